@@ -1,0 +1,143 @@
+"""The side of the comparison that is this project: agents who pay into a pot, each with one request a step."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+from cell import PERSONA, TASK, Cell, kilobytes_each, measured, open_files, run_cell
+from pydantic import Field
+from stub import counted
+
+from mesa_llm import Event, LLMAgent, LLMModel, Observation, action
+from mesa_llm.llm.openai_http import OpenAIHTTP
+from mesa_llm.records import ChatMessage, Request, Salt
+
+WARM_UP = 3
+"""Steps that are not measured: the connections are made, and how many requests the endpoint bears is found out."""
+
+
+class Pot:
+    """A pot that takes coins."""
+
+    name = "pot"
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.coins = 0
+
+    def observe(self, agent: int) -> Observation:
+        """Show the pot."""
+        return Observation(text=f"The pot holds {self.coins} coins. {TASK}")
+
+    @action
+    def pay(self, actor: int, coins: Annotated[int, Field(ge=0, le=10)]) -> str:
+        """Pay coins into the pot.
+
+        Args:
+            coins: How many coins you pay, from 0 to 10.
+        """
+        self.coins += coins
+        return f"You paid {coins} coins."
+
+    def end_step(self) -> list[Event]:
+        """Tell nothing."""
+        return []
+
+
+class PotModel(LLMModel):
+    """Agents around a pot."""
+
+    def __init__(self, n_agents: int, **options: Any) -> None:
+        """Gather the agents."""
+        super().__init__(worlds=(Pot(),), **options)
+        for number in range(n_agents):
+            LLMAgent(self, config=PERSONA.format(number=number))
+
+
+def pot(cell: Cell, folder: str) -> PotModel:
+    """Make a model that asks the endpoint, and records as it does by default when a file is named."""
+    log = Path(folder, "run.sqlite")
+    options = {"api_base": cell.base, "concurrency": cell.concurrency, "log": log, "rng": 1}
+    return PotModel(cell.agents, llm="stub", **options)
+
+
+def steps(cell: Cell) -> dict[str, Any]:
+    """Measure whole steps: observe, ask, check, act, record."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = pot(cell, folder)
+        for _ in range(WARM_UP):
+            model.step()
+        counted(cell.base)
+        failed = model.usage.failures
+        with measured() as stretch:
+            for _ in range(cell.steps):
+                model.step()
+        seen = counted(cell.base)
+        decisions = cell.agents * cell.steps
+        failed = model.usage.failures - failed
+        model.close()
+    return {**vars(stretch), "decisions": decisions, "requests": seen["requests"], "failures": failed}
+
+
+def growth(cell: Cell) -> dict[str, Any]:
+    """Watch what could grow from step to step."""
+    rows: list[dict[str, float]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        model = pot(cell, folder)
+        for _ in range(cell.steps):
+            model.step()
+            seen = counted(cell.base)
+            prompt = seen["body_bytes"] / max(seen["requests"], 1)
+            rows.append({"files": open_files(), "in_flight": seen["most_in_flight"], "prompt": prompt})
+        model.close()
+    return {"rows": rows}
+
+
+def limited(cell: Cell) -> dict[str, Any]:
+    """Count requests and answers where the endpoint refuses some."""
+    with tempfile.TemporaryDirectory() as folder, measured() as stretch:
+        model = pot(cell, folder)
+        for _ in range(cell.steps):
+            model.step()
+        failures = model.usage.failures
+        model.close()
+    return {**counted(cell.base), "wall_s": stretch.wall_s, "failures": failures}
+
+
+def calls(cell: Cell) -> dict[str, Any]:
+    """Measure the transport alone: `agents` calls at once, `steps` times after each other."""
+    message = ChatMessage("user", f"{PERSONA.format(number=1)} The pot holds 10 coins. {TASK}")
+    transport = OpenAIHTTP("stub", cell.base, concurrency=cell.concurrency)
+
+    async def ask(agent: int, times: int) -> None:
+        for time in range(times):
+            await transport.reply(Request("stub", (message,), Salt(1, agent, time, "decide", 0)))
+
+    async def ask_all(times: int) -> None:
+        await asyncio.gather(*(ask(agent, times) for agent in range(cell.agents)))
+
+    async def warm_up_and_measure() -> dict[str, Any]:
+        await ask_all(1)
+        with measured() as stretch:
+            await ask_all(cell.steps)
+        await transport.close()
+        return {**vars(stretch), "calls": cell.agents * cell.steps}
+
+    return asyncio.run(warm_up_and_measure())
+
+
+def memory(cell: Cell) -> dict[str, Any]:
+    """Weigh a new agent, with a persona of its own and the default memory."""
+    model = PotModel(1, rng=1)
+
+    def make(number: int) -> list[LLMAgent]:
+        return [LLMAgent(model, config=PERSONA.format(number=n)) for n in range(number)]
+
+    return {"kilobytes": kilobytes_each(make, cell.agents)}
+
+
+if __name__ == "__main__":
+    run_cell({kind.__name__: kind for kind in (steps, growth, limited, calls, memory)})

@@ -1,0 +1,189 @@
+"""What our own code costs, beside upstream `mesa-llm`: the same task, the same endpoint on this machine, in turn.
+
+Agents pay into a pot; one decision takes this project one request, and upstream two (it plans, then acts). The two
+sides take turns, each cell in a fresh process against a fresh endpoint, which is a process of its own; what a process
+does first (load code, connect) is not measured. CPU is processor time of the asking process, all its threads; on a
+machine that does other things too, the minimum says more than the median. Upstream steps its agents one after another
+on Mesa 3.5, whatever is set; its parallel stepper is called directly. Ours writes its run log to a file all the
+while; upstream keeps none.
+
+A goal that is missed by more than half fails the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any
+
+from comparison import CONCURRENCY, GROWTH_CONCURRENCY, QUICK, REFERENCE, SETTINGS, Comparison, Row
+from goals import Goal, shown, table
+from imports import import_goals
+
+
+def ideal_share(comparison: Comparison, agents: int, latency_ms: int) -> float | None:
+    """Say how near to the latency itself a step comes, in percent; None if it was not run."""
+    row = comparison.rows.get(("ours", (agents, latency_ms)))
+    speed = row.middle("per_s") if row is not None else None
+    return None if speed is None else 100 * speed / ideal_speed(agents, latency_ms)
+
+
+def ideal_speed(agents: int, latency_ms: int) -> float:
+    """Give the agents a second if nothing but the endpoint took time."""
+    return agents / (math.ceil(agents / CONCURRENCY) * latency_ms / 1000)
+
+
+def ratio(comparison: Comparison, what: str, setting: tuple[int, int]) -> float | None:
+    """Divide upstream's figure (at once) by ours; None if one was not run."""
+    sides = [comparison.rows.get((kind, setting)) for kind in ("at once", "ours")]
+    theirs, ours = (row.middle(what) if row is not None else None for row in sides)
+    return theirs / ours if theirs and ours else None
+
+
+def goals(comparison: Comparison) -> list[Goal]:
+    """Hold the measurements to the goals."""
+    ours = comparison.rows["ours", REFERENCE]
+    cost, speed = ratio(comparison, "us", REFERENCE), ratio(comparison, "per_s", (100, 50))
+    requests = [count for (kind, _), row in comparison.rows.items() if kind == "ours" for count in row.each("requests")]
+    calls = comparison.single.get("calls", [])
+    a_call = median(reading["cpu_s"] / reading["calls"] * 1e6 for reading in calls) if calls else None
+    weight = comparison.one("memory, ours")
+    return [
+        Goal("requests a decision", max(requests, default=None), 1),
+        Goal("CPU a decision, in all, 100 agents × 0 ms", ours.middle("us"), 300, "µs"),
+        Goal("CPU a call, the client alone, 64 at once", a_call, 200, "µs"),
+        Goal("less CPU a decision than upstream", cost, 50, "×", True),
+        Goal("less CPU a call than upstream", ratio(comparison, "us_a_call", REFERENCE), 25, "×", True),
+        Goal("more agents a second than upstream, 100 × 50 ms", 1 / speed if speed else None, 20, "×", True),
+        Goal("of the latency ideal, 100 × 500 ms", ideal_share(comparison, 100, 500), 90, "%", True),
+        Goal("of the latency ideal, 100 × 50 ms", ideal_share(comparison, 100, 50), 70, "%", True),
+        Goal("memory of a new agent", weight["kilobytes"] if weight else None, 8, "kB"),
+        *growth_goals(comparison.one("growth, ours")),
+        *limit_goals(comparison),
+        Goal("replay, the log alone, a CPU second", comparison.rate("log"), 20_000, "decisions", True),
+        Goal("replay, all of `social`, a CPU second", comparison.rate("social"), 2_000, "decisions", True),
+        *import_goals(comparison.single["imports"]),
+    ]
+
+
+def growth_goals(reading: dict[str, Any] | None) -> Iterator[Goal]:
+    """Hold what could grow over 30 steps to its bound, or to what it was when the memories were full."""
+    rows = reading["rows"] if reading else []
+    most = max((row["in_flight"] for row in rows), default=None)
+    yield Goal(f"requests in flight, {GROWTH_CONCURRENCY} allowed", most, GROWTH_CONCURRENCY)
+    for name, words in {"files": "open files", "prompt": "prompt length"}.items():
+        grown = max(row[name] for row in rows[25:]) / max(row[name] for row in rows[20:25]) if rows else None
+        yield Goal(f"{words}, steps 26–30 relative to 21–25", grown, 1.05, "×")
+
+
+def limit_goals(comparison: Comparison) -> Iterator[Goal]:
+    """Hold the requests that a rate limit refuses to the goal."""
+    for name in ("50 in flight", "60 a second"):
+        reading = comparison.one(f"{name}, ours")
+        spent = reading["requests"] / reading["answers"] if reading else None
+        yield Goal(f"requests an answer, where the endpoint grants {name}", spent, 1.2)
+
+
+def figures(row: Row, what: str, best: Any) -> str:
+    """Write the median of a figure, and its best in parentheses; or why there is none."""
+    values = row.each(what)
+    return f"{shown(median(values))} ({shown(best(values))})" if values else row.trouble or "not run"
+
+
+def compared(comparison: Comparison) -> str:
+    """Write the table of both sides."""
+    head = ["agents", "ms", "ours: agents/s", "CPU µs", "upstream at once: agents/s", "CPU ms", "calls"]
+    head += ["in turn: agents/s", "CPU ms", "CPU ×", "a call ×", "agents/s ×"]
+    rows: list[list[str]] = []
+    for agents, latency_ms, *_ in comparison.settings:
+        place = (agents, latency_ms)
+        ours, at_once, in_turn = (comparison.rows[kind, place] for kind in ("ours", "at once", "in turn"))
+        less = [ratio(comparison, what, place) for what in ("us", "us_a_call", "per_s")]
+        less[2] = 1 / less[2] if less[2] else None
+        calls = at_once.middle("requests")
+        costs = ((ours, "us"), (at_once, "ms"), (in_turn, "ms"))
+        sides = [figures(row, *shape) for row, cost in costs for shape in (("per_s", max), (cost, min))]
+        told = [f"{agents:,}", str(latency_ms), *sides[:4], "–" if calls is None else shown(calls), *sides[4:]]
+        rows.append(told + ["–" if times is None else shown(times) for times in less])
+    return table(head, rows)
+
+
+def besides(comparison: Comparison) -> str:
+    """Write what is compared once."""
+    rows: list[tuple[str, str, str]] = []
+    for what, tell in TOLD.items():
+        both = [comparison.one(f"{what}, {side}") for side in ("ours", "upstream")]
+        troubles = [comparison.single.get(f"{what}, {side}: not run", "not run") for side in ("ours", "upstream")]
+        told = [trouble if reading is None else tell(reading) for reading, trouble in zip(both, troubles, strict=True)]
+        rows.append((what, told[0], told[1]))
+    seconds = comparison.single["imports"]["seconds"]
+    told = [(statement, shown(found["median"]), shown(found["min"])) for statement, found in seconds.items()]
+    return table(["", "ours", "upstream"], rows) + "\n\n" + table(["import", "CPU s, median", "minimum"], told)
+
+
+def of_growth(reading: dict[str, Any]) -> str:
+    """Write the first and the last step of a run that was watched."""
+    first, last = reading["rows"][0], reading["rows"][-1]
+    bytes_each = f"{shown(round(first['prompt']))} → {shown(round(last['prompt']))}"
+    return f"{len(reading['rows'])} steps: files {first['files']} → {last['files']}, bytes a request {bytes_each}"
+
+
+TOLD = {
+    "memory": lambda reading: f"{shown(reading['kilobytes'])} kB a new agent",
+    "growth": of_growth,
+    "50 in flight": lambda reading: f"{reading['requests']:,} requests for {reading['answers']:,} answers",
+    "60 a second": lambda reading: f"{reading['requests']:,} requests for {reading['answers']:,} answers",
+}
+
+
+def as_json(comparison: Comparison, held: list[Goal]) -> str:
+    """Write everything for a program to read."""
+    rows = [
+        {"side": kind, "agents": place[0], "latency_ms": place[1], **asdict(row)}
+        for (kind, place), row in comparison.rows.items()
+    ]
+    goal_rows = [{**asdict(goal), "verdict": goal.verdict} for goal in held]
+    return json.dumps({"rows": rows, "besides": comparison.single, "goals": goal_rows}, indent=1)
+
+
+def load() -> str:
+    """Say how busy the machine is."""
+    if not hasattr(os, "getloadavg"):  # Windows
+        return f"{os.cpu_count()} cores"
+    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+def main() -> int:
+    """Measure, print, and say by the exit status whether a goal is missed by more than half."""
+    parser = argparse.ArgumentParser(description="Compare what our own code costs with upstream mesa-llm.")
+    parser.add_argument("--rounds", type=int, default=3, help="how often the sides take turns (default 3)")
+    parser.add_argument("--quick", action="store_true", help="one round of few settings, in two minutes")
+    parser.add_argument("--minutes", type=float, default=13, help="begin nothing after this time (default 13)")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
+    given = parser.parse_args()
+    begun = time.monotonic()
+    rounds = 1 if given.quick else given.rounds
+    comparison = Comparison(rounds, QUICK if given.quick else SETTINGS, given.minutes)
+    comparison.run()
+    held = goals(comparison)
+    if given.json:
+        print(as_json(comparison, held))
+    else:
+        print(f"{datetime.now(UTC).date()}, {rounds} rounds, {(time.monotonic() - begun) / 60:.1f} minutes, {load()}.")
+        print("Medians; in parentheses the best round. CPU and calls are per decision.\n")
+        print(compared(comparison), besides(comparison), sep="\n\n")
+        print("\n" + table(["goal", "wanted", "measured", ""], [goal.row for goal in held]))
+    is_measured = bool(comparison.rows["ours", REFERENCE].readings)
+    return int(not is_measured or any(goal.verdict == "FAILED" for goal in held))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""How fast a recorded run is run again: the log alone, and a whole model."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cell import PERSONA, Cell, measured, run_cell
+
+from mesa_llm import RunLog
+from mesa_llm.contract import honest
+from mesa_llm.gallery import find_model
+from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
+
+SEEN = "Step {step}, you remember: you paid 2 coins into the pot, and the others paid 3 coins each.\n"
+"""A line of a prompt; ten of them make one of about 1,000 characters."""
+
+
+def request(agent: int, time: int) -> Request:
+    """Make a request as an agent would."""
+    words = "".join(SEEN.format(step=step) for step in range(time, time + 10))
+    messages = (ChatMessage("system", PERSONA.format(number=agent)), ChatMessage("user", words))
+    return Request(
+        "stub", messages, Salt(1, agent, time, "decide", 0), settings={"temperature": 0.7, "max_tokens": 400}
+    )
+
+
+def log(cell: Cell) -> dict[str, Any]:
+    """Find every reply of a recorded run: digest of the request, look-up, reply."""
+    reply = Reply("", (ToolCall("pay", {"coins": 2}, "call_1"),), 300, 20, None, "stub", "stop", 0.1)
+    asked = [(agent, time) for time in range(cell.steps) for agent in range(cell.agents)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "run.sqlite")
+        recording = RunLog(path)
+        for agent, time in asked:
+            recording.keep(request(agent, time), reply, 0.1)
+        recording.close()
+        replaying = RunLog(path, "replay")
+        requests = [request(agent, time) for agent, time in asked]
+        with measured() as stretch:
+            found = [replaying.find(request) for request in requests]
+        replaying.close()
+    if found != [reply] * len(asked):
+        raise SystemExit("the log gave other replies than it was given")
+    return {**vars(stretch), "decisions": len(asked)}
+
+
+def social(cell: Cell) -> dict[str, Any]:
+    """Run the model `social` again from its log, construction included."""
+    kind = find_model("social").load()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "run.sqlite")
+        digests: list[str] = []
+        for options in ({"llm": honest()}, {"llm": "ScriptedLLM", "replay": True}):
+            with measured() as stretch:
+                model = kind(n_agents=cell.agents, rng=1, log=path, **options)
+                for _ in range(cell.steps):
+                    model.step()
+            digests.append(model.runlog.digest)
+            decisions = model.usage.replayed
+            model.close()
+    if digests[0] != digests[1]:
+        raise SystemExit("the replay is another run than the recorded one")
+    return {**vars(stretch), "decisions": decisions}
+
+
+if __name__ == "__main__":
+    run_cell({kind.__name__: kind for kind in (log, social)})

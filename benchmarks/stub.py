@@ -1,0 +1,206 @@
+"""An endpoint on this machine that speaks OpenAI's chat completions, answers after a fixed time, and counts.
+
+It runs in a process of its own, so that what it costs is not counted as the cost of who asks it. It reads no more of
+a request than it needs to choose between two fixed replies: the call of a tool, where one may be called, or a text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CALLS_NOTHING = re.compile(rb'"tool_choice":\s*"none"')
+HAS_TOOLS = re.compile(rb'"tools":\s*\[')
+LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
+CHUNKED = re.compile(rb"\r\ntransfer-encoding:\s*chunked", re.IGNORECASE)
+
+
+class Terms(NamedTuple):
+    """What the endpoint grants."""
+
+    latency_ms: float = 0.0
+    """Milliseconds until a request is answered."""
+
+    most_in_flight: int = 0
+    """Requests answered at once; what comes on top is refused with 429. 0: any number."""
+
+    per_second: float = 0.0
+    """Requests granted a second, evenly, up to one second's worth saved up; others are told to retry. 0: any number."""
+
+
+FREE = Terms()
+"""Answer everything at once."""
+
+
+def completion(**message: Any) -> bytes:
+    """Write a whole HTTP reply that holds one chat completion."""
+    body = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "stub",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": None, **message},
+                "finish_reason": "tool_calls" if "tool_calls" in message else "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 300, "completion_tokens": 20, "total_tokens": 320},
+    }
+    return over_http("200 OK", json.dumps(body).encode())
+
+
+def over_http(status: str, body: bytes, more: str = "") -> bytes:
+    """Write an HTTP reply whose body is JSON."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+    return head.encode() + body
+
+
+PAY = {"id": "call_1", "type": "function", "function": {"name": "pay", "arguments": '{"coins": 2}'}}
+CALL = completion(tool_calls=[PAY])
+TEXT = completion(content=json.dumps({"reasoning": "The pot is small.", "action": "I pay 2 coins into the pot."}))
+SLOW_DOWN = b'{"error": {"message": "too many requests", "type": "rate_limit", "code": "rate_limit_exceeded"}}'
+
+
+class Counts:
+    """What the endpoint has seen."""
+
+    def __init__(self) -> None:
+        """Start from nothing."""
+        self.requests = self.answers = self.in_flight = self.most_in_flight = self.connections = 0
+        self.body_bytes = 0
+
+    def taken(self) -> dict[str, int]:
+        """Give the counts; those that describe a stretch of time start anew."""
+        counts = vars(self).copy()
+        self.requests = self.answers = self.body_bytes = 0
+        self.most_in_flight = self.in_flight
+        return counts
+
+
+class Gate:
+    """Says which requests are granted."""
+
+    def __init__(self, terms: Terms, counts: Counts) -> None:
+        """Open with one second's worth of requests saved up."""
+        self.terms = terms
+        self.counts = counts
+        self._saved, self._at = terms.per_second, time.monotonic()
+
+    def refusal(self) -> bytes | None:
+        """Give the reply that refuses a request that comes now; None if it is granted."""
+        terms = self.terms
+        if terms.most_in_flight and self.counts.in_flight >= terms.most_in_flight:
+            return over_http("429 Too Many Requests", SLOW_DOWN)
+        if terms.per_second:
+            now = time.monotonic()
+            self._saved = min(terms.per_second, self._saved + (now - self._at) * terms.per_second)
+            self._at = now
+            if self._saved < 1:
+                return over_http("429 Too Many Requests", SLOW_DOWN, "Retry-After: 1\r\n")
+            self._saved -= 1
+        return None
+
+
+class Exchange(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, gate: Gate) -> None:
+        """Wait for requests."""
+        self._gate = gate
+        self._counts = gate.counts
+        self._received = b""
+        self._transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note who asks."""
+        self._transport = transport
+        self._counts.connections += 1
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that they have gone."""
+        self._counts.connections -= 1
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived whole."""
+        self._received += data
+        while (end := self._received.find(b"\r\n\r\n")) >= 0:
+            head = self._received[:end]
+            length = LENGTH.search(head)
+            stop = end + 4 + (int(length[1]) if length else 0)
+            if CHUNKED.search(head):
+                last = self._received.find(b"0\r\n\r\n", end)
+                if last < 0:
+                    return
+                stop = last + 5
+            if len(self._received) < stop:
+                return
+            body, self._received = self._received[end + 4 : stop], self._received[stop:]
+            self._take(head, body)
+
+    def _take(self, head: bytes, body: bytes) -> None:
+        counts = self._counts
+        if head.startswith(b"GET"):
+            self._transport.write(over_http("200 OK", json.dumps(counts.taken()).encode()))
+            return
+        counts.requests += 1
+        counts.body_bytes += len(body)
+        refusal = self._gate.refusal()
+        if refusal is not None:
+            self._transport.write(refusal)
+            return
+        counts.in_flight += 1
+        counts.most_in_flight = max(counts.most_in_flight, counts.in_flight)
+        reply = CALL if HAS_TOOLS.search(body) and not CALLS_NOTHING.search(body) else TEXT
+        latency_s = self._gate.terms.latency_ms / 1000
+        if latency_s:
+            asyncio.get_running_loop().call_later(latency_s, self._answer, reply)
+        else:
+            self._answer(reply)
+
+    def _answer(self, reply: bytes) -> None:
+        self._counts.in_flight -= 1
+        self._counts.answers += 1
+        if not self._transport.is_closing():
+            self._transport.write(reply)
+
+
+async def serve(terms: Terms) -> None:
+    """Say the port on the standard output, and answer until the standard input closes."""
+    gate = Gate(terms, Counts())
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Exchange(gate), "127.0.0.1", 0, backlog=4096)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+
+
+@contextmanager
+def endpoint(terms: Terms) -> Iterator[str]:
+    """Run an endpoint in a process of its own; give its base URL."""
+    command = [sys.executable, str(Path(__file__)), json.dumps(terms._asdict())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            port = process.stdout.readline().strip() if process.stdout else ""
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+
+
+def counted(base: str) -> dict[str, int]:
+    """Ask an endpoint what it has counted since it was last asked."""
+    with urllib.request.urlopen(f"{base}/counts", timeout=10) as answer:
+        return json.load(answer)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Terms(**json.loads(sys.argv[1]))))

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Set the project up on first use, then run one of its commands.
+
+    python3 dev.py demo          watch eight agents talk for three steps, on a small model on this machine
+    python3 dev.py app           open the pages in a browser
+    python3 dev.py test          linters, types and tests; with arguments for pytest, the tests alone
+    python3 dev.py test-mesa4    the contract tests on the Mesa 4 pre-release
+    python3 dev.py bench [NAME]  a program of benchmarks/, by default `overhead`
+
+Further arguments go to the command. This script itself runs on any Python from 3.8 on, with nothing but the
+standard library: it is what finds the right Python, and makes the environment that everything else runs in.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+OLDEST, CEILING = (3, 12), (3, 15)
+WINDOWS = os.name == "nt"
+MESA_4 = "mesa==4.0.0a0"
+QUIET_AND_OFFLINE = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False",
+    "SOLARA_THEME_SHOW_BANNER": "False",
+}
+DEMO = "run social --llm local --steps 3 --set n_agents=8 --set feed_size=4 --set may_pass=false --log runs/demo.sqlite"
+
+
+class SetupError(Exception):
+    """The environment could not be made; the message tells a person what to do."""
+
+
+class Environment:
+    """A virtual environment of the project, with the project installed in it."""
+
+    def __init__(self, name: str, instead: str | None = None) -> None:
+        """Name the environment.
+
+        Args:
+            name: Its folder, in the root of the project.
+            instead: A pin that takes the place of the one for the same package in constraints.txt.
+        """
+        self.folder = ROOT / name
+        self.instead = instead
+
+    def program(self, name: str) -> str:
+        """Find an installed program."""
+        return str(self.folder / ("Scripts" if WINDOWS else "bin") / (name + (".exe" if WINDOWS else "")))
+
+    @property
+    def pins(self) -> list[str]:
+        """The lines of constraints.txt that hold here."""
+        pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+        if self.instead is None:
+            return pins
+        package = self.instead.split("==")[0]
+        return [self.instead if pin.split("==")[0] == package else pin for pin in pins]
+
+    def ensure(self) -> None:
+        """Make the environment, unless it stands as pyproject.toml and the pins want it."""
+        wanted = (ROOT / "pyproject.toml").read_bytes() + "\n".join(self.pins).encode()
+        fingerprint = hashlib.sha256(wanted).hexdigest()
+        ready = self.folder / ".ready"
+        if ready.exists() and ready.read_text() == fingerprint and is_usable(self.program("python")):
+            return
+        if not is_usable(self.program("python")):
+            make_venv(self.folder)
+        self.install()
+        ready.write_text(fingerprint)
+
+    def install(self) -> None:
+        """Install the project, editable, with the pinned versions."""
+        python = self.program("python")
+        pins = self.folder / "pins.txt"
+        pins.write_text("\n".join(self.pins) + "\n", encoding="utf-8")
+        call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv")
+        uv = [self.program("uv"), "pip", "install", "--quiet", "--python", python]
+        call(*uv, "--constraints", str(pins), "--editable", ".[local,test]")
+
+
+def call(*command: str) -> None:
+    """Run one step of the set-up, and say which one failed."""
+    shown = " ".join(part.replace(str(ROOT) + os.sep, "") for part in command)
+    print("+ " + shown, flush=True)
+    try:
+        subprocess.run(command, check=True, cwd=str(ROOT))
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SetupError(
+            f"This step of the set-up failed (see above): {shown}\n"
+            "Check the network and pip's settings, then run the same command again."
+        ) from error
+
+
+def is_usable(python: str) -> bool:
+    """Whether this program is a Python that the project runs on."""
+    question = "import sys, ensurepip; print(*sys.version_info[:2])"
+    try:
+        answer = subprocess.run([python, "-c", question], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return answer.returncode == 0 and OLDEST <= tuple(map(int, answer.stdout.split())) < CEILING
+
+
+def python_candidates() -> list[str]:
+    """List the names and paths where a fitting Python may be, the likeliest first."""
+    minors = range(OLDEST[1], CEILING[1])
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    names = [sys.executable, *(f"python3.{minor}" for minor in minors), "python3", "python"]
+    for minor in minors:
+        names += sorted(glob.glob(os.path.join(pyenv, "versions", f"3.{minor}.*", "bin", "python3")))
+    return names
+
+
+def make_venv(folder: Path) -> None:
+    """Make an empty environment, on a Python of this machine or on one that uv brings."""
+    shutil.rmtree(folder, ignore_errors=True)
+    python = next(filter(is_usable, python_candidates()), None)
+    if python is not None:
+        call(python, "-m", "venv", str(folder))
+        return
+    print("No Python from 3.12 to 3.14 with venv found here; trying to fetch one.", flush=True)
+    bootstrap = Environment(".bootstrap")
+    try:
+        call(sys.executable, "-m", "venv", "--clear", str(bootstrap.folder))
+        call(
+            bootstrap.program("python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "uv",
+        )
+        call(bootstrap.program("uv"), "venv", "--seed", "--managed-python", "--python", "3.12", str(folder))
+    except SetupError as error:
+        raise SetupError(
+            "There is no Python from 3.12 to 3.14 here, and none could be fetched. Install one\n"
+            "(on Debian and Ubuntu together with python3-venv), then run the same command again."
+        ) from error
+
+
+def run(*command: str) -> int:
+    """Run a command of the project in its root, and return its exit status."""
+    return subprocess.call(command, cwd=str(ROOT), env={**os.environ, **QUIET_AND_OFFLINE})
+
+
+def demo(venv: Environment, arguments: list[str]) -> int:
+    (ROOT / "runs").mkdir(exist_ok=True)
+    return run(venv.program("mesa-llm"), *DEMO.split(), *arguments)
+
+
+def app(venv: Environment, arguments: list[str]) -> int:
+    return run(venv.program("python"), "-m", "solara", "run", "app.py", *arguments)
+
+
+def test(venv: Environment, arguments: list[str]) -> int:
+    pytest = [venv.program("python"), "-m", "pytest"]
+    if arguments:
+        return run(*pytest, *arguments)
+    checks = ["ruff check", "ruff format --check", "lint-imports --no-logo", "pyright"]
+    failed = []
+    for check in checks:
+        name, *options = check.split()
+        print("+ " + check, flush=True)
+        if run(venv.program(name), *options) != 0:
+            failed.append(check)
+    if failed:
+        print(f"FAILED: {', '.join(failed)}. The tests run all the same.", flush=True)
+    return run(*pytest, "-n", "2", "--dist", "loadfile") or int(bool(failed))
+
+
+def test_mesa4(venv: Environment, arguments: list[str]) -> int:
+    return run(venv.program("python"), "-m", "pytest", "-m", "contract", "tests", *arguments)
+
+
+def bench(venv: Environment, arguments: list[str]) -> int:
+    is_named = bool(arguments) and not arguments[0].startswith("-")
+    name, rest = (arguments[0], arguments[1:]) if is_named else ("overhead", arguments)
+    return run(venv.program("python"), str(Path("benchmarks") / (name + ".py")), *rest)
+
+
+MAIN = Environment(".venv")
+COMMANDS = {
+    "demo": (demo, MAIN),
+    "app": (app, MAIN),
+    "test": (test, MAIN),
+    "test-mesa4": (test_mesa4, Environment(".venv-mesa4", instead=MESA_4)),
+    "bench": (bench, MAIN),
+}
+
+
+def main() -> int:
+    if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+        print(__doc__)
+        return 2
+    command, venv = COMMANDS[sys.argv[1]]
+    try:
+        venv.ensure()
+        return command(venv, sys.argv[2:])
+    except SetupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

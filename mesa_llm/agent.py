@@ -1,0 +1,369 @@
+"""Agents that think: four components, four mixins, and an ordinary Mesa agent made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import mesa
+
+from mesa_llm.config import NOBODY, AgentConfig, ConfigMixin
+from mesa_llm.engine import Engine
+from mesa_llm.errors import ConfigError, ToolError, TransportError
+from mesa_llm.llm.base import LLM
+from mesa_llm.memory import ChatMemory, Memory, MemoryEntry, MemoryMixin, open_memory
+from mesa_llm.parse import Asking, answer_schema, decide
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall, canonical_json
+from mesa_llm.space import describe_surroundings
+from mesa_llm.tools import ToolBox
+
+A = TypeVar("A", bound="LLMMixin")
+
+
+class ToolMixin:
+    """Gives an agent its tools: its own marked methods, those of its worlds, and the researcher's functions."""
+
+    __slots__ = ()
+
+    tools: tuple[Callable[..., Any], ...]
+
+    def __init__(self, *args: Any, tools: Iterable[Callable[..., Any]] = (), **kwargs: Any) -> None:
+        """Keep the researcher's own functions.
+
+        Args:
+            *args: Passed on.
+            tools: Functions and methods the agent may call; marked with `@action` they are actions.
+            **kwargs: Passed on.
+        """
+        self.tools = tuple(tools)
+        super().__init__(*args, **kwargs)
+
+    def toolbox(self, seen: Observation) -> ToolBox:
+        """Give the tools and actions that may be used on this observation.
+
+        Args:
+            seen: What the agent sees; it may name the tools usable now.
+        """
+        agent: Any = self
+        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
+        return box.only(seen.tools).only(agent.config.tools).usable
+
+
+class LLMMixin:
+    """Lets an agent observe, decide and act with a language model, its rule twin, or the random baseline."""
+
+    __slots__ = ()
+
+    is_minded = True
+    model: Any
+    unique_id: Any
+    config: AgentConfig
+    memory: Any
+    random: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let an agent with a mind step with it, on whichever side of its Mesa class the mixin stands."""
+        super().__init_subclass__(**kwargs)
+        steps = next(kind for kind in cls.__mro__ if "step" in vars(kind))
+        if not issubclass(steps, LLMMixin):
+            cls.step = LLMMixin.step
+
+    def __init__(self, *args: Any, llm: str | LLM | None = None, **kwargs: Any) -> None:
+        """Keep what the agent thinks with.
+
+        Args:
+            *args: Passed on.
+            llm: Model string or transport; None: what the model says.
+            **kwargs: Passed on.
+        """
+        self._llm = llm
+        super().__init__(*args, **kwargs)
+
+    # -- what it thinks with
+
+    @property
+    def llm(self) -> str | LLM:
+        """What the agent thinks with."""
+        if self._llm is not None:
+            return self._llm
+        chosen = getattr(self.model, "llm_of", None)
+        return chosen(self) if chosen is not None else "rule"
+
+    @llm.setter
+    def llm(self, llm: str | LLM | None) -> None:
+        self._llm = llm
+
+    @property
+    def worlds(self) -> tuple[Any, ...]:
+        """The worlds it lives in; by default all of its model."""
+        return tuple(getattr(self.model, "worlds", ()))
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        now = getattr(self.model, "now", None)
+        return int(self.model.time) if now is None else now
+
+    # -- observe
+
+    def observe(self) -> Observation:
+        """Look at the world; reads only.
+
+        An agent in one world sees what that world shows; in several, what all of them show; in none, the agents
+        and cells around it. Messages and news of other worlds come after. Override to show something else.
+        """
+        agent: Any = self
+        worlds = self.worlds
+        if not worlds:
+            seen = describe_surroundings(agent)
+        elif len(worlds) == 1:
+            seen = worlds[0].observe(self.unique_id)
+        else:
+            seen = join({world.name: world.observe(self.unique_id) for world in worlds})
+        return self.with_news(seen)
+
+    def with_news(self, seen: Observation) -> Observation:
+        """Put what arrived for the agent after an observation: messages, and news of other worlds."""
+        told = [seen.text]
+        mailbox, bridge = (getattr(self.model, name, None) for name in ("mailbox", "bridge"))
+        if mailbox is not None and (inbox := mailbox.inbox(self.unique_id)):
+            told.append("\n".join(f"Message from agent {m.sender}: {m.text}" for m in inbox))
+        if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
+            told.append(f"News from elsewhere:\n{news}")
+        return seen if len(told) == 1 else _with_text(seen, "\n\n".join(filter(None, told)))
+
+    # -- decide
+
+    def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
+        """Write the prompt: what all agents share first, then who this one is, what it remembers, and what it sees."""
+        system = "\n\n".join(filter(None, (seen.rules, self.config.text)))
+        remembered = self.memory.recall(seen.cue or seen.text, self.now)
+        memory = f"What you remember:\n{remembered}" if remembered else ""
+        user = "\n\n".join(filter(None, (memory, seen.text))) or "Decide."
+        history = self.memory.messages()
+        first = (ChatMessage("system", system),) if system else ()
+        return (*first, *history, ChatMessage("user", user))
+
+    async def decide(self, seen: Observation) -> Decision | Failure:
+        """Decide on an observation: one request, plus tools called and one repair; reads only."""
+        engine = Engine.of(self.model)
+        mind = engine.mind(self.llm)
+        if mind.llm is None:
+            return self.rule_decision(seen)
+        agent: Any = self
+        box: ToolBox = agent.toolbox(seen)
+        salt = engine.salt(self.unique_id, self.now)
+        try:
+            prompt = () if mind.name == "random" else self.prompt(seen)
+        except TransportError as error:  # a memory that is looked up by a remote embedding model
+            reason = f"the memory could not be looked up: {error}"
+            return Failure(self.unique_id, reason, type(error).__name__, mind.name)
+        request = Request(
+            self.config.adapter or mind.name,
+            prompt,
+            salt,
+            tools=box.specs if seen.answer is None else _readers(box),
+            schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
+            settings=self.config.settings.sent,
+            options=seen.options,
+        )
+        return await decide(Asking(mind.llm, seen, box, request, engine.parser))
+
+    def rule(self, seen: Observation) -> Any:
+        """Decide by rule: the twin of the language model. Override; draws come from `self.random`.
+
+        Returns:
+            An action (`ToolCall`), a list of them, an answer of the type asked for, or None to do nothing.
+        """
+        raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
+
+    def rule_decision(self, seen: Observation) -> Decision:
+        """Give what the rule twin decides, as a decision."""
+        return as_decision(self.unique_id, self.rule(seen), "rule")
+
+    # -- act
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Do what was decided; the only place where an agent writes.
+
+        Args:
+            decision: What was decided; a failure does nothing.
+            seen: What it was decided on, for memories that keep the conversation.
+
+        Returns:
+            What came of each action; a refused one says why, and hinders nobody else.
+        """
+        if isinstance(decision, Failure):
+            return []
+        agent: Any = self
+        box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
+        outcomes: list[Outcome] = []
+        for call in decision.actions:
+            try:
+                ok, result = True, box.call(call)
+            except ToolError as error:
+                ok, result = False, str(error)
+            outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result))
+        self.remember(decision, outcomes, seen)
+        return outcomes
+
+    def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
+        """Keep in memory what was decided and what came of it; a conversation also keeps what was seen."""
+        if seen is not None and isinstance(self.memory, ChatMemory):
+            self.memory.add(MemoryEntry(self.now, "observation", seen.text))
+            said = canonical_json([[call.name, call.arguments] for call in decision.actions])
+            self.memory.add(
+                MemoryEntry(self.now, "decision", str(decision.answer) if decision.answer is not None else said)
+            )
+        for outcome in outcomes:
+            told = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+            came = outcome.result if outcome.ok else f"refused: {outcome.result}"
+            text = f"{outcome.action}({told}): {came}"
+            self.memory.add(MemoryEntry(self.now, "outcome", text[:600]))
+        if decision.answer is not None and not isinstance(self.memory, ChatMemory):
+            self.memory.add(MemoryEntry(self.now, "decision", f"You answered: {decision.answer}"[:600]))
+
+    def step(self) -> None:
+        """Observe, decide and act alone: what a plain Mesa model activates. `LLMModel` lets all decide at once."""
+        seen = self.observe()
+        engine = Engine.of(self.model)
+        (decision,) = engine.gather([self], [seen])
+        engine.runlog.add(decision, self.now)
+        for outcome in self.act(decision, seen):
+            engine.runlog.add(outcome, self.now)
+
+
+class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """All four mixins, for any Mesa agent class: `class Citizen(Mind, CellAgent)`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
+        """Give agents that live already a mind: each becomes one of this class, and keeps all it has.
+
+        The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`.
+
+        Args:
+            agents: Agents of the first base class of this one.
+            **components: `llm`, `config`, `memory`, `tools`: as for a new agent. A callable `config` is called with
+                each agent.
+
+        Raises:
+            ConfigError: If an agent is of another class.
+        """
+        living = list(agents)
+        for agent in living:
+            if cls.__base__ is not type(agent):
+                body = type(agent).__name__
+                raise ConfigError(f"a {body} cannot become a {cls.__name__}; write class {cls.__name__}({body}, Mind)")
+        return [_entered(cls, agent, components) for agent in living]
+
+
+def _entered(cls: Any, agent: Any, components: Mapping[str, Any]) -> Any:
+    """Change an agent's class, and give it the four components; its number and place stay."""
+    model, number, count = agent.model, agent.unique_id, agent.model.agent_id_counter
+    given = dict(components)
+    config = given.pop("config", None)
+    config = config(agent) if callable(config) else config
+    agent._llm = given.pop("llm", None)
+    agent.config = AgentConfig(persona=config) if isinstance(config, str) else config or NOBODY
+    agent.memory = open_memory(given.pop("memory", None))
+    agent.tools = tuple(given.pop("tools", ()))
+    if given:
+        raise ConfigError(f"unknown components: {', '.join(given)}; choose of llm, config, memory, tools")
+    model.deregister_agent(agent)
+    agent.__class__ = cls
+    model.register_agent(agent)
+    agent.unique_id, model.agent_id_counter = number, count
+    return agent
+
+
+class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """A Mesa agent that thinks."""
+
+
+def as_decision(agent: int, decided: Any, by: str) -> Decision:
+    """Read what a rule, a person or an outside controller decided.
+
+    Args:
+        agent: Mesa `unique_id`.
+        decided: A `Decision`, an action or a list of them, an answer, or None for nothing.
+        by: Who decided.
+    """
+    match decided:
+        case Decision():
+            return decided
+        case None:
+            return Decision(agent, by=by)
+        case ToolCall():
+            return Decision(agent, actions=(decided,), by=by)
+        case [ToolCall(), *_]:
+            return Decision(agent, actions=tuple(decided), by=by)
+        case []:
+            return Decision(agent, by=by)
+        case _:
+            return Decision(agent, answer=decided, by=by)
+
+
+def join(seen: Mapping[str, Observation]) -> Observation:
+    """Make one observation of those of several worlds, each under its name.
+
+    Args:
+        seen: What each world shows, by its name, in order.
+    """
+    named = [name for observation in seen.values() for name in observation.tools or ()]
+    limited = all(observation.tools is not None for observation in seen.values())
+    options: dict[str, tuple[Any, ...]] = {}
+    for observation in seen.values():
+        for name, values in observation.options.items():
+            options[name] = (*options.get(name, ()), *values)
+    return Observation(
+        text="\n\n".join(f"[{name}]\n{observation.text}" for name, observation in seen.items()),
+        rules="\n\n".join(filter(None, (observation.rules for observation in seen.values()))),
+        tools=tuple(dict.fromkeys(named)) if limited else None,
+        options=options,
+        max_actions=max(observation.max_actions for observation in seen.values()),
+        facts={name: observation.facts for name, observation in seen.items()},
+    )
+
+
+def _with_text(seen: Observation, text: str) -> Observation:
+    return replace(seen, text=text, cue=seen.cue or seen.text)
+
+
+def _readers(box: ToolBox) -> Any:
+    """Tell only of the tools that read: an answer is wanted, no action."""
+    return tuple(spec for spec in box.specs if not spec.is_action)
+
+
+@dataclass(frozen=True)
+class AgentDesign:
+    """A task-independent choice of the four components: any design runs in any model.
+
+    Source:
+        Shachi (2025): the four components and cross-task evaluation.
+    """
+
+    llm: str | LLM | None = None
+    """What the agents think with; None: what the model says."""
+
+    config: AgentConfig | None = None
+    """Settings, style and allowed tools; the model's own personas are kept."""
+
+    memory: str | Callable[[], Memory] | None = None
+    """Kind of memory, or what makes one."""
+
+    tools: tuple[Callable[..., Any], ...] = ()
+    """The researcher's own functions, besides the model's."""
+
+    def dress(self, agent: Any) -> None:
+        """Give an agent the components this design chooses; who it is, it stays."""
+        if self.config is not None:
+            chosen = {name: getattr(self.config, name) for name in ("style", "tools", "settings", "adapter")}
+            agent.config = agent.config.model_copy(update=chosen)
+        if self.memory is not None:
+            agent.memory = open_memory(self.memory)
+        if self.tools:
+            agent.tools = (*agent.tools, *self.tools)

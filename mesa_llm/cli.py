@@ -1,0 +1,180 @@
+"""The command line: list, run, replay, inspect, app, doctor."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
+
+app = typer.Typer(
+    name="mesa-llm",
+    help="Agent-based models whose agents think with a language model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+BAD_INPUT, SPENT, DIFFERENT, INTERRUPTED = 2, 3, 1, 130
+"""Exit codes besides 0."""
+
+
+def _exits(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what a person should read into one line on stderr and an exit code."""
+
+    @wraps(command)
+    def run_command(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except BudgetSpent as error:
+            _say(f"mesa-llm: stopped: {error}", err=True)
+            raise typer.Exit(SPENT) from None
+        except ConfigError as error:
+            _say(f"mesa-llm: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            _say("mesa-llm: interrupted; the same command with the same --log goes on from here", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except MesaLLMError as error:
+            _say(f"mesa-llm: {error}", err=True)
+            raise typer.Exit(DIFFERENT) from None
+
+    return run_command
+
+
+def _say(text: str, *, err: bool = False) -> None:
+    typer.echo(text, err=err)
+
+
+@app.command("list")
+@_exits
+def list_models() -> None:
+    """List the models that can be run."""
+    from mesa_llm.gallery import find_models
+
+    models = find_models()
+    width = max((len(entry.name) for entry in models), default=0)
+    for entry in models:
+        try:
+            entry.load()
+            told = entry.question
+        except ConfigError as error:
+            told = f"BROKEN: {error}"
+        _say(f"{entry.name:<{width}}  {told}")
+
+
+Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
+ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint.")]
+Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
+
+
+@app.command()
+@_exits
+def run(
+    model: Annotated[str, typer.Argument(help="Name of the model; see `mesa-llm list`.")],
+    llm: Llm = "rule",
+    api_base: ApiBase = None,
+    steps: Annotated[int, typer.Option(min=0, help="Steps to run.")] = 10,
+    rng: Annotated[int | None, typer.Option(help="Seed.")] = None,
+    users: Annotated[Path | None, typer.Option(help="File with the population.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
+    log: Log = None,
+    on_error: Annotated[str, typer.Option(help="skip, rule or raise.")] = "skip",
+    max_calls: Annotated[int | None, typer.Option(help="Budget of replies.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Most requests in flight.")] = 64,
+    retry_failures: Annotated[bool, typer.Option(help="Ask again where the log holds a failure.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model; the same command with the same --log goes on with a run that was stopped."""
+    from mesa_llm.gallery import find_model
+    from mesa_llm.running import parameters, run_model
+
+    kind = find_model(model).load()
+    given = parameters(kind, set_ or [], users)
+    options = {"max_calls": max_calls, "max_tokens": max_tokens, "max_dollars": max_dollars}
+    given |= {name: value for name, value in options.items() if value is not None}
+    given |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
+    given |= {"concurrency": concurrency, "retry_failures": retry_failures}
+    told = run_model(model, kind(**given), steps, quiet=as_json, say=_say)
+    if as_json:
+        _say(json.dumps(told))
+
+
+@app.command()
+@_exits
+def replay(file: Annotated[Path, typer.Argument(help="Run log of the run.")], as_json: AsJson = False) -> None:
+    """Run a recorded run again without asking anybody, and compare the digests."""
+    from mesa_llm.running import replay_run
+
+    told = replay_run(file, quiet=as_json, say=_say)
+    if as_json:
+        _say(json.dumps(told))
+    if told["digest"] != told["recorded_digest"]:
+        _say(f"mesa-llm: the digests differ: recorded {told['recorded_digest']}, now {told['digest']}", err=True)
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command()
+@_exits
+def inspect(
+    file: Annotated[Path, typer.Argument(help="Run log.")],
+    calls: Annotated[bool, typer.Option("--calls", help="Requests and replies.")] = False,
+    decisions: Annotated[bool, typer.Option("--decisions", help="What was decided.")] = False,
+    actions: Annotated[bool, typer.Option("--actions", help="What was done, and what came of it.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="What the worlds told of.")] = False,
+    usage: Annotated[bool, typer.Option("--usage", help="Calls, tokens, dollars by model.")] = False,
+    agent: Annotated[int | None, typer.Option(help="Only this agent.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+) -> None:
+    """Look into a run log; without options, at its manifest."""
+    from mesa_llm.inspecting import tables
+
+    flags = {"calls": calls, "decisions": decisions, "actions": actions, "events": events, "usage": usage}
+    wanted = [name for name, is_wanted in flags.items() if is_wanted]
+    for text in tables(file, wanted, agent, csv=csv):
+        _say(text)
+
+
+@app.command("app")
+@_exits
+def open_app(
+    port: Annotated[int, typer.Option(help="Port of the page.")] = 8765,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+) -> None:
+    """Open the gallery of all models in the browser."""
+    import os
+    import subprocess
+
+    command = [sys.executable, "-m", "solara", "run", "mesa_llm.gallery_page", "--host", host, "--port", str(port)]
+    environment = {**os.environ, "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "SOLARA_THEME_SHOW_BANNER": "False"}
+    flags = ["--production", *([] if browser else ["--no-open"])]
+    raise typer.Exit(subprocess.call([*command, *flags], env=environment))
+
+
+@app.command()
+@_exits
+def doctor() -> None:
+    """Say what is installed, which providers have keys, and whether the embedded model answers."""
+    from mesa_llm.inspecting import check_up
+
+    for line in check_up():
+        _say(line)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

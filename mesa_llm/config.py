@@ -1,0 +1,102 @@
+"""Who an agent is: its persona, traits and style, and how its model is sampled."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+
+class Settings(BaseModel):
+    """How a language model is sampled; None leaves a setting to the endpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    """Randomness of the sampling; 0 takes the likeliest token."""
+
+    max_tokens: int | None = Field(default=400, gt=0)
+    """Most tokens of one reply."""
+
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """Share of probability that tokens are drawn from."""
+
+    stop: tuple[str, ...] = ()
+    """Strings that end a reply."""
+
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
+    """Anything else the endpoint knows, sent as it is."""
+
+    @cached_property
+    def sent(self) -> dict[str, Any]:
+        """The settings that are sent, without those left to the endpoint."""
+        sent: dict[str, Any] = {}
+        for name in ("temperature", "max_tokens", "top_p"):
+            value = getattr(self, name)
+            if value is not None:
+                sent[name] = value
+        if self.stop:
+            sent["stop"] = list(self.stop)
+        return {**sent, **self.extra}
+
+
+class AgentConfig(BaseModel):
+    """Who an agent is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = ""
+    """What others call it; empty: its class and number."""
+
+    persona: str = ""
+    """Who it is, in words that follow "You are …"."""
+
+    traits: dict[str, JsonValue] = Field(default_factory=dict)
+    """Facts about it, by name: age, occupation, …"""
+
+    style: str = ""
+    """How it writes."""
+
+    tools: tuple[str, ...] | None = None
+    """Names of the tools and actions it may use; None: all."""
+
+    settings: Settings = Settings()
+    """How its model is sampled."""
+
+    adapter: str | None = None
+    """Name of a LoRA adapter at the endpoint; replaces the model name in requests."""
+
+    @cached_property
+    def text(self) -> str:
+        """Who it is, as its prompt says it."""
+        lines = [f"Your name is {self.name}."] if self.name else []
+        if self.persona:
+            lines.append(self.persona)
+        lines += [f"{name.replace('_', ' ')}: {value}" for name, value in self.traits.items()]
+        if self.style:
+            lines.append(f"How you write: {self.style}")
+        return "\n".join(lines)
+
+
+class ConfigMixin:
+    """Gives an agent its `config`: who it is."""
+
+    __slots__ = ()
+
+    config: AgentConfig
+
+    def __init__(self, *args: Any, config: AgentConfig | str | None = None, **kwargs: Any) -> None:
+        """Keep who the agent is.
+
+        Args:
+            *args: Passed on.
+            config: A config, or just a persona.
+            **kwargs: Passed on.
+        """
+        self.config = AgentConfig(persona=config) if isinstance(config, str) else config or NOBODY
+        super().__init__(*args, **kwargs)
+
+
+NOBODY = AgentConfig()
+"""The config of an agent that was given none; shared, as it is frozen."""

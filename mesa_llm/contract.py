@@ -1,0 +1,211 @@
+"""What every model promises, as checks that its author can run: `check_model("social")`.
+
+The models of this project and those of other packages are held to the same checks.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Any
+
+from mesa_llm.errors import BadReply, MesaLLMError, ServerTrouble, TransportError
+from mesa_llm.gallery import ModelEntry, find_model
+from mesa_llm.llm.simple import RandomLLM, ScriptedLLM
+from mesa_llm.loop import run_now
+from mesa_llm.records import Reply, Request, ToolCall
+
+HEADINGS = (
+    "Question",
+    "Agents",
+    "What they see",
+    "What they can do",
+    "What is measured",
+    "Published numbers and ours",
+    "Source and differences",
+)
+"""The headings of a model's README, in order."""
+
+STEPS = 10
+"""Steps that a model runs in a check."""
+
+
+class ContractBroken(MesaLLMError):
+    """A model does not keep a promise; the text says which."""
+
+
+def _demand(kept: bool, promise: str) -> None:
+    if not kept:
+        raise ContractBroken(promise)
+
+
+def _run(model: Any, steps: int = STEPS) -> str:
+    """Run a model and give its digest."""
+    for _ in range(steps):
+        model.step()
+    return model.runlog.digest
+
+
+def honest() -> ScriptedLLM:
+    """Make a language model whose reply depends on the request alone: a valid choice, drawn by the request's key."""
+    return ScriptedLLM(honest_reply)
+
+
+def honest_reply(request: Request) -> Reply:
+    """Give a valid choice that depends on the request alone."""
+    salt = request.salt._replace(run_seed=int(request.key[:6], 16))
+    return run_now(RandomLLM().reply(replace(request, salt=salt)))
+
+
+def faulty() -> ScriptedLLM:
+    """Make a language model that misbehaves in every way, chosen by the request's key."""
+    return ScriptedLLM(_misbehave)
+
+
+FAULTS: tuple[Reply | TransportError, ...] = (
+    BadReply("not JSON"),
+    Reply(""),
+    Reply("I would rather talk about the weather."),
+    Reply('{"action": "launch_rockets", "arguments": {}}'),
+    Reply('{"answer": NaN}'),
+    Reply("{" * 5000),
+    Reply(tool_calls=(ToolCall("launch_rockets", {}),)),
+    Reply(tool_calls=(ToolCall("do_nothing", {"amount": float("nan"), "count": 10**300}),)),
+    Reply("x" * 200_000),
+)
+"""Ways to misbehave."""
+
+
+def _misbehave(request: Request) -> Reply | TransportError:
+    number = int(request.key[:6], 16)
+    if number % 3 == 0:
+        return honest_reply(request)
+    return FAULTS[number % len(FAULTS)]
+
+
+def runs_offline(entry: ModelEntry) -> None:
+    """`Model()` without arguments runs ten steps, with no key and no network."""
+    model = entry.load()()
+    _run(model)
+    _demand(model.datacollector is not None, "the model has a DataCollector")
+    _demand(int(model.time) == STEPS or not model.running, f"ten calls of step() make ten steps, got {model.time}")
+
+
+def takes_what_tools_give(entry: ModelEntry) -> None:
+    """The constructor takes `rng` and `llm` by name, and every parameter has a default: `batch_run` can drive it."""
+    taken = inspect.signature(entry.load()).parameters
+    _demand({"rng", "llm"} <= set(taken), f"the constructor takes rng and llm, takes {', '.join(taken)}")
+    needed = [
+        p.name for p in taken.values() if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    _demand(not needed, f"every parameter has a default, {needed} have none")
+
+
+def same_seed_same_run(entry: ModelEntry) -> None:
+    """One seed gives one digest, another seed another: by rule, at random, and with a language model."""
+    kind = entry.load()
+    for llm in ("rule", "random"):
+        first, again = _run(kind(rng=7, llm=llm)), _run(kind(rng=7, llm=llm))
+        _demand(first == again, f"two runs with rng=7 and llm={llm!r} have one digest")
+        _demand(first != _run(kind(rng=8, llm=llm)), f"rng=8 gives another digest than rng=7 with llm={llm!r}")
+
+
+def replays(entry: ModelEntry) -> None:
+    """A recorded run is run again from its log alone, with the same digest."""
+    kind = entry.load()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "run.sqlite")
+        model = kind(rng=3, llm=honest(), log=log)
+        recorded = _run(model, 3)
+        model.close()
+        again = kind(rng=3, llm="ScriptedLLM", log=log, replay=True)
+        _demand(_run(again, 3) == recorded, "a replay ends in the digest of the recorded run")
+        _demand(again.usage.calls == 0, "a replay asks nobody")
+        again.close()
+
+
+def resumes(entry: ModelEntry) -> None:
+    """A run that stopped after two steps goes on, uses every reply it has, and ends like one that never stopped."""
+    kind = entry.load()
+    with tempfile.TemporaryDirectory() as folder:
+        whole = _run(kind(rng=3, llm=honest(), log=Path(folder, "whole.sqlite")), 4)
+        log = Path(folder, "parts.sqlite")
+        first = kind(rng=3, llm=honest(), log=log)
+        _run(first, 2)
+        first.close()
+        second = kind(rng=3, llm=honest(), log=log)
+        _demand(_run(second, 4) == whole, "a resumed run ends in the digest of an unbroken one")
+        _demand(second.usage.replayed == first.usage.calls, "a resumed run uses every recorded reply")
+
+
+def survives_faults(entry: ModelEntry) -> None:
+    """A language model that misbehaves in every way kills no run; each failure is a row with its reason."""
+    model = entry.load()(rng=5, llm=faulty(), attempts=1)
+    _run(model)
+    failed = model.runlog.failures()
+    _demand(len(failed) == model.usage.failures, "each failed decision is a row with its reason")
+    _demand(all(failed), "each failure has a reason")
+    again = entry.load()(rng=5, llm=SilentLLM(), attempts=1)
+    _run(again, 2)
+
+
+class SilentLLM:
+    """A language model that never answers."""
+
+    name = "never"
+
+    async def reply(self, request: Request) -> Reply:
+        """Refuse, in one of two ways."""
+        if request.salt.agent % 2:
+            raise BadReply("the reply is no JSON")
+        raise ServerTrouble("the server is down")
+
+
+def has_page(entry: ModelEntry) -> None:
+    """Its `app` module builds a page."""
+    _demand(entry.has_page, "the model has an app module")
+    module = import_module(f"{entry.package}.app")
+    _demand(hasattr(module, "page"), "the app module has a `page`")
+
+
+def has_readme(entry: ModelEntry) -> None:
+    """Its README has the seven headings, in order, with text under each."""
+    readme = resources.files(entry.package).joinpath("README.md")
+    _demand(readme.is_file(), "the model has a README.md")
+    lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
+    found = [line.lstrip("#").strip() for line in lines if line.startswith("## ")]
+    _demand([name for name in found if name in HEADINGS] == list(HEADINGS), f"its README has the headings {HEADINGS}")
+
+
+CHECKS: dict[str, Callable[[ModelEntry], None]] = {
+    check.__name__: check
+    for check in (
+        runs_offline,
+        takes_what_tools_give,
+        same_seed_same_run,
+        replays,
+        resumes,
+        survives_faults,
+        has_page,
+        has_readme,
+    )
+}
+"""Every promise, by name."""
+
+
+def check_model(name: str) -> None:
+    """Hold a model to all checks.
+
+    Args:
+        name: Name of the model, as `mesa-llm list` shows it.
+
+    Raises:
+        ContractBroken: At the first promise it does not keep.
+    """
+    entry = find_model(name)
+    for check in CHECKS.values():
+        check(entry)

@@ -1,0 +1,80 @@
+"""The exceptions of mesa_llm, and who reads each of them.
+
+* MesaLLMError
+  · ConfigError            a person: something was set up wrongly; says what to change
+    · ReplayError          a person: the recording does not hold what the run asks for
+  · BudgetSpent            a person: the run stopped cleanly and can be resumed
+  · Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
+  · DecisionError          a person: only with `on_error="raise"`, at the end of the step
+  · ToolError              the language model: an action or tool was refused, and why
+  · ParseError             the engine: a reply could not be used; the text tells the model why
+  · TransportError         the engine: no reply came
+    · RateLimited          the engine: wait, then ask again
+    · ServerTrouble        the engine: ask again (5xx, cut or hung connection)
+    · BadReply             the engine: something came that is no reply (too long, no JSON)
+    · Refused              the engine: the endpoint refuses this one request (4xx)
+"""
+
+from __future__ import annotations
+
+
+class MesaLLMError(Exception):
+    """Base of every exception this package raises on purpose."""
+
+
+class ConfigError(MesaLLMError):
+    """Something was set up in a way that cannot work; the text says what to change."""
+
+
+class ReplayError(ConfigError):
+    """A replay asked for something the recording does not hold."""
+
+
+class BudgetSpent(MesaLLMError):
+    """A budget of calls, tokens or dollars is spent; resume with a larger one."""
+
+
+class Stopped(MesaLLMError):
+    """A step was stopped while agents decided: it has not happened, and the next `step()` goes on with it."""
+
+
+class DecisionError(MesaLLMError):
+    """A decision failed in a model with `on_error="raise"`."""
+
+
+class ToolError(MesaLLMError):
+    """An action or a tool was refused; the language model reads the text."""
+
+
+class ParseError(MesaLLMError):
+    """A reply could not be turned into a decision or an answer; the text says why, for the model to read."""
+
+
+class TransportError(MesaLLMError):
+    """A language model gave no reply."""
+
+
+class RateLimited(TransportError):
+    """The endpoint asks to be called less often (HTTP 429)."""
+
+    def __init__(self, text: str, retry_after_s: float | None = None) -> None:
+        """Keep how long the endpoint asked to be left alone.
+
+        Args:
+            text: What the endpoint said.
+            retry_after_s: Its `Retry-After`, in seconds, if it sent one.
+        """
+        super().__init__(text)
+        self.retry_after_s = retry_after_s
+
+
+class ServerTrouble(TransportError):
+    """The endpoint failed, hung or cut the connection; asking again may help."""
+
+
+class BadReply(TransportError):
+    """Something came back that is no reply: too long, not JSON, or of the wrong shape."""
+
+
+class Refused(TransportError):
+    """The endpoint refuses this one request; asking again does not help."""

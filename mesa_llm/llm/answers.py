@@ -1,0 +1,40 @@
+"""Make replies out of what a person, a script or a chance draw answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mesa_llm.records import Reply, ToolCall
+
+Answer = Reply | ToolCall | Mapping[str, Any] | str
+"""What can be given as an answer: a reply, one call, an object, or a text."""
+
+
+def call(name: str, /, **arguments: Any) -> Reply:
+    """Make the reply that calls one tool or action."""
+    return as_reply(ToolCall(name, arguments))
+
+
+def as_reply(answer: Answer, model: str = "") -> Reply:
+    """Make a reply of an answer; an object becomes JSON text.
+
+    Args:
+        answer: What was answered; a reply is given back as it is.
+        model: What the reply says it came from.
+
+    Raises:
+        TypeError: If it is none of these, or an object that JSON cannot hold.
+    """
+    match answer:
+        case Reply():
+            return answer
+        case ToolCall():
+            return Reply(tool_calls=(answer,), dollars=0.0, model=model)
+        case str():
+            return Reply(answer, dollars=0.0, model=model)
+        case Mapping():
+            return Reply(json.dumps(dict(answer), ensure_ascii=False), dollars=0.0, model=model)
+        case _:
+            raise TypeError(f"an answer is a Reply, a ToolCall, a mapping or a str, not {type(answer).__name__}")

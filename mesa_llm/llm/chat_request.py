@@ -1,0 +1,146 @@
+"""How a request is written in the form of OpenAI's chat completions, and how much of it an endpoint knows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from mesa_llm.llm.trouble import Complaint
+from mesa_llm.records import Request, ToolSpec
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+_COMPLAINTS = {
+    "choice": r"tool.?choice",
+    "schema": r"response.?format|json.?(schema|mode|object)|structured.?output|guided|grammar",
+    "length": r"max_completion_tokens",
+    "seed": r"\bseed\b",
+    "tools": r"support\w* (the )?(tool|function)|tool.call.parser|tools param|'body', 'tools'"
+    r"|(tool|function)\w*( call\w*| use)? (is|are)( not|n't) supported",
+}
+"""What an endpoint's words look like when it does not know a part of the form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How much of the form an endpoint understands."""
+
+    schema: Literal["schema", "object", "none"] = "schema"
+    """Whether replies can be held to a JSON schema, to any JSON object, or to nothing."""
+
+    choice: Literal["required", "auto", "none"] = "required"
+    """What of `tool_choice` it knows; none: leave it out."""
+
+    tools: bool = True
+    """False: tools are told of in words, and called in the text."""
+
+    seed: bool = True
+    """False: leave the seed out."""
+
+    length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What it calls the setting `max_tokens`."""
+
+    def without(self, complaint: Complaint) -> Dialect | None:
+        """Give a simpler dialect that avoids what an endpoint complains about.
+
+        Returns:
+            The dialect; None if nothing can be left out that would help.
+        """
+        simpler = self._simpler()
+        for text in (complaint.about, complaint.words):
+            for part, pattern in _COMPLAINTS.items():
+                if part in simpler and re.search(pattern, text, re.IGNORECASE):
+                    return simpler[part]
+        return None
+
+    def _simpler(self) -> dict[str, Dialect]:
+        simpler: dict[str, Dialect] = {}
+        if self.choice != "none":
+            simpler["choice"] = replace(self, choice="auto" if self.choice == "required" else "none")
+        if self.schema != "none":
+            simpler["schema"] = replace(self, schema="object" if self.schema == "schema" else "none")
+        if self.length == "max_tokens":
+            simpler["length"] = replace(self, length="max_completion_tokens")
+        if self.seed:
+            simpler["seed"] = replace(self, seed=False)
+        if self.tools:
+            simpler["tools"] = replace(self, tools=False)
+        return simpler
+
+
+class Writer:
+    """Writes requests for one model; what it wrote of tools is kept, as it is the same for many requests."""
+
+    def __init__(self, model: str) -> None:
+        """Write for a model, by the name its endpoint knows it by."""
+        self.model = model
+        self._tools: dict[tuple[str, ...], str] = {}
+
+    def write(self, request: Request, dialect: Dialect) -> bytes:
+        """Write the body of a request as JSON."""
+        messages = [message.to_wire() for message in request.messages]
+        body: dict[str, Any] = {"model": self.model, **request.settings, "messages": messages}
+        if dialect.length != "max_tokens" and "max_tokens" in body:
+            body[dialect.length] = body.pop("max_tokens")
+        if dialect.seed:
+            body.setdefault("seed", request.salt.seed)
+        if request.schema is not None and dialect.schema != "none":
+            body["response_format"] = response_format(request.schema, dialect.schema)
+        if not request.tools:
+            return _ENCODER.encode(body).encode()
+        if not dialect.tools:
+            messages.append({"role": "user", "content": tools_in_words(request.tools)})
+            return _ENCODER.encode(body).encode()
+        if dialect.choice != "none":
+            body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
+        return f'{_ENCODER.encode(body)[:-1]},"tools":{self._written(request.tools)}}}'.encode()
+
+    def _written(self, tools: Sequence[ToolSpec]) -> str:
+        digests = tuple(tool.digest for tool in tools)
+        written = self._tools.get(digests)
+        if written is None:
+            if len(self._tools) >= 256:
+                self._tools.clear()
+            written = self._tools[digests] = _ENCODER.encode([tool.wire for tool in tools])
+        return written
+
+
+def response_format(schema: Mapping[str, Any], form: Literal["schema", "object"] = "schema") -> dict[str, Any]:
+    """Ask for a reply that follows a JSON schema, or is some JSON object."""
+    if form == "object":
+        return {"type": "json_object"}
+    named = {"name": "answer", "schema": schema, "strict": _is_strict(schema)}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def _is_strict(schema: object) -> bool:
+    """Tell whether a schema can be strict: each of its objects requires all it names, and nothing else."""
+    if isinstance(schema, list):
+        return all(_is_strict(part) for part in cast("list[object]", schema))
+    if not isinstance(schema, Mapping):
+        return True
+    fields = cast("Mapping[str, Any]", schema)
+    if fields.get("type") == "object" or "properties" in fields:
+        named: Mapping[str, Any] = fields.get("properties", {})
+        if fields.get("additionalProperties") is not False or set(fields.get("required", ())) != set(named):
+            return False
+        return all(_is_strict(part) for part in named.values()) and _is_strict(fields.get("$defs", {}))
+    return all(_is_strict(part) for part in fields.values())
+
+
+def tool_choice(request: Request) -> Literal["required", "auto"]:
+    """Say whether a reply has to call a tool: if one is an action, or no schema says how else to answer."""
+    must_call = request.schema is None or any(tool.is_action for tool in request.tools)
+    return "required" if must_call else "auto"
+
+
+def tools_in_words(tools: Sequence[ToolSpec]) -> str:
+    """Tell of tools in a message, for models that know no tool calls."""
+    told = [{**tool.wire["function"], "parameters": tool.parameters.get("properties", {})} for tool in tools]
+    return (
+        'Choose one of these and reply with only a JSON object {"action": its name, "arguments": {…}}. '
+        f"Its `parameters` say what each argument may be:\n{_ENCODER.encode(told)}"
+    )

@@ -1,0 +1,288 @@
+"""The layers around a transport: ask again, ask no faster than allowed, stop when the budget is spent.
+
+They go around each other as `Budget(Retry(Limits(transport)))`, and each has the one method `reply`. They can be
+made on any thread, and are used on one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+from dataclasses import dataclass, field, replace
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from mesa_llm.errors import BadReply, BudgetSpent, ConfigError, RateLimited, ServerTrouble, TransportError
+from mesa_llm.llm.base import LLM, Closable
+from mesa_llm.llm.pace import Pace
+from mesa_llm.records import Reply, Request, Usage
+
+logger = logging.getLogger(__name__)
+
+BAD_REPLY_ATTEMPTS = 3
+"""Most times a request is sent whose replies cannot be read: a model that writes such replies tends to go on."""
+
+_MAY_PASS = (RateLimited, ServerTrouble, BadReply)
+
+
+class Retry:
+    """Asks again, after a while, where that can help: too many requests, a failing server, an unreadable reply.
+
+    The waits double, are drawn from their upper half so that agents do not come back all at once, and are never
+    shorter than the endpoint's `Retry-After`.
+    """
+
+    def __init__(
+        self,
+        inner: LLM,
+        attempts: int = 4,
+        base_s: float = 0.5,
+        max_wait_s: float = 30.0,
+        seed: int | None = None,
+    ) -> None:
+        """Set how often and how patiently to ask again.
+
+        Args:
+            inner: What is asked.
+            attempts: Most times one request is sent.
+            base_s: First wait, in seconds.
+            max_wait_s: Longest wait, in seconds, where the endpoint does not ask for a longer one.
+            seed: Seed of the waits; they are no part of a run.
+
+        Raises:
+            ConfigError: If a number cannot work.
+        """
+        if attempts < 1 or not (base_s >= 0 and max_wait_s >= 0):
+            raise ConfigError(f"{attempts=} must be 1 or more, {base_s=} and {max_wait_s=} 0 or more")
+        self.inner = inner
+        self.attempts = attempts
+        self.base_s = base_s
+        self.max_wait_s = max_wait_s
+        self._chance = random.Random(seed)
+
+    async def reply(self, request: Request) -> Reply:
+        """Ask until there is a reply; its `attempts` counts every request it took.
+
+        Raises:
+            TransportError: The last one, if all attempts failed or the failure is one that stays.
+        """
+        try:
+            return await self.inner.reply(request)
+        except _MAY_PASS as error:
+            return await self._again(request, error)
+
+    async def _again(self, request: Request, failed: TransportError) -> Reply:
+        """Go on after a first failure; tenacity's bookkeeping would cost every call as much as its JSON does."""
+        failures = [failed]
+
+        async def ask() -> Reply:
+            if failures:
+                raise failures.pop()
+            return await self.inner.reply(request)
+
+        retrying = AsyncRetrying(
+            stop=self._is_enough,
+            wait=self._wait_s,
+            retry=retry_if_exception_type(_MAY_PASS),
+            sleep=asyncio.sleep,
+            reraise=True,
+        )
+        try:
+            reply = await retrying(ask)
+        except TransportError as error:
+            error.args = (f"{error} (requests sent: {retrying.statistics['attempt_number']})",)
+            raise
+        return replace(reply, attempts=reply.attempts + retrying.statistics["attempt_number"] - 1)
+
+    async def close(self) -> None:
+        """Close what is asked."""
+        await _close(self.inner)
+
+    def _is_enough(self, state: RetryCallState) -> bool:
+        most = self.attempts
+        if isinstance(_failure(state), BadReply):
+            most = min(most, BAD_REPLY_ATTEMPTS)
+        return state.attempt_number >= most
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        longest_s = min(self.max_wait_s, self.base_s * 2.0 ** (state.attempt_number - 1))
+        error = _failure(state)
+        if isinstance(error, RateLimited) and error.retry_after_s is not None:
+            return error.retry_after_s + self._chance.uniform(0, min(self.base_s, longest_s))
+        return self._chance.uniform(longest_s / 2, longest_s)
+
+
+def _failure(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome is not None else None
+
+
+class Limits:
+    """Bounds how many requests are in flight, and how many requests and tokens go out a minute.
+
+    How many requests an endpoint bears is learned from its complaints; see `Pace`.
+
+    Attributes:
+        pace: What has been learned.
+    """
+
+    def __init__(
+        self,
+        inner: LLM,
+        concurrency: int = 64,
+        requests_per_min: float | None = None,
+        tokens_per_min: float | None = None,
+    ) -> None:
+        """Set the bounds.
+
+        Args:
+            inner: What is asked.
+            concurrency: Most requests in flight.
+            requests_per_min: Most requests in any minute; None: as many as the endpoint takes.
+            tokens_per_min: Most tokens in any minute, read and written; None: as many as the endpoint takes.
+
+        Raises:
+            ConfigError: If a bound is below 1.
+        """
+        for name, bound in (("requests_per_min", requests_per_min), ("tokens_per_min", tokens_per_min)):
+            if bound is not None and not (bound >= 1 and math.isfinite(bound)):
+                raise ConfigError(f"{name} must be 1 or more, got {bound!r}; leave it out for no limit")
+        if concurrency < 1:
+            raise ConfigError(f"concurrency must be 1 or more, got {concurrency!r}")
+        self.inner = inner
+        self.pace = Pace(concurrency, requests_per_min, tokens_per_min)
+        self._tokens_seen = 1
+        self._characters_seen = 4
+
+    async def reply(self, request: Request) -> Reply:
+        """Ask when it is this request's turn.
+
+        Raises:
+            TransportError: As what is asked raises it.
+        """
+        characters = 1 + sum(len(message.content) for message in request.messages)
+        epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
+        try:
+            reply = await self.inner.reply(request)
+            self.pace.taken()
+        except RateLimited as limited:
+            self.pace.rejected(epoch, limited.retry_after_s)
+            raise
+        finally:
+            self.pace.leave()
+        if reply.prompt_tokens:
+            self._tokens_seen += reply.prompt_tokens + reply.reply_tokens
+            self._characters_seen += characters
+        return reply
+
+    async def close(self) -> None:
+        """Close what is asked."""
+        await _close(self.inner)
+
+
+class Budget:
+    """Stops asking when a budget of calls, tokens or dollars is spent.
+
+    Replies that are on their way then are still kept, so that a budget of tokens or dollars can be overspent by as
+    many calls as are in flight; a budget of calls cannot.
+    """
+
+    def __init__(
+        self,
+        inner: LLM,
+        calls: int | None = None,
+        tokens: int | None = None,
+        dollars: float | None = None,
+    ) -> None:
+        """Set what may be spent; None: as much as it takes.
+
+        Args:
+            inner: What is asked.
+            calls: Most replies.
+            tokens: Most tokens, read and written.
+            dollars: Most US dollars. Replies whose price is not known count as free.
+
+        Raises:
+            ConfigError: If a budget is not above zero.
+        """
+        for name, limit in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
+            if limit is not None and not limit > 0:
+                raise ConfigError(f"a budget of {limit!r} {name} allows nothing; give more, or None for no budget")
+        self.inner = inner
+        self._purse = _Purse(calls, tokens, dollars)
+
+    def also(self, inner: LLM) -> Budget:
+        """Put the same budget around another transport: both spend from one purse."""
+        other = Budget(inner)
+        other._purse = self._purse
+        return other
+
+    @property
+    def spent(self) -> Usage:
+        """What was spent so far."""
+        return self._purse.spent
+
+    async def reply(self, request: Request) -> Reply:
+        """Ask if the budget allows it.
+
+        Raises:
+            BudgetSpent: If it does not; nothing was sent then.
+            TransportError: As what is asked raises it; a failed call costs nothing of the budget.
+        """
+        purse = self._purse
+        purse.check()
+        purse.on_their_way += 1
+        try:
+            reply = await self.inner.reply(request)
+        finally:
+            purse.on_their_way -= 1
+        purse.pay(reply)
+        return reply
+
+    async def close(self) -> None:
+        """Close what is asked."""
+        await _close(self.inner)
+
+
+@dataclass
+class _Purse:
+    """What may be spent, and what was."""
+
+    calls: int | None
+    tokens: int | None
+    dollars: float | None
+    spent: Usage = field(default_factory=Usage)
+    on_their_way: int = 0
+    has_warned: bool = False
+
+    def check(self) -> None:
+        spent = self.spent
+        if self.calls is not None and spent.calls + self.on_their_way >= self.calls:
+            raise BudgetSpent(self._told(f"{self.calls} calls"))
+        if self.tokens is not None and spent.tokens >= self.tokens:
+            raise BudgetSpent(self._told(f"{self.tokens} tokens"))
+        if self.dollars is not None and spent.dollars >= self.dollars:
+            raise BudgetSpent(self._told(f"${self.dollars:g}"))
+
+    def _told(self, budget: str) -> str:
+        spent = self.spent
+        more = f" and {self.on_their_way} on their way" if self.on_their_way else ""
+        return (
+            f"the budget of {budget} is spent: {spent.calls} calls{more}, {spent.tokens} tokens, "
+            f"${spent.dollars:.4f}. What was answered is kept: run the same again with a larger budget to go on"
+        )
+
+    def pay(self, reply: Reply) -> None:
+        tokens = reply.prompt_tokens + reply.reply_tokens
+        is_blind = (self.dollars is not None and reply.dollars is None) or (self.tokens is not None and not tokens)
+        if is_blind and not self.has_warned:
+            self.has_warned = True
+            name = reply.model or "the model"
+            logger.warning("%s tells no price or no tokens: its replies count as free in the budget", name)
+        self.spent += Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
+
+
+async def _close(inner: LLM) -> None:
+    if isinstance(inner, Closable):
+        await inner.close()

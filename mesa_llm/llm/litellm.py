@@ -1,0 +1,149 @@
+"""The way to every provider that litellm knows; litellm itself is loaded with the first request."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerTrouble
+from mesa_llm.llm.chat_reply import read_reply
+from mesa_llm.llm.chat_request import response_format, tool_choice
+from mesa_llm.llm.trouble import Complaint, complaint_of, trouble
+from mesa_llm.records import Reply, Request
+
+MAX_TEXT = 2_000_000
+"""Longest text of a reply, in characters."""
+
+_NEEDS_A_PERSON = re.compile(r"provider not provided|missing credentials|api[_ ]?key", re.IGNORECASE)
+"""What litellm says, under several statuses, where a person has to change something."""
+
+_OWN_NAMES = re.compile(r"^(litellm\.|\w+Error: )+")
+"""Names of exceptions that litellm puts before a provider's words."""
+
+
+class LiteLLM:
+    """Asks one model by its litellm id, such as `anthropic/claude-sonnet-4-5` or `gpt-4o-mini`.
+
+    A call costs some 5 ms of processor time; `OpenAIHTTP` costs a small part of that, where the endpoint speaks
+    OpenAI's form. Parameters that a provider does not know are left out. Connections are litellm's own, shared by
+    all who use it, and closed when the process ends.
+
+    Attributes:
+        model: The litellm id.
+        timeout_s: Seconds until a request is given up.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 60.0,
+    ) -> None:
+        """Set what to ask; loads nothing yet.
+
+        Args:
+            model: The litellm id.
+            api_base: Base URL, if not the provider's own.
+            api_key: Key to send; None: litellm looks in the environment.
+            timeout_s: Seconds until a request is given up.
+
+        Raises:
+            ConfigError: If the timeout cannot work.
+        """
+        if not (timeout_s > 0 and math.isfinite(timeout_s)):
+            raise ConfigError(f"timeout_s must be a positive number of seconds, got {timeout_s!r}")
+        self.model = model
+        self.api_base = api_base
+        self.timeout_s = timeout_s
+        self._key = api_key
+        self._litellm: Any = None
+        self._failure: type[Exception] = Exception
+
+    def __repr__(self) -> str:
+        """Name the model, not the key."""
+        return f"LiteLLM({self.model!r})"
+
+    async def reply(self, request: Request) -> Reply:
+        """Ask the provider.
+
+        Raises:
+            ConfigError: If a person must act: provider, key, balance, model's name.
+            RateLimited: If it answers 429.
+            ServerTrouble: If it fails or hangs.
+            BadReply: If what comes holds nothing usable.
+            Refused: If it refuses this request.
+        """
+        if self._litellm is None:
+            self._litellm, self._failure = await asyncio.to_thread(_load)
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                answer = await self._litellm.acompletion(**self._arguments(request))
+        except TimeoutError:
+            raise ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s") from None
+        except self._failure as error:
+            raise self._mapped(error) from None
+        reply = read_reply(answer.model_dump(), request, time.perf_counter() - started)
+        if len(reply.text) > MAX_TEXT:
+            raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
+        return replace(reply, dollars=_price(answer))
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "seed": request.salt.seed,
+            **request.settings,
+            "model": self.model,
+            "messages": [message.to_wire() for message in request.messages],
+            "timeout": self.timeout_s,
+            "num_retries": 0,
+            "max_retries": 0,
+            "drop_params": True,
+        }
+        if request.tools:
+            arguments["tools"] = [tool.wire for tool in request.tools]
+            arguments["tool_choice"] = tool_choice(request)
+        if request.schema is not None:
+            arguments["response_format"] = response_format(request.schema)
+        if self.api_base is not None:
+            arguments["api_base"] = self.api_base
+        if self._key is not None:
+            arguments["api_key"] = self._key
+        return arguments
+
+    def _mapped(self, error: Any) -> MesaLLMError:
+        """Turn an exception of litellm's into ours."""
+        words = complaint_of(_OWN_NAMES.sub("", str(error))).words
+        complaint = Complaint(words.replace(self._key, "(key)") if self._key else words, "")
+        if isinstance(error, self._litellm.exceptions.APIResponseValidationError):
+            return BadReply(f"{self.model}: {complaint.words}")
+        status = int(getattr(error, "status_code", None) or 500)
+        if status in (400, 500) and _NEEDS_A_PERSON.search(complaint.words):
+            return ConfigError(f"{self.model}: {complaint.words}; check the model's name and its API key")
+        headers = getattr(error, "litellm_response_headers", None) or {}
+        return trouble(status, complaint, self.model, headers.get("retry-after"))
+
+
+def _load() -> tuple[Any, type[Exception]]:
+    """Load litellm, which takes seconds: with the price map from its own files, and quiet.
+
+    Returns:
+        The package, and the base of what it raises.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import litellm
+    import openai
+
+    litellm.suppress_debug_info = True
+    return litellm, openai.OpenAIError
+
+
+def _price(answer: Any) -> float | None:
+    """Give the price litellm worked out, in US dollars; None where it knows none."""
+    price = answer._hidden_params.get("response_cost")
+    return float(price) if isinstance(price, int | float) and math.isfinite(price) and price >= 0 else None

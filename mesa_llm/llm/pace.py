@@ -1,0 +1,270 @@
+"""How fast an endpoint can be asked: as its complaints teach, and as the user says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+
+from aiolimiter import AsyncLimiter
+
+from mesa_llm.errors import RateLimited
+
+START = 48
+"""Requests in flight at first; while some have to wait, each reply allows one more, until the endpoint complains."""
+
+PROBE_AFTER = 500
+"""Replies after which one more request in flight is tried than the endpoint was seen to take; then ever sooner."""
+
+RATE_GROWTH = 1.02
+"""Factor by which a learned rate grows every `RATE_GROWTH_S` seconds without complaint."""
+
+RATE_GROWTH_S = 10.0
+
+PATIENCE_S = 0.5
+"""Pause, in seconds, after a complaint without `Retry-After` about the only request in flight; it doubles."""
+
+MOST_PATIENCE_S = 30.0
+
+GIVE_UP_S = 180.0
+"""Seconds of nothing but complaints after which requests fail at once instead of waiting for the next pause's end."""
+
+
+class Pace:
+    """Lets requests through as fast as an endpoint takes them.
+
+    It starts low and grows fast. A complaint (429) lowers the number in flight to what the endpoint had taken; from
+    then on it grows by one a round. A complaint with `Retry-After` stops everyone until then, and a second one soon
+    after it also spaces the requests evenly, at the rate that had been taken. What is learned lasts.
+
+    One object belongs to one event loop at a time.
+    """
+
+    def __init__(self, most: int, requests_per_min: float | None = None, tokens_per_min: float | None = None) -> None:
+        """Start unlearned.
+
+        Args:
+            most: Most requests in flight.
+            requests_per_min: Most requests in any minute.
+            tokens_per_min: Most tokens in any minute.
+        """
+        self.most = most
+        self._requests = None if requests_per_min is None else PerMinute(requests_per_min)
+        self._tokens = None if tokens_per_min is None else PerMinute(tokens_per_min)
+        self.rate: float | None = None
+        self._allowed = float(min(most, START))
+        self._ceiling = float(most)
+        self._level = self._allowed
+        self._has_complained = False
+        self._epoch = 0
+        self._patience_s = PATIENCE_S
+        self._waiting = 0
+        self._in_flight = 0
+        self._resume = 0.0
+        self._complaining_since: float | None = None
+        self._stretch_start = 0.0
+        self._stretch_taken = 0
+        self._has_been_full = False
+        self._rate_learned = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._slots = Slots(self.allowed)
+        self._spacing: AsyncLimiter | None = None
+
+    @property
+    def allowed(self) -> int:
+        """Requests that may be in flight now."""
+        return int(self._allowed)
+
+    async def enter(self, tokens: float = 0.0) -> int:
+        """Wait for a turn; `leave` has to follow.
+
+        Args:
+            tokens: Tokens that the request and its reply will probably have.
+
+        Returns:
+            The burst that the request belongs to, for `rejected`.
+
+        Raises:
+            RateLimited: If the endpoint has done nothing but complain for a long time.
+        """
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._move_to(loop)
+        if self._slots.taken == 0:
+            self._stretch_start, self._stretch_taken, self._has_been_full = loop.time(), 0, False
+        if self._slots.taken >= self._slots.most:
+            self._has_been_full = True
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            await self._wait(tokens)
+        except BaseException:
+            self._slots.release()
+            raise
+        self._in_flight += 1
+        return self._epoch
+
+    async def _wait(self, tokens: float) -> None:
+        """Wait until a request may go out that has its slot."""
+        if self._requests is not None:
+            await self._requests.take(1)
+        if self._tokens is not None:
+            await self._tokens.take(tokens)
+        if self._spacing is not None:
+            await self._spacing.acquire()
+        while (pause_s := self._resume - self._now()) > 0:
+            self._check_hope()
+            await asyncio.sleep(pause_s)
+
+    def leave(self) -> None:
+        """Give the turn back."""
+        self._in_flight -= 1
+        self._slots.release()
+
+    def taken(self) -> None:
+        """Note that the endpoint answered, and let more through if it keeps doing so."""
+        self._stretch_taken += 1
+        self._patience_s = PATIENCE_S
+        self._complaining_since = None
+        if not self._has_complained:
+            if self._has_been_full:
+                self._allow(self._allowed + 1)
+        elif self._in_flight >= self.allowed or (self._waiting and self.rate is None):
+            if self._allowed < self._ceiling or self.rate is not None:
+                step = 1 / self._allowed
+            else:
+                step = (1 + self._allowed - self._ceiling) / PROBE_AFTER
+            self._allow(self._allowed + step)
+        if self.rate is not None and self._now() - self._rate_learned > RATE_GROWTH_S:
+            self._space(self.rate * RATE_GROWTH)
+
+    def rejected(self, epoch: int, retry_after_s: float | None) -> None:
+        """Note that the endpoint complained, and slow down.
+
+        Args:
+            epoch: What `enter` gave; complaints about requests of one burst count as one.
+            retry_after_s: Seconds it asks to be left alone.
+        """
+        others = self._in_flight - 1
+        if self._complaining_since is None:
+            self._complaining_since = self._now()
+        if retry_after_s is None and others == 0:  # alone and refused: it is not the number in flight
+            retry_after_s = self._patience_s
+            self._patience_s = min(2 * self._patience_s, MOST_PATIENCE_S)
+        if epoch == self._epoch:
+            self._epoch += 1
+            self._level = self._allowed
+            if retry_after_s is not None:
+                self._learn_rate(retry_after_s)
+            self._has_complained = True
+        if retry_after_s is not None:
+            self._resume = max(self._resume, self._now() + retry_after_s)
+        self._ceiling = max(1.0, others, self._level / 2)
+        self._allow(max(self._level / 4, min(0.9 * self._level, others)))
+
+    def _check_hope(self) -> None:
+        if self._complaining_since is not None and self._now() - self._complaining_since > GIVE_UP_S:
+            raise RateLimited(f"for {GIVE_UP_S:g} s the endpoint has answered nothing but 429; not sent")
+
+    def _learn_rate(self, retry_after_s: float) -> None:
+        """Space requests at the rate that was taken since this stretch of asking began, or wider than before."""
+        now = self._now()
+        slowest = 1 / max(retry_after_s, 1.0)  # after each pause one request may well go out
+        taken = self._stretch_taken + self._in_flight - 1
+        if self.rate is not None:
+            self._space(max(0.85 * self.rate, slowest))
+        elif self._has_complained and taken > 0 and retry_after_s > 0:
+            self._space(max(0.95 * taken / (now + retry_after_s - self._stretch_start), slowest))
+        self._stretch_start, self._stretch_taken = now + retry_after_s, 0
+
+    def _space(self, rate: float) -> None:
+        self.rate = rate
+        self._rate_learned = self._now()
+        self._spacing = AsyncLimiter(1, 1 / rate)
+
+    def _allow(self, number: float) -> None:
+        self._allowed = min(max(number, 1.0), float(self.most))
+        if self._slots.most != self.allowed:
+            self._slots.resize(self.allowed)
+
+    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._slots = Slots(self.allowed)
+        self._waiting, self._in_flight, self._resume, self._complaining_since = 0, 0, 0.0, None
+        self._spacing = None if self.rate is None else AsyncLimiter(1, 1 / self.rate)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+class Slots:
+    """Room for a number of requests that may change while some wait; first come, first served."""
+
+    def __init__(self, most: int) -> None:
+        """Start empty."""
+        self.most = most
+        self.taken = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    async def acquire(self) -> None:
+        """Take a place, waiting for one if all are taken."""
+        if self.taken < self.most and not self._queue:
+            self.taken += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                with suppress(ValueError):
+                    self._queue.remove(turn)
+            else:  # its turn came in the same moment
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give a place back."""
+        self.taken -= 1
+        self._admit()
+
+    def resize(self, most: int) -> None:
+        """Change the number of places; who has one keeps it."""
+        self.most = most
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._queue and self.taken < self.most:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self.taken += 1
+                turn.set_result(None)
+
+
+class PerMinute:
+    """Lets at most an amount through in any minute, spread over it."""
+
+    def __init__(self, amount: float) -> None:
+        """Set the amount.
+
+        Args:
+            amount: Requests or tokens a minute, 1 or more.
+        """
+        self.amount = amount
+        self._burst = max(1.0, amount / 20)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bucket: AsyncLimiter | None = None
+
+    async def take(self, amount: float) -> None:
+        """Wait until this much may go through."""
+        loop = asyncio.get_running_loop()
+        if self._bucket is None or loop is not self._loop:
+            # A full bucket and what flows in during a minute are together no more than the amount.
+            per_s = max(1.0, self.amount - self._burst) / 60
+            self._loop, self._bucket = loop, AsyncLimiter(self._burst, self._burst / per_s)
+        while amount > 0:
+            await self._bucket.acquire(min(amount, self._burst))
+            amount -= self._burst

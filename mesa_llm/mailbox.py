@@ -1,0 +1,67 @@
+"""Words between agents: sent in one step, read in the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mesa_llm.errors import ToolError
+from mesa_llm.records import Message
+from mesa_llm.tools import action
+
+MAX_INBOX = 20
+"""Most messages an agent finds in its inbox; the newest are kept."""
+
+
+class Mailbox:
+    """Holds messages until the next step, so that nobody reads what is written while others decide."""
+
+    def __init__(self) -> None:
+        """Open an empty mailbox."""
+        self._sent: list[Message] = []
+        self._inboxes: dict[int, list[Message]] = {}
+
+    def send(self, sender: int, recipients: Iterable[int], text: str, time: int = 0) -> Message:
+        """Take a message; it is read in the next step."""
+        message = Message(sender, tuple(dict.fromkeys(recipients)), text, time)
+        self._sent.append(message)
+        return message
+
+    def deliver(self) -> list[Message]:
+        """Bring what was sent to its readers; what they had before is gone."""
+        delivered, self._sent = self._sent, []
+        self._inboxes = {}
+        for message in delivered:
+            for recipient in message.recipients:
+                self._inboxes.setdefault(recipient, []).append(message)
+        return delivered
+
+    def inbox(self, agent: int) -> list[Message]:
+        """Give what an agent was sent in the last step, oldest first."""
+        return self._inboxes.get(agent, [])[-MAX_INBOX:]
+
+
+class TalkMixin:
+    """Lets an agent send words to others of its model."""
+
+    __slots__ = ()
+
+    model: Any
+    unique_id: int
+
+    @action
+    def send_message(self, to: int, text: Annotated[str, Field(min_length=1, max_length=1000)]) -> str:
+        """Send a private message to another agent, who reads it in the next step.
+
+        Args:
+            to: Number of the agent who should read it.
+            text: What you want to say.
+        """
+        if to == self.unique_id:
+            raise ToolError("you cannot send a message to yourself.")
+        if not any(agent.unique_id == to for agent in self.model.agents):
+            raise ToolError(f"there is no agent {to}.")
+        self.model.mailbox.send(self.unique_id, (to,), text, self.model.now)
+        return f"Sent to agent {to}."

@@ -1,0 +1,112 @@
+"""The memory that is a conversation: what was seen and what was answered, in turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from mesa_llm.memory.entry import (
+    CHARACTERS_PER_TOKEN,
+    EntryMemory,
+    MemoryEntry,
+    clip,
+    one_line,
+    whole_number,
+)
+from mesa_llm.records import ChatMessage
+
+_BY_AGENT = frozenset({"decision", "thought"})
+_FRAME_CHARACTERS = 24
+"""Characters counted beside each text: its step, and the frame that chat templates put around a message."""
+
+
+class ChatMemory(EntryMemory):
+    """Remembers the conversation with the world as pairs: what the agent was shown, and what it answered.
+
+    What it was shown since its last answer (the outcome of that answer, say) is no pair yet: `recall` gives
+    it. So a prompt of `messages`, then one user message of the recalled lines and the new observation, takes
+    strict turns and lacks nothing.
+    """
+
+    __slots__ = ("max_tokens", "pairs")
+    kind: ClassVar[str] = "chat"
+    settings: ClassVar[tuple[str, ...]] = ("max_tokens", "pairs")
+
+    def __init__(self, max_tokens: int = 4000, pairs: int = 50) -> None:
+        """Begin with nothing.
+
+        Args:
+            max_tokens: Most tokens of the conversation, estimated at four characters each; 128 or more.
+            pairs: Most pairs kept.
+
+        Raises:
+            ConfigError: If a setting is out of range.
+        """
+        super().__init__()
+        self.max_tokens = whole_number("max_tokens", max_tokens, 128)
+        self.pairs = whole_number("pairs", pairs, 1)
+
+    def add(self, entry: MemoryEntry) -> None:
+        """Remember something, cut to a quarter of the tokens; beyond the bounds the oldest pairs go."""
+        characters = CHARACTERS_PER_TOKEN * self.max_tokens
+        text = clip(entry.text.strip(), characters // 4 - _FRAME_CHARACTERS)
+        if not text:
+            return
+        self._entries.append(replace(entry, text=text))
+        exchanges = self._exchanges()
+        excess = sum(map(_cost, self._entries)) - characters
+        while len(exchanges) > 1 and (excess > 0 or self._count_pairs(exchanges) > self.pairs):
+            excess -= sum(map(_cost, exchanges.pop(0)))
+        kept = [kept for exchange in exchanges for kept in exchange]
+        while excess > 0:
+            excess -= _cost(kept.pop(0))
+        self._entries = kept
+
+    def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
+        """Give what the agent was shown since its last answer, one line each, oldest first."""
+        exchanges = self._exchanges()
+        pending = exchanges[-1] if len(exchanges) > self._count_pairs(exchanges) else []
+        return "\n".join(replace(entry, text=one_line(entry.text)).line for entry in pending)
+
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """Give the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
+        messages: list[ChatMessage] = []
+        exchanges = self._exchanges()
+        for exchange in exchanges[: self._count_pairs(exchanges)]:
+            shown = [entry for entry in exchange if entry.kind not in _BY_AGENT]
+            answered = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
+            said = _with_steps(shown) if shown else f"Step {exchange[0].time}."
+            messages += [ChatMessage("user", said), ChatMessage("assistant", "\n".join(answered))]
+        return tuple(messages)
+
+    def _exchanges(self) -> list[list[MemoryEntry]]:
+        """Split the entries where the world speaks after the agent; the last part may have no answer yet."""
+        exchanges: list[list[MemoryEntry]] = []
+        for entry in self._entries:
+            answered = bool(exchanges) and exchanges[-1][-1].kind in _BY_AGENT
+            if not exchanges or (answered and entry.kind not in _BY_AGENT):
+                exchanges.append([])
+            exchanges[-1].append(entry)
+        return exchanges
+
+    @staticmethod
+    def _count_pairs(exchanges: list[list[MemoryEntry]]) -> int:
+        """Count the exchanges that end with an answer."""
+        return len(exchanges) - (bool(exchanges) and exchanges[-1][-1].kind not in _BY_AGENT)
+
+
+def _cost(entry: MemoryEntry) -> int:
+    """Count the characters that an entry takes in a prompt."""
+    return len(entry.text) + _FRAME_CHARACTERS
+
+
+def _with_steps(entries: list[MemoryEntry]) -> str:
+    """Write entries one below the other, with a heading wherever another step begins."""
+    lines: list[str] = []
+    step: int | None = None
+    for entry in entries:
+        if entry.time != step:
+            step = entry.time
+            lines.append(f"Step {step}:")
+        lines.append(entry.text)
+    return "\n".join(lines)

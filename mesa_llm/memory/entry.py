@@ -1,0 +1,244 @@
+"""What a memory holds and what every memory can do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.records import ChatMessage
+
+EntryKind = Literal["observation", "decision", "outcome", "message", "thought"]
+
+CHARACTERS_PER_TOKEN = 4
+"""Characters that count as one token: right for English within some 20 %, too few for Chinese or Japanese."""
+
+_LEAD: dict[EntryKind, str] = {
+    "observation": "you saw",
+    "decision": "you decided",
+    "outcome": "it came out",
+    "message": "you were told",
+    "thought": "you thought",
+}
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text as a quarter of its characters, rounded up."""
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+
+
+def clip(text: str, characters: int) -> str:
+    """Cut a text to a number of characters; an ellipsis shows the cut."""
+    if len(text) <= characters:
+        return text
+    return text[: characters - 1] + "…" if characters > 0 else ""
+
+
+def one_line(text: str) -> str:
+    """Put a text on one line, so that nothing an agent was told can look like a line of its own memory."""
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEntry:
+    """One thing an agent remembers.
+
+    Raises:
+        ValueError: If the kind is unknown, or the importance lies outside 0..1.
+    """
+
+    time: int
+    """Step in which it happened."""
+
+    kind: EntryKind
+    """What it was to the agent."""
+
+    text: str
+    """What happened, in words."""
+
+    importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
+    """How much it matters, from 0 (nothing) to 1 (everything)."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no memory could rank or name."""
+        if self.kind not in _LEAD:
+            raise ValueError(f"kind must be one of {', '.join(get_args(EntryKind))}; got {self.kind!r}")
+        if not 0 <= self.importance <= 1:
+            raise ValueError(f"importance must lie in 0..1, got {self.importance!r}")
+
+    @property
+    def line(self) -> str:
+        """The entry as one line of a prompt."""
+        return f"Step {self.time}, {_LEAD[self.kind]}: {self.text}"
+
+    def as_line_within(self, characters: int) -> MemoryEntry:
+        """Give the entry with a text of one line, cut so that `line` has at most this many characters."""
+        lead = len(self.line) - len(self.text)
+        text = clip(one_line(self.text), characters - lead)
+        return self if text == self.text else replace(self, text=text)
+
+
+def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:
+    """Give the lines of the newest entries that fit, oldest first; each line counts its line break."""
+    lines: list[str] = []
+    for entry in reversed(entries):
+        characters -= len(entry.line) + 1
+        if characters < 0:
+            break
+        lines.append(entry.line)
+    return lines[::-1]
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """Keeps what an agent lived through, bounded, and gives it back for its prompts.
+
+    It never calls a language model itself: a memory that needs one says so in `summary_request`.
+    """
+
+    __slots__ = ()
+
+    def add(self, entry: MemoryEntry) -> None:
+        """Remember something; what no longer fits is forgotten. A blank text is nothing to remember."""
+        ...
+
+    def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
+        """Give what comes to mind, as lines with step numbers, oldest first; empty when nothing does.
+
+        Args:
+            cue: What it is looked up by.
+            time: Step in which it is recalled.
+            aside: True leaves no trace in the memory, as for a survey that must not change what comes later.
+        """
+        ...
+
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """Give the earlier conversation that goes before the new observation; empty if there is none."""
+        return ()
+
+    def summary_request(self) -> str | None:
+        """Give the prompt that asks for a summary of what is about to be forgotten; None when not needed."""
+        return None
+
+    def keep_summary(self, text: str) -> None:
+        """Take the summary that was asked for."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the whole memory as JSON values, to be read back by `mesa_llm.memory.memory_from_json`."""
+        ...
+
+
+class SavedMemory(BaseModel):
+    """A memory as it lies in a file: one form for all kinds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Literal[1] = 1
+    """Version of this form."""
+
+    kind: str
+    """Name of the kind of memory, as `open_memory` knows it."""
+
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Arguments of its constructor."""
+
+    entries: list[MemoryEntry] = Field(default_factory=list[MemoryEntry])
+    """What it holds, oldest first."""
+
+    accessed: list[int] = Field(default_factory=list)
+    """Step of each entry's last recall, for memories that forget by it."""
+
+    summary: str = ""
+    """The running summary, for memories that have one."""
+
+    @classmethod
+    def read(cls, saved: Mapping[str, Any]) -> SavedMemory:
+        """Check a saved memory.
+
+        Raises:
+            ConfigError: If it is not of this form.
+        """
+        try:
+            return cls.model_validate(dict(saved))
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in fault["loc"]) or "it"
+            raise ConfigError(f"this is no memory that to_json() wrote: {place}: {fault['msg']}") from None
+
+
+class EntryMemory(Memory):
+    """A memory that holds entries in a list, and is saved as that list."""
+
+    __slots__ = ("_entries",)
+
+    kind: ClassVar[str]
+    """Name of this kind of memory, as `open_memory` knows it."""
+
+    settings: ClassVar[tuple[str, ...]] = ()
+    """Names of its constructor's arguments that are saved."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._entries: list[MemoryEntry] = []
+
+    @property
+    def entries(self) -> tuple[MemoryEntry, ...]:
+        """What is remembered, in the order it was added."""
+        return tuple(self._entries)
+
+    def saved(self) -> SavedMemory:
+        """Give the memory in the form it is saved in."""
+        settings = {name: getattr(self, name) for name in self.settings}
+        return SavedMemory(kind=self.kind, settings=settings, entries=self._entries)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the whole memory as JSON values."""
+        return self.saved().model_dump(mode="json", exclude_defaults=True) | {"version": 1}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Self:
+        """Build the memory that `to_json` gave; both recall the same.
+
+        Raises:
+            ConfigError: If the values are of another form, of another kind, or out of range.
+        """
+        form = SavedMemory.read(saved)
+        if form.kind != cls.kind:
+            raise ConfigError(f"a saved {form.kind!r} memory is no {cls.kind!r} memory; use memory_from_json")
+        unknown = sorted(set(form.settings) - set(cls.settings))
+        if unknown:
+            raise ConfigError(f"a {cls.kind!r} memory has no setting {unknown[0]!r}, only {cls.settings}")
+        memory = cls(**form.settings)
+        memory.restore(form)
+        return memory
+
+    def restore(self, form: SavedMemory) -> None:
+        """Take over what a saved memory holds; bounds apply as when it was first added."""
+        for entry in form.entries:
+            self.add(entry)
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Check a setting of a memory that counts something.
+
+    Raises:
+        ConfigError: If it is no integer, or below the least.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"{name} of a memory must be a whole number of {least} or more, got {value!r}")
+    return value
+
+
+def number_within(name: str, value: object, least: float, most: float) -> float:
+    """Check a setting of a memory that measures something.
+
+    Raises:
+        ConfigError: If it is no number, or outside the range.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        raise ConfigError(f"{name} of a memory must be a number in {least}..{most}, got {value!r}")
+    return float(value)

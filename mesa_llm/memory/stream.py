@@ -1,0 +1,213 @@
+"""The memory stream of generative agents: what is recent, important and relevant comes to mind.
+
+Source:
+    Park et al. (2023), Generative Agents: Interactive Simulacra of Human Behavior, UIST '23, section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.embed import Embedder
+from mesa_llm.llm.embed import embedder as open_embedder
+from mesa_llm.memory.entry import (
+    CHARACTERS_PER_TOKEN,
+    EntryMemory,
+    MemoryEntry,
+    SavedMemory,
+    number_within,
+    whole_number,
+)
+
+FloatArray = NDArray[np.float64]
+Rows = NDArray[np.float32]
+
+_DECIMALS = 6
+"""Values equal to so many decimals tie: scaling would blow the last bits of an embedding up to 0 and 1."""
+
+
+class StreamMemory(EntryMemory):
+    """Remembers much, and recalls the `k` entries with the highest score for a cue.
+
+    The score is the weighted sum of recency (`decay` to the power of the steps since an entry was last
+    recalled), importance, and relevance (cosine between the embeddings of entry and cue), each scaled to 0..1
+    over all entries. Ties go to what was added later. When the clock starts again, in another life, the life
+    before counts as just past.
+    """
+
+    __slots__ = (
+        "_accessed",
+        "_embedder",
+        "_vectors",
+        "capacity",
+        "decay",
+        "embedding",
+        "k",
+        "max_tokens",
+        "weights",
+    )
+    kind: ClassVar[str] = "stream"
+    settings: ClassVar[tuple[str, ...]] = ("k", "decay", "weights", "capacity", "max_tokens", "embedding")
+
+    def __init__(
+        self,
+        k: int = 8,
+        decay: float = 0.995,
+        weights: Sequence[float] = (1.0, 1.0, 1.0),
+        capacity: int = 128,
+        max_tokens: int = 600,
+        embedding: str = "wordllama",
+        embedder: Embedder | None = None,
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            k: Most entries recalled at once.
+            decay: Factor on recency for each step, above 0 and at most 1.
+            weights: Weights of recency, importance and relevance, each 0 or more. With 0 for relevance
+                nothing is ever embedded.
+            capacity: Most entries kept; beyond it goes what is least recent and important.
+            max_tokens: Most tokens of what is recalled, estimated at four characters each; 32 or more.
+            embedding: Name of the embedder to open when none is given.
+            embedder: Embeds texts; it is not saved with the memory.
+
+        Raises:
+            ConfigError: If a setting is out of range.
+        """
+        super().__init__()
+        self.k = whole_number("k", k, 1)
+        self.decay = number_within("decay", decay, 1e-9, 1.0)
+        # Settings may come from a file, where anything can stand.
+        if not isinstance(weights, Sequence) or len(weights) != 3:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"weights are three numbers (recency, importance, relevance), got {weights!r}")
+        self.weights = [number_within("a weight", weight, 0.0, 1e6) for weight in weights]
+        self.capacity = whole_number("capacity", capacity, 1)
+        self.max_tokens = whole_number("max_tokens", max_tokens, 32)
+        self.embedding = embedding
+        self._embedder = embedder
+        self._accessed: list[int] = []
+        self._vectors: list[Rows | None] = []
+
+    def use_embedder(self, embedder: Embedder) -> None:
+        """Embed with this from now on, as after reading a memory that was saved without its own."""
+        self._embedder = embedder
+        self._vectors = [None] * len(self._entries)
+
+    def add(self, entry: MemoryEntry) -> None:
+        """Remember something; beyond the capacity the least recent and important of the rest is forgotten."""
+        kept = entry.as_line_within(CHARACTERS_PER_TOKEN * self.max_tokens - 1)
+        if not kept.text:
+            return
+        if len(self._entries) == self.capacity:
+            self._forget_one(entry.time)
+        self._entries.append(kept)
+        self._accessed.append(entry.time)
+        self._vectors.append(None)
+
+    def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
+        """Give the entries with the highest scores, oldest first; recalling them makes them recent again."""
+        if not self._entries:
+            return ""
+        accessed = _until(time, self._accessed)
+        scores = np.round(self._scores(cue, time, accessed), _DECIMALS)
+        ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], -place))
+        left = CHARACTERS_PER_TOKEN * self.max_tokens
+        chosen: list[int] = []
+        for place in ranked[: self.k]:
+            needed = len(self._entries[place].line) + 1
+            if needed <= left:
+                left -= needed
+                chosen.append(place)
+        if not aside:
+            for place in chosen:
+                accessed[place] = time
+            self._accessed = accessed
+        return "\n".join(self._entries[place].line for place in sorted(chosen))
+
+    def saved(self) -> SavedMemory:
+        """Give the memory in the form it is saved in; embeddings are made anew when it is read."""
+        return super().saved().model_copy(update={"accessed": list(self._accessed)})
+
+    def restore(self, form: SavedMemory) -> None:
+        """Take over what a saved memory holds."""
+        if len(form.accessed) != len(form.entries):
+            raise ConfigError(
+                f"a saved 'stream' memory needs a step in `accessed` for each of its {len(form.entries)} "
+                f"entries, got {len(form.accessed)}"
+            )
+        super().restore(form)
+        if len(self._entries) == len(form.accessed):
+            self._accessed = list(form.accessed)
+
+    def _scores(self, cue: str, time: int, accessed: list[int]) -> FloatArray:
+        """Score every entry for a cue, shape `(entries,)`."""
+        recency, importance, relevance = self.weights
+        ages = np.asarray([time - step for step in accessed], dtype=np.float64)
+        scores = recency * _scaled(self.decay**ages)
+        scores += importance * _scaled(np.asarray([entry.importance for entry in self._entries]))
+        if relevance and cue.strip():
+            scores += relevance * _scaled(self._relevance(cue))
+        return scores
+
+    def _relevance(self, cue: str) -> FloatArray:
+        """Give the cosine of the cue with every entry, shape `(entries,)`; only new entries are embedded."""
+        new = [place for place, vector in enumerate(self._vectors) if vector is None]
+        rows = self._embed([cue, *(self._entries[place].text for place in new)])
+        for place, row in zip(new, rows[1:], strict=True):
+            self._vectors[place] = row.copy()
+        cosines = np.stack([cast("Rows", vector) for vector in self._vectors]) @ rows[0]
+        return cosines.astype(np.float64)
+
+    def _embed(self, texts: list[str]) -> Rows:
+        """Embed texts as rows of length 1 (or 0), shape `(texts, dimensions)`.
+
+        Raises:
+            ConfigError: If the embedder gives anything but one finite row for each text.
+        """
+        rows = np.asarray(self._open_embedder().embed(texts), dtype=np.float32)
+        if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
+            raise ConfigError(
+                f"the embedder gave an array of shape {rows.shape} for {len(texts)} texts; "
+                "wanted one row of finite numbers for each"
+            )
+        lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        return (rows / lengths).astype(np.float32)
+
+    def _open_embedder(self) -> Embedder:
+        """Give the embedder; one opened by name is not kept here, where it would be copied with the agent."""
+        return open_embedder(self.embedding) if self._embedder is None else self._embedder
+
+    def _forget_one(self, time: int) -> None:
+        """Let go of the entry that would come to mind last if nothing were asked; the oldest of equals."""
+
+        def strength(place: int) -> float:
+            age = max(0, time - self._accessed[place])
+            return self.weights[0] * self.decay**age + self.weights[1] * self._entries[place].importance
+
+        weakest = min(range(len(self._entries)), key=strength)
+        for column in (self._entries, self._accessed, self._vectors):
+            del column[weakest]
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """Scale values to 0..1 by their least and greatest; values that tie all give 0."""
+    rounded = np.round(values, _DECIMALS)
+    spread = rounded.max() - rounded.min()
+    return (rounded - rounded.min()) / spread if spread > 0 else np.zeros_like(rounded)
+
+
+def _until(time: int, accessed: list[int]) -> list[int]:
+    """Move steps that lie ahead of the clock, left from an earlier life, so that the last of them is now.
+
+    All up to the last such entry belongs to that life and moves with it; what was added since does not.
+    """
+    ahead = [place for place, step in enumerate(accessed) if step > time]
+    if not ahead:
+        return list(accessed)
+    shift = max(accessed) - time
+    return [step - shift if place <= ahead[-1] else step for place, step in enumerate(accessed)]

@@ -1,0 +1,127 @@
+"""The memory of the last few things, with a running summary of what came before."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import ClassVar
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from mesa_llm.memory.entry import (
+    CHARACTERS_PER_TOKEN,
+    EntryMemory,
+    MemoryEntry,
+    SavedMemory,
+    clip,
+    newest_lines,
+    one_line,
+    whole_number,
+)
+
+_LEAD = "Earlier, in short: "
+_CHARACTERS_PER_WORD = 7
+"""Characters of an English word with its space, on the generous side."""
+
+
+@cache
+def _prompt() -> Template:
+    """Read the prompt that asks for a summary."""
+    text = files("mesa_llm.memory").joinpath("prompts/summary.md").read_text(encoding="utf-8")
+    # Plain text for a model to read, never HTML.
+    return Environment(undefined=StrictUndefined, autoescape=False).from_string(text)
+
+
+class SummaryMemory(EntryMemory):
+    """Remembers the last `keep` things as they were, and a running summary of what came before.
+
+    Whoever holds it asks `summary_request` after adding, has a language model write the summary, and gives it
+    to `keep_summary`. Until then older entries wait, at most four times `keep` of them and twice the tokens;
+    beyond that the oldest are lost.
+    """
+
+    __slots__ = ("_asked", "_characters", "_summary", "keep", "max_tokens")
+    kind: ClassVar[str] = "summary"
+    settings: ClassVar[tuple[str, ...]] = ("keep", "max_tokens")
+
+    def __init__(self, keep: int = 10, max_tokens: int = 800) -> None:
+        """Begin with nothing.
+
+        Args:
+            keep: Entries that stay as they are when the others go into the summary.
+            max_tokens: Most tokens of what is recalled, estimated at four characters each; the summary takes
+                at most half of them. 64 or more.
+
+        Raises:
+            ConfigError: If a setting is out of range.
+        """
+        super().__init__()
+        self.keep = whole_number("keep", keep, 1)
+        self.max_tokens = whole_number("max_tokens", max_tokens, 64)
+        self._summary = ""
+        self._asked = 0
+        self._characters = 0
+
+    @property
+    def summary(self) -> str:
+        """The running summary; empty before the first."""
+        return self._summary
+
+    @property
+    def _half(self) -> int:
+        """Characters of half of the tokens."""
+        return CHARACTERS_PER_TOKEN * self.max_tokens // 2
+
+    def add(self, entry: MemoryEntry) -> None:
+        """Remember something; beyond the hard bound the oldest is lost."""
+        kept = entry.as_line_within(self._half - 1)
+        if not kept.text:
+            return
+        self._entries.append(kept)
+        self._characters += len(kept.line) + 1
+        while len(self._entries) > 4 * self.keep or self._characters > 4 * self._half:
+            self._forget(1)
+
+    def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
+        """Give the summary, then the newest lines that fit, oldest first."""
+        lines = [_LEAD + self._summary] if self._summary else []
+        left = 2 * self._half - sum(len(line) + 1 for line in lines)
+        return "\n".join(lines + newest_lines(self._entries, left))
+
+    def summary_request(self) -> str | None:
+        """Ask for a summary once twice `keep` entries, or more than the tokens hold, have come together."""
+        if len(self._entries) <= 2 * self.keep and self._characters <= 2 * self._half:
+            return None
+        staying = len(newest_lines(self._entries[-self.keep :], self._half))
+        self._asked = len(self._entries) - staying
+        lines = "\n".join(entry.line for entry in self._entries[: self._asked])
+        words = self._half // _CHARACTERS_PER_WORD
+        return _prompt().render(summary=self._summary, lines=lines, words=words)
+
+    def keep_summary(self, text: str) -> None:
+        """Replace the running summary, and forget what it covers; a blank text changes nothing.
+
+        Args:
+            text: The new summary, as a model wrote it; cut to half of the tokens.
+        """
+        summary = clip(one_line(text), self._half - len(_LEAD) - 1)
+        if not summary:
+            return
+        self._summary = summary
+        self._forget(self._asked)
+        self._asked = 0
+
+    def saved(self) -> SavedMemory:
+        """Give the memory in the form it is saved in."""
+        return super().saved().model_copy(update={"summary": self._summary})
+
+    def restore(self, form: SavedMemory) -> None:
+        """Take over what a saved memory holds."""
+        super().restore(form)
+        self.keep_summary(form.summary)
+
+    def _forget(self, count: int) -> None:
+        """Let the oldest entries go."""
+        self._characters -= sum(len(entry.line) + 1 for entry in self._entries[:count])
+        del self._entries[:count]
+        self._asked = max(0, self._asked - count)

@@ -1,0 +1,67 @@
+"""No memory, and the memory of the last few things."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mesa_llm.memory.entry import (
+    CHARACTERS_PER_TOKEN,
+    EntryMemory,
+    MemoryEntry,
+    whole_number,
+)
+
+
+class NoMemory(EntryMemory):
+    """Remembers nothing: every step is the first."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "none"
+
+    def add(self, entry: MemoryEntry) -> None:
+        """Let it go."""
+
+    def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
+        """Give nothing."""
+        return ""
+
+
+class WindowMemory(EntryMemory):
+    """Remembers the last `k` things, as far as they fit into a number of tokens."""
+
+    __slots__ = ("_characters", "_lines", "k", "max_tokens")
+    kind: ClassVar[str] = "window"
+    settings: ClassVar[tuple[str, ...]] = ("k", "max_tokens")
+
+    def __init__(self, k: int = 20, max_tokens: int = 600) -> None:
+        """Begin with nothing.
+
+        Args:
+            k: Most entries kept.
+            max_tokens: Most tokens of what is recalled, estimated at four characters each; 32 or more.
+
+        Raises:
+            ConfigError: If a setting is out of range.
+        """
+        super().__init__()
+        self.k = whole_number("k", k, 1)
+        self.max_tokens = whole_number("max_tokens", max_tokens, 32)
+        self._characters = 0
+        self._lines: list[str] = []
+
+    def add(self, entry: MemoryEntry) -> None:
+        """Remember something; the oldest is forgotten beyond `k` entries or `max_tokens`."""
+        most = CHARACTERS_PER_TOKEN * self.max_tokens
+        kept = entry.as_line_within(most - 1)
+        if not kept.text:
+            return
+        self._entries.append(kept)
+        self._lines.append(kept.line)
+        self._characters += len(self._lines[-1]) + 1
+        while len(self._entries) > self.k or self._characters > most:
+            del self._entries[0]
+            self._characters -= len(self._lines.pop(0)) + 1
+
+    def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
+        """Give all that is kept, one line each, oldest first."""
+        return "\n".join(self._lines)

@@ -1,0 +1,32 @@
+"""Populations: personas from files, tables or distributions; follow graphs; hours of activity."""
+
+from mesa_llm.population.activity import hourly_activity
+from mesa_llm.population.files import from_file, from_oasis, read_activity
+from mesa_llm.population.follows import (
+    core_ordinary_follows,
+    follow_matrix,
+    preferential_follows,
+    random_follows,
+    watts_strogatz_follows,
+)
+from mesa_llm.population.persona import Persona
+from mesa_llm.population.residents import invented
+from mesa_llm.population.tables import from_table
+from mesa_llm.population.traits import draw, from_distributions
+
+__all__ = [
+    "Persona",
+    "core_ordinary_follows",
+    "draw",
+    "follow_matrix",
+    "from_distributions",
+    "from_file",
+    "from_oasis",
+    "from_table",
+    "hourly_activity",
+    "invented",
+    "preferential_follows",
+    "random_follows",
+    "read_activity",
+    "watts_strogatz_follows",
+]

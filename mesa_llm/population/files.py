@@ -1,0 +1,145 @@
+"""Personas from files in the formats of OASIS."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.population.activity import HOURS, hourly_activity
+from mesa_llm.population.persona import Persona
+from mesa_llm.population.tables import Row, from_table, persona_of, rows_of
+
+FREQUENCY = "activity_level_frequency"
+"""Column with how often a user was active, by the hour."""
+
+X_COLUMNS = {"name", "username", "user_char", "description"}
+"""What tells OASIS's table of X users; an empty cell may lack in a row, never in all."""
+
+REDDIT_COLUMNS = {"realname", "username", "bio", "persona"}
+"""What tells OASIS's list of Reddit users."""
+
+REDDIT_TRAITS = ("age", "gender", "mbti", "country", "profession")
+
+
+def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
+    """Read a population: in one of OASIS's formats if the file has its columns, else as any table.
+
+    Args:
+        path: The file.
+        n: Most personas, from the start of the file; None: all.
+
+    Raises:
+        ConfigError: If the file cannot be read, or holds nobody.
+    """
+    rows = rows_of(path)
+    if not rows:
+        raise ConfigError(f"{path} holds no personas")
+    is_oasis = FREQUENCY in rows[0] or _has(rows, X_COLUMNS) or _has(rows, REDDIT_COLUMNS)
+    return (from_oasis(path) if is_oasis else from_table(path))[:n]
+
+
+def from_oasis(
+    path: str | Path, activity: str | Path | None = None, rule: Literal["paper", "code"] = "paper"
+) -> list[Persona]:
+    """Read users as OASIS keeps them: a CSV table of X users, or a JSON list of Reddit users.
+
+    Lists in cells are Python literals. `following_agentid_list` names rows, from 0; who follows itself there does
+    not here. Hours of activity, where there are any, become probabilities.
+
+    Args:
+        path: The file.
+        activity: Table of the same users' hours of activity, row by row.
+        rule: How those become probabilities, see `hourly_activity`.
+
+    Raises:
+        ConfigError: If the format is another, or a cell cannot be used; says which file, row and column.
+    """
+    rows = rows_of(path)
+    if _has(rows, REDDIT_COLUMNS):
+        personas = [_reddit_user(row, path, number) for number, row in enumerate(rows, start=1)]
+    elif _has(rows, X_COLUMNS):
+        personas = [_x_user(row, path, number, len(rows)) for number, row in enumerate(rows, start=1)]
+    elif any(FREQUENCY in row for row in rows):
+        raise ConfigError(f"{path} holds hours of activity but no users; give it as `activity` beside their file")
+    else:
+        wanted = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
+        raise ConfigError(f"{path} has the columns {sorted(_columns(rows))}; users of OASIS have {wanted}")
+    if activity is None and not all(FREQUENCY in row for row in rows):
+        return personas
+    counts = read_activity(path if activity is None else activity)
+    if len(counts) != len(personas):
+        raise ConfigError(f"{activity} has {len(counts)} rows, but {path} has {len(personas)} users")
+    hours = hourly_activity(counts, rule).tolist()
+    return [persona.model_copy(update={"activity": tuple(day)}) for persona, day in zip(personas, hours, strict=True)]
+
+
+def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
+    """Read how often each user was active in each hour, from the column `activity_level_frequency`.
+
+    Returns:
+        Counts, shape `(users, 24)`.
+
+    Raises:
+        ConfigError: If the column is missing, or a cell is no list of 24 counts.
+    """
+    counts: list[list[int]] = []
+    for number, row in enumerate(rows_of(path), start=1):
+        hours = _literals(row, FREQUENCY, path, number, int)
+        if len(hours) != HOURS or min(hours) < 0:
+            raise ConfigError(f"{_place(path, number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0")
+        counts.append(hours)
+    return np.array(counts, dtype=np.int64).reshape(-1, HOURS)
+
+
+def _columns(rows: Sequence[Row]) -> set[str]:
+    return {column for row in rows for column in row}
+
+
+def _has(rows: Sequence[Row], columns: set[str]) -> bool:
+    return columns <= _columns(rows)
+
+
+def _place(path: str | Path, number: int, column: str) -> str:
+    return f"{path}, row {number}, column {column!r}"
+
+
+def _x_user(row: Row, path: str | Path, number: int, n: int) -> Persona:
+    follows = _literals(row, "following_agentid_list", path, number, int)
+    for followed in follows:
+        if not 0 <= followed < n:
+            place = _place(path, number, "following_agentid_list")
+            raise ConfigError(f"{place}: found user {followed}; the file has users 0 to {n - 1}")
+    bio = str(row.get("description", ""))
+    return Persona(
+        name=str(row.get("name", "")),
+        persona=str(row.get("user_char", bio)),
+        username=str(row.get("username", "")),
+        bio=bio,
+        follows=tuple(sorted({followed for followed in follows if followed != number - 1})),
+        posts=tuple(_literals(row, "previous_tweets", path, number, str)),
+    )
+
+
+def _reddit_user(row: Row, path: str | Path, number: int) -> Persona:
+    traits = {trait: row[trait] for trait in REDDIT_TRAITS if trait in row}
+    return persona_of(row, str(path), number, traits=traits)
+
+
+def _literals(row: Row, column: str, path: str | Path, number: int, kind: type[Any]) -> list[Any]:
+    """Read a cell that holds a Python list; an empty or missing cell is an empty list."""
+    cell = row.get(column, [])
+    try:
+        found = ast.literal_eval(cell) if isinstance(cell, str) else cell
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ConfigError(f"{_place(path, number, column)}: found {cell!r:.80}; wanted a Python list") from error
+    items = cast("list[Any]", found) if isinstance(found, list) else None
+    if items is None or not all(type(item) is kind for item in items):
+        wanted = f"a list of {kind.__name__}"
+        raise ConfigError(f"{_place(path, number, column)}: found {cell!r:.80}; wanted {wanted}")
+    return items

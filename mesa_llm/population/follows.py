@@ -1,0 +1,192 @@
+"""Who follows whom at the start: graphs of directed follows.
+
+Users are places in the population, from 0. Every graph is a list of (follower, followee) without repetition,
+sorted, in which nobody follows itself; `follow_matrix` turns it into a sparse matrix.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+IntArray = npt.NDArray[np.int64]
+Edges = list[tuple[int, int]]
+
+
+def core_ordinary_follows(
+    topics: Sequence[Sequence[str]],
+    n_core: int,
+    probability: float = 0.2,
+    *,
+    rng: random.Random | int,
+) -> Edges:
+    """Let ordinary users follow core users who share a topic with them, each with the same probability.
+
+    Pairs that share several topics get one draw for each. Ordinary users do not follow one another, and core users
+    follow nobody: what those do comes from data.
+
+    Args:
+        topics: Topics of each user; the core users come first.
+        n_core: Core users.
+        probability: Of each follow: 0.2 in OASIS's section 2.6 and code, 0.1 in its appendix E.2.
+        rng: Source of draws, or a seed.
+
+    Raises:
+        ValueError: If the probability is outside 0 to 1, or there are fewer users than core users.
+
+    Source:
+        Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.6 and appendix E.2.
+    """
+    _check_probability(probability)
+    if not 0 <= n_core <= len(topics):
+        raise ValueError(f"n_core must be 0 to {len(topics)}, the number of users, got {n_core}")
+    generator = _generator(rng)
+    members: dict[str, tuple[list[int], list[int]]] = {}
+    for user, own in enumerate(topics):
+        for topic in dict.fromkeys(own):
+            members.setdefault(topic, ([], []))[user >= n_core].append(user)
+    followers: list[IntArray] = []
+    followees: list[IntArray] = []
+    for topic in sorted(members):
+        core, ordinary = (np.array(users, dtype=np.int64) for users in members[topic])
+        chosen = generator.random((len(ordinary), len(core))) < probability
+        rows, columns = np.nonzero(chosen)
+        followers.append(ordinary[rows])
+        followees.append(core[columns])
+    if not followers:
+        return []
+    return _edges(np.concatenate(followers), np.concatenate(followees), len(topics))
+
+
+def random_follows(n: int, each: int, rng: random.Random | int) -> Edges:
+    """Let every user follow a number of others, all equally likely.
+
+    Args:
+        n: Users.
+        each: Others that each follows.
+        rng: Source of draws, or a seed.
+
+    Raises:
+        ValueError: If there are not as many others.
+    """
+    _check_others(n, each)
+    generator = _generator(rng)
+    followers = np.repeat(np.arange(n), each)
+    others = generator.integers(0, max(n - 1, 1), (n, each))
+    while True:
+        others.sort(axis=1)
+        repeated = np.zeros(others.shape, dtype=np.bool_)
+        repeated[:, 1:] = others[:, 1:] == others[:, :-1]
+        if not repeated.any():
+            break
+        others[repeated] = generator.integers(0, n - 1, int(repeated.sum()))
+    followees = others + (others >= np.arange(n)[:, None])  # skips the follower itself
+    return _edges(followers, followees.ravel(), n)
+
+
+def preferential_follows(n: int, each: int, rng: random.Random | int) -> Edges:
+    """Let users join one by one and follow earlier ones, the more followed the likelier.
+
+    The first `each` + 1 users all follow one another. Whoever comes later follows `each` users, drawn with
+    probability proportional to their followers plus one.
+
+    Args:
+        n: Users.
+        each: Others that each follows.
+        rng: Source of draws, or a seed.
+
+    Raises:
+        ValueError: If there are not as many others.
+
+    Source:
+        Price (1976), A general theory of bibliometric and other cumulative advantage processes, JASIS 27(5).
+    """
+    _check_others(n, each)
+    source = rng if isinstance(rng, random.Random) else random.Random(rng)
+    first = min(each + 1, n)
+    pairs = [(a, b) for a in range(first) for b in range(first) if a != b]
+    tickets = [user for _, user in pairs] + list(range(first))
+    for newcomer in range(first, n):
+        chosen: dict[int, None] = {}
+        while len(chosen) < each:
+            chosen[source.choice(tickets)] = None
+        pairs += [(newcomer, user) for user in chosen]
+        tickets += [*chosen, newcomer]
+    return sorted(pairs)
+
+
+def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random | int) -> Edges:
+    """Let users on a ring follow their next neighbours, and some of those follows go anywhere instead.
+
+    Args:
+        n: Users.
+        each: Neighbours that each follows, half on either side; an odd one is ahead.
+        rewired: Probability that a follow goes to a user drawn evenly instead.
+        rng: Source of draws, or a seed.
+
+    Raises:
+        ValueError: If there are not as many others, or the probability is outside 0 to 1.
+
+    Source:
+        Watts and Strogatz (1998), Collective dynamics of "small-world" networks, Nature 393; here directed.
+    """
+    _check_others(n, each)
+    _check_probability(rewired)
+    generator = _generator(rng)
+    steps = np.array([1 + place // 2 if place % 2 == 0 else -(1 + place // 2) for place in range(each)], dtype=np.int64)
+    ring = (np.arange(n)[:, None] + steps) % max(n, 1)
+    moves = generator.random(ring.shape) < rewired
+    for user, place in zip(*np.nonzero(moves), strict=True):
+        taken = {user, *ring[user].tolist()}
+        if len(taken) < n:
+            target = int(generator.integers(0, n))
+            while target in taken:
+                target = int(generator.integers(0, n))
+            ring[user, place] = target
+    return _edges(np.repeat(np.arange(n), each), ring.ravel(), n)
+
+
+def follow_matrix(edges: Iterable[tuple[int, int]], n: int) -> csr_array:
+    """Give follows as a sparse matrix for large populations: row follower, column followee, 1 where one follows.
+
+    Args:
+        edges: (follower, followee) by place.
+        n: Users.
+
+    Raises:
+        ValueError: If a place is not in the population.
+    """
+    from scipy.sparse import csr_array
+
+    pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    if pairs.size and not (pairs.min() >= 0 and pairs.max() < n):
+        raise ValueError(f"places run from 0 to {n - 1}, got {pairs.min()} to {pairs.max()}")
+    ones = np.ones(len(pairs), dtype=np.int8)
+    return csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+
+
+def _edges(followers: IntArray, followees: IntArray, n: int) -> Edges:
+    """Sort edges, and drop repeated ones."""
+    codes = np.unique(followers * n + followees)
+    return cast("Edges", list(zip((codes // max(n, 1)).tolist(), (codes % max(n, 1)).tolist(), strict=True)))
+
+
+def _generator(rng: random.Random | int) -> np.random.Generator:
+    return np.random.default_rng(rng.getrandbits(64) if isinstance(rng, random.Random) else rng)
+
+
+def _check_probability(probability: float) -> None:
+    if not 0 <= probability <= 1:
+        raise ValueError(f"a probability is 0 to 1, got {probability!r}")
+
+
+def _check_others(n: int, each: int) -> None:
+    if not (n >= 0 and 0 <= each <= max(n - 1, 0)):
+        raise ValueError(f"each of {n} users can follow 0 to {max(n - 1, 0)} others, got {each}")

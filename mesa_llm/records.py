@@ -1,0 +1,396 @@
+"""The records that pass between agents, engine, worlds and the run log. All are frozen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+def canonical_json(value: object) -> str:
+    """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
+    return _CANONICAL.encode(value)
+
+
+def _plain(value: object) -> object:
+    """Turn what JSON does not know (numpy scalars, tuples in sets, records) into what it does."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if isinstance(value, Mapping):
+        return dict(value)
+    for method in ("model_dump", "tolist", "_asdict"):
+        convert = getattr(value, method, None)
+        if callable(convert):
+            return convert()
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return _ADDRESS.sub("", repr(value))
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool or an action, as a model asked for it; nothing in it is trusted yet."""
+
+    name: str
+    """Name of the tool or action."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments by name, unchecked."""
+
+    call_id: str = ""
+    """The provider's id for the call; empty if it gave none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a prompt."""
+
+    role: Role
+    """Who speaks."""
+
+    content: str
+    """What is said."""
+
+    tool_calls: tuple[ToolCall, ...] = ()
+    """What an assistant message called."""
+
+    call_id: str = ""
+    """Which call a tool message answers."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the message in the form of OpenAI's chat completions."""
+        wire: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            wire["tool_calls"] = [
+                {
+                    "id": call.call_id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments))},
+                }
+                for call in self.tool_calls
+            ]
+        if self.call_id:
+            wire["tool_call_id"] = self.call_id
+        return wire
+
+
+@dataclass(frozen=True, eq=False)
+class ToolSpec:
+    """What a model is told of a tool or an action. Compared and hashed by identity: there is one for each tool."""
+
+    name: str
+    """Its name, unique in a prompt."""
+
+    description: str
+    """What it does, for the model to read."""
+
+    parameters: Mapping[str, Any]
+    """JSON schema of its arguments: an object without further properties."""
+
+    is_action: bool = False
+    """True if it writes to the world: it then runs after everyone has decided."""
+
+    @cached_property
+    def wire(self) -> dict[str, Any]:
+        """The tool in the form of OpenAI's chat completions."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest that changes with anything a model is told of the tool."""
+        return hashlib.sha256(canonical_json(self.wire).encode()).hexdigest()
+
+
+class Salt(NamedTuple):
+    """What keeps equal prompts apart: two agents who are asked the same are two samples."""
+
+    run_seed: int
+    """Seed of the run."""
+
+    agent: int
+    """Mesa `unique_id` of who is asked; 0 for the model itself."""
+
+    time: int
+    """Step in which it is asked."""
+
+    purpose: str
+    """`decide`, `survey`, `memory`, …: asking aside never moves the numbering of decisions."""
+
+    call: int
+    """Number of the call for this agent, step and purpose, from 0."""
+
+    @property
+    def seed(self) -> int:
+        """A 31-bit seed for the sampler of a language model."""
+        digest = hashlib.sha256(repr(tuple(self)).encode()).digest()
+        return int.from_bytes(digest[:4], "big") >> 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to a language model."""
+
+    model: str
+    """The model string, as the user gave it."""
+
+    messages: tuple[ChatMessage, ...]
+    """The prompt."""
+
+    salt: Salt
+    """Who asks, when, and the how many-th time."""
+
+    tools: tuple[ToolSpec, ...] = ()
+    """What may be called."""
+
+    schema: Mapping[str, Any] | None = None
+    """JSON schema that the text of the reply has to follow; None: free text or a tool call."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Sampling settings: temperature, max_tokens, …"""
+
+    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Argument name → the values it may take now, for transports that can hold a model to them."""
+
+    @cached_property
+    def settings_text(self) -> str:
+        """The sampling settings, as the key and the run log write them."""
+        return canonical_json(self.settings)
+
+    @cached_property
+    def key(self) -> str:
+        """Digest under which the reply is recorded: everything that can change a reply."""
+        parts = [self.model, repr(tuple(self.salt)), self.settings_text]
+        parts += [tool.digest for tool in self.tools]
+        if self.schema is not None:
+            parts.append(canonical_json(self.schema))
+        if self.options:
+            parts.append(canonical_json(self.options))
+        for message in self.messages:
+            parts += (message.role, message.content, message.call_id)
+            if message.tool_calls:
+                parts += [canonical_json([call.name, call.arguments, call.call_id]) for call in message.tool_calls]
+        framed = "".join([f"{len(part)}:{part}" for part in parts])
+        return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What something cost. Sums with `+`."""
+
+    calls: int = 0
+    """Replies that came live."""
+
+    replayed: int = 0
+    """Replies served from the run log."""
+
+    prompt_tokens: int = 0
+    """Tokens read by the model."""
+
+    reply_tokens: int = 0
+    """Tokens written by the model."""
+
+    dollars: float = 0.0
+    """US dollars, where the price is known."""
+
+    failures: int = 0
+    """Decisions that ended as a failure."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.prompt_tokens + self.reply_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add two usages, field by field."""
+        return Usage(
+            self.calls + other.calls,
+            self.replayed + other.replayed,
+            self.prompt_tokens + other.prompt_tokens,
+            self.reply_tokens + other.reply_tokens,
+            self.dollars + other.dollars,
+            self.failures + other.failures,
+        )
+
+    def __sub__(self, other: Usage) -> Usage:
+        """Give what was used since `other`."""
+        return self + Usage(
+            -other.calls,
+            -other.replayed,
+            -other.prompt_tokens,
+            -other.reply_tokens,
+            -other.dollars,
+            -other.failures,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a language model gave back."""
+
+    text: str = ""
+    """Its text; empty if it only called tools."""
+
+    tool_calls: tuple[ToolCall, ...] = ()
+    """What it called."""
+
+    prompt_tokens: int = 0
+    """Tokens it read."""
+
+    reply_tokens: int = 0
+    """Tokens it wrote."""
+
+    dollars: float | None = None
+    """US dollars; None where the price is not known."""
+
+    model: str = ""
+    """The model that answered, as the endpoint names it."""
+
+    finish: str = ""
+    """Why it stopped, as the endpoint names it."""
+
+    latency_s: float = 0.0
+    """Seconds from asking to answer; never part of a digest."""
+
+    attempts: int = 1
+    """Requests it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an agent sees before it decides; brings all that is specific to the task."""
+
+    text: str = ""
+    """What it reads now."""
+
+    rules: str = ""
+    """Text that is the same for every agent; it comes first in a prompt, so that its prefix is cached."""
+
+    answer: Any = None
+    """Type of the answer wanted (anything pydantic can check); None: choose an action."""
+
+    tools: tuple[str, ...] | None = None
+    """Names of the tools and actions usable now; None: all that the agent has."""
+
+    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Argument name → the values it may take now (ids that the text shows)."""
+
+    max_actions: int = 1
+    """How many actions one decision may hold."""
+
+    facts: Any = None
+    """The same observation as values, for rule twins and outside controllers."""
+
+    cue: str = ""
+    """What memories are looked up by; empty: the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an agent decided: actions to run, or a typed answer."""
+
+    agent: int
+    """Mesa `unique_id` of who decided."""
+
+    actions: tuple[ToolCall, ...] = ()
+    """Actions to run, in order."""
+
+    answer: Any = None
+    """The validated answer, where the observation asked for one."""
+
+    text: str = ""
+    """What the model wrote besides."""
+
+    by: str = ""
+    """What decided: a model string, `rule`, `random`, `human`, or `outside`."""
+
+    keys: tuple[str, ...] = ()
+    """Keys of the replies it came from, in the order asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A decision that could not be made, and why. Nothing is made up in its place."""
+
+    agent: int
+    """Mesa `unique_id` of who should have decided."""
+
+    reason: str
+    """What went wrong, in words."""
+
+    kind: str
+    """Name of the error: `RateLimited`, `ServerTrouble`, `BadReply`, `Refused`, `Unparsed`, …"""
+
+    by: str = ""
+    """The model string that was asked."""
+
+    keys: tuple[str, ...] = ()
+    """Keys of the requests made, in the order asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one action."""
+
+    agent: int
+    """Mesa `unique_id` of who acted."""
+
+    action: str
+    """Name of the action."""
+
+    arguments: Mapping[str, Any]
+    """Its arguments, as decided."""
+
+    ok: bool
+    """False if it was refused."""
+
+    result: Any = None
+    """What the world answered; the reason if it was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a world and matters to others."""
+
+    source: str
+    """Name of the world it happened in, or `schedule`."""
+
+    kind: str
+    """`viral_post`, `price_move`, `metric_change`, `policy_change`, …"""
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What happened, as values."""
+
+    text: str = ""
+    """What happened, in words."""
+
+    time: int = 0
+    """Step in which it happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Words that one agent sends to others; they read them in the next step."""
+
+    sender: int
+    """Mesa `unique_id` of who wrote."""
+
+    recipients: tuple[int, ...]
+    """Mesa `unique_id` of each reader."""
+
+    text: str
+    """What was written."""
+
+    time: int = 0
+    """Step in which it was sent."""

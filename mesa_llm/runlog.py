@@ -1,0 +1,320 @@
+"""One SQLite file a run: what was asked and answered, what was decided, and what came of it.
+
+The replies are what is paid for: each is committed as it arrives, and found again by a digest of everything that can
+change it. The rest (decisions, outcomes, events, messages, one row a step) can be computed again from them, and is
+written at the end of each step, together with the digest of the run so far.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Mapping
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mesa_llm.errors import ConfigError, TransportError
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, ToolCall, canonical_json
+from mesa_llm.runlog_tables import SCHEMA, difference, failure_of, kept_prompt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Mode = Literal["record", "replay", "read"]
+
+_REPLY_VALUES = attrgetter(*Reply.__slots__)
+
+_KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
+
+FORMAT = 1
+"""Version of the file's layout."""
+
+
+class RunLog:
+    """Record, replay, resume and trace of one run.
+
+    Attributes:
+        path: The file, or None for a log in memory.
+        mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
+    """
+
+    def __init__(self, path: str | Path | None = None, mode: Mode = "record", retry_failures: bool = False) -> None:
+        """Open a log, making the file if there is none.
+
+        Args:
+            path: File of the run; None keeps the log in memory.
+            mode: `replay` and `read` open the file read-only; a replay keeps its new trace in memory.
+            retry_failures: Ask again where the recording holds a failed request.
+
+        Raises:
+            ConfigError: If the file is missing (replay, read) or is no run log.
+        """
+        self.path = Path(path) if path is not None else None
+        self.mode: Mode = mode
+        self._retry_failures = retry_failures
+        self._lock = threading.RLock()
+        self._is_closed = False
+        self._recorded = self._open()
+        self._db = _connect(":memory:") if mode == "replay" else self._recorded
+        if mode != "read":
+            self._db.executescript(SCHEMA)
+        self._has_replies = self._count("calls") > 0
+        self._digest = hashlib.sha256()
+        self._rows: dict[str, list[tuple[Any, ...]]] = {}
+        self._facts: list[list[Any]] = []
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path is None:
+            return _connect(":memory:")
+        try:
+            if self.mode != "record":
+                if not self.path.is_file():
+                    raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
+                database = _connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            else:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                database = _connect(str(self.path))
+                database.execute("PRAGMA journal_mode=WAL")
+                database.execute("PRAGMA synchronous=NORMAL")
+                database.executescript(SCHEMA)
+            database.execute("SELECT count(*) FROM manifest")
+        except (sqlite3.DatabaseError, OSError) as error:
+            raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {error}") from error
+        return database
+
+    def _count(self, table: str) -> int:
+        return self._recorded.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+    # -- what the run is
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run is: model, parameters, seed, versions. Empty before the first run."""
+        with self._lock:
+            rows = self._recorded.execute("SELECT name, value FROM manifest").fetchall()
+        return {name: json.loads(value) for name, value in rows}
+
+    def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        """State what the run is; refuse a file that holds another one.
+
+        Args:
+            identity: What has to be equal for a recording to be gone on with.
+            about: What is only noted: versions, options.
+
+        Raises:
+            ConfigError: If the file holds a run with another identity.
+        """
+        wanted = json.loads(canonical_json({"format": FORMAT, **identity}))
+        found = self.manifest
+        if found and self.mode == "record":
+            differing = [name for name in wanted if found.get(name) != wanted[name]]
+            if differing:
+                told = "; ".join(f"{name}: {found.get(name)!r}, now {wanted[name]!r}" for name in differing)
+                raise ConfigError(
+                    f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
+                )
+        if self.mode == "record":
+            rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
+            with self._lock, self._db:
+                self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+
+    # -- replies
+
+    def find(self, request: Request) -> Reply | TransportError | None:
+        """Look a reply up; a recorded failure comes back as the error it was."""
+        if not self._has_replies:
+            return None
+        with self._lock:
+            row = self._recorded.execute(
+                "SELECT reply, error_kind, error FROM calls WHERE key = ?", (request.key,)
+            ).fetchone()
+        if row is None or (row[1] and self._retry_failures):
+            return None
+        if row[1]:
+            return failure_of(row[1], row[2])
+        reply = json.loads(row[0])
+        calls = tuple(ToolCall(*call) for call in reply.pop("tool_calls"))
+        return Reply(tool_calls=calls, **reply)
+
+    def keep(self, request: Request, reply: Reply | TransportError, latency_s: float, *, commit: bool = True) -> None:
+        """Record what came back, at once.
+
+        Args:
+            request: What was asked.
+            reply: What came back, or why nothing did.
+            latency_s: Seconds it took.
+            commit: False if `commit` is called as soon as all that came at the same moment is kept.
+        """
+        if isinstance(reply, Reply):
+            fields = dict(zip(Reply.__slots__, _REPLY_VALUES(reply), strict=True))
+            fields["tool_calls"] = [[c.name, c.arguments, c.call_id] for c in reply.tool_calls]
+            outcome = (json.dumps(fields), None, None)
+            cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
+        else:
+            outcome = (None, type(reply).__name__, str(reply))
+            cost = (0, 0, None, latency_s, 1)
+        salt = request.salt
+        row = (request.key, salt.agent, salt.time, salt.purpose, salt.call, request.model, *kept_prompt(request))
+        with self._lock:
+            self._db.execute(_KEEP, (*row, *outcome, *cost))
+        if commit:
+            self.commit()
+
+    def commit(self) -> None:
+        """Make sure that what was kept outlives the process."""
+        with self._lock:
+            if not self._is_closed:
+                self._db.commit()
+
+    def explain(self, request: Request) -> str:
+        """Say how a request that was not recorded differs from what was."""
+        salt = request.salt
+        with self._lock:
+            row = self._recorded.execute(
+                "SELECT model, prompt, asked FROM calls WHERE agent=? AND time=? AND purpose=? AND call=?",
+                (salt.agent, salt.time, salt.purpose, salt.call),
+            ).fetchone()
+        where = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
+        if row is None:
+            return f"no reply is recorded for {where}; the recording ends earlier, or others acted then"
+        return f"no reply is recorded for this request of {where}. It differs from the recorded one:\n" + difference(
+            row, (request.model, *kept_prompt(request))
+        )
+
+    # -- trace
+
+    def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
+        """Note what happened; it is written at the end of the step.
+
+        Args:
+            record: What happened.
+            time: Step in which it happened.
+        """
+        match record:
+            case Decision():
+                acts = [[call.name, call.arguments] for call in record.actions]
+                told = canonical_json([acts, record.answer])
+                facts = ["decision", time, record.agent, told]
+                row = (time, record.agent, record.by, told, record.text, None, None, " ".join(record.keys))
+                table = "decisions"
+            case Failure():
+                facts = ["failure", time, record.agent, record.kind]
+                row = (time, record.agent, record.by, None, None, record.kind, record.reason, " ".join(record.keys))
+                table = "decisions"
+            case Outcome():
+                arguments, result = canonical_json(record.arguments), canonical_json(record.result)
+                facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result]
+                row = (time, record.agent, record.action, arguments, record.ok, result)
+                table = "actions"
+            case Event():
+                told = canonical_json(record.facts)
+                facts = ["event", time, record.source, record.kind, told]
+                row = (time, record.source, record.kind, told, record.text)
+                table = "events"
+            case Message():
+                told = canonical_json(record.recipients)
+                facts = ["message", time, record.sender, told, record.text]
+                row = (time, record.sender, told, record.text)
+                table = "messages"
+        self._facts.append(facts)
+        self._rows.setdefault(table, []).append(row)
+
+    def end_step(self, time: int, row: Mapping[str, Any]) -> str:
+        """Close a step: extend the digest, and write the step's trace in one transaction.
+
+        Args:
+            time: The step.
+            row: What the model collected in it.
+
+        Returns:
+            The digest of the run so far.
+        """
+        collected = canonical_json(row)
+        told = json.dumps([self._facts, collected], ensure_ascii=False)
+        self._digest.update(told.encode("utf-8", "surrogatepass"))
+        digest = self.digest
+        self.commit()
+        with self._lock, self._db:
+            for table in ("decisions", "actions", "events", "messages"):
+                self._db.execute(f"DELETE FROM {table} WHERE time = ?", (time,))
+                if rows := self._rows.get(table):
+                    slots = ",".join("?" * len(rows[0]))
+                    self._db.executemany(f"INSERT INTO {table} VALUES ({slots})", rows)
+            self._db.execute("INSERT OR REPLACE INTO steps VALUES (?, ?, ?)", (time, collected, digest))
+        self._facts.clear()
+        self._rows.clear()
+        return digest
+
+    @property
+    def digest(self) -> str:
+        """Digest of all steps closed so far: decisions, outcomes, events, messages, collected rows."""
+        return self._digest.hexdigest()
+
+    # -- reading
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`."""
+        import pandas as pd
+
+        source = self._recorded if name == "calls" else self._db
+        with self._lock:
+            return pd.read_sql_query(f"SELECT * FROM {name} ORDER BY rowid", source)
+
+    def calls(self) -> pd.DataFrame:
+        """Every request with its reply or error, tokens, dollars and latency."""
+        return self.table("calls")
+
+    def decisions(self) -> pd.DataFrame:
+        """Every decision asked for; `kind` and `reason` are set where it failed."""
+        return self.table("decisions")
+
+    def actions(self) -> pd.DataFrame:
+        """Every action run, with what came of it."""
+        return self.table("actions")
+
+    def events(self) -> pd.DataFrame:
+        """Every event the worlds told of."""
+        return self.table("events")
+
+    def messages(self) -> pd.DataFrame:
+        """Every message delivered between agents."""
+        return self.table("messages")
+
+    def steps(self) -> pd.DataFrame:
+        """One row a step: what the model collected, and the digest so far."""
+        return self.table("steps")
+
+    def failures(self) -> list[str]:
+        """Give the reasons of all failed decisions, in order."""
+        with self._lock:
+            rows = self._db.execute("SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
+            return [reason for (reason,) in rows]
+
+    def calls_of(self, agent: int, limit: int = 20) -> list[dict[str, Any]]:
+        """Give the latest requests made for an agent with their replies, newest first."""
+        with self._lock:
+            cursor = self._recorded.execute(
+                "SELECT * FROM calls WHERE agent = ? ORDER BY time DESC, rowid DESC LIMIT ?", (agent, limit)
+            )
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def keep_answer(self, row: Mapping[str, Any]) -> None:
+        """Note an answer given aside; it is no part of the run's digest."""
+        with self._lock, self._db:
+            self._db.execute("INSERT INTO answers VALUES (?,?,?,?,?)", tuple(row.values()))
+
+    def close(self) -> None:
+        """Close the file."""
+        self.commit()
+        with self._lock:
+            self._is_closed = True
+            self._recorded.close()
+            self._db.close()
+
+
+def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)

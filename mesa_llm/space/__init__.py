@@ -1,0 +1,21 @@
+"""Where agents are: what they see around them in any space of Mesa, and how they move from cell to cell."""
+
+from mesa_llm.space.compass import Direction
+from mesa_llm.space.looking import Describe, description, surroundings
+from mesa_llm.space.moving import MovesOnGrid, MovesToPlaces, describe_surroundings
+from mesa_llm.space.surroundings import Neighbour, Place, SpaceKind, Spot, Surroundings
+
+__all__ = [
+    "Describe",
+    "Direction",
+    "MovesOnGrid",
+    "MovesToPlaces",
+    "Neighbour",
+    "Place",
+    "SpaceKind",
+    "Spot",
+    "Surroundings",
+    "describe_surroundings",
+    "description",
+    "surroundings",
+]

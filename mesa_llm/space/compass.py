@@ -1,0 +1,64 @@
+"""Where one place lies as seen from another, in words.
+
+Mesa's convention holds for every grid of two dimensions: cells are (row, column), and north is (-1, 0). In a
+hexagonal grid, so read, a cell touches the ones to its north and south, and four more to its north-east,
+south-east, south-west and north-west.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+Direction = Literal["north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west"]
+
+_CLOCKWISE: tuple[Direction, ...] = get_args(Direction)
+
+
+def compass_direction(south: float, east: float) -> Direction:
+    """Name the compass direction, of eight, that is nearest to an offset other than 0, 0."""
+    eighths = round(math.atan2(east, -south) / (math.pi / 4))
+    return _CLOCKWISE[eighths % 8]
+
+
+def grid_offset(space: Any, start: Sequence[int], end: Sequence[int]) -> tuple[int, ...]:
+    """Give the steps from one cell to another along each axis of a grid; on a torus the shorter way round."""
+    offset = [there - here for here, there in zip(start, end, strict=True)]
+    if not space.torus:
+        return tuple(offset)
+    sizes: Sequence[int] = space.dimensions
+    return tuple((steps + size // 2) % size - size // 2 for steps, size in zip(offset, sizes, strict=True))
+
+
+def grid_words(offset: tuple[int, ...], links: int) -> str:
+    """Say where a cell of an orthogonal grid lies.
+
+    Args:
+        offset: Steps along each axis.
+        links: How many moves it is away; a diagonal is one direction only where it is one move.
+    """
+    if len(offset) != 2:
+        return ", ".join(f"{steps:+d} on axis {axis}" for axis, steps in enumerate(offset) if steps)
+    south, east = offset
+    if 0 in offset or abs(south) == abs(east) == links:
+        return _far(max(abs(south), abs(east)), compass_direction(south, east))
+    vertical, horizontal = compass_direction(south, 0), compass_direction(0, east)
+    return f"{abs(south)} {vertical} and {abs(east)} {horizontal}"
+
+
+def hexagon_words(start: Sequence[int], offset: tuple[int, ...], links: int) -> str:
+    """Say where a cell of a hexagonal grid lies, seen from the cell `start`."""
+    return _far(links, hexagon_direction(start, offset))
+
+
+def hexagon_direction(start: Sequence[int], offset: tuple[int, ...]) -> Direction:
+    """Name the compass direction of a hexagon: even columns lie half a cell further south than odd ones."""
+    column = start[1]
+    south = offset[0] + ((column + offset[1]) % 2 == 0) / 2 - (column % 2 == 0) / 2
+    return compass_direction(south, offset[1] * math.sqrt(3) / 2)
+
+
+def _far(moves: int, direction: Direction) -> str:
+    """Name a direction, with the number of cells where it is more than one."""
+    return direction if moves == 1 else f"{moves} cells {direction}"

@@ -1,0 +1,97 @@
+"""Keeps pages from reading a model while it writes.
+
+Many readers or one writer; and the writer lets readers in while it waits for replies.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from weakref import WeakKeyDictionary
+
+from mesa_llm.model import LLMModel
+
+
+class Gate:
+    """A lock that readers share and a writer has alone.
+
+    A reader never waits for a writer that waits itself, so that a thread may read within its own reading: a page
+    draws from several threads, and each holds other locks meanwhile.
+    """
+
+    def __init__(self) -> None:
+        """Start open."""
+        self._changed = threading.Condition()
+        self._readers = 0
+        self._writer: int | None = None
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Read: wait until nobody writes."""
+        me = threading.get_ident()
+        with self._changed:
+            self._changed.wait_for(lambda: self._writer in (None, me))
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._readers -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Write: wait until nobody reads or writes."""
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Let readers in while this thread, which writes, waits for something. Other threads just go on."""
+        if self._writer != threading.get_ident():
+            yield
+            return
+        self._leave()
+        try:
+            yield
+        finally:
+            self._enter()
+
+    def _enter(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._writer is None and self._readers == 0)
+            self._writer = threading.get_ident()
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._writer = None
+            self._changed.notify_all()
+
+
+_gates: WeakKeyDictionary[LLMModel, Gate] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+def gate_of(model: LLMModel) -> Gate:
+    """Give the gate of a model; the first time, let readers in whenever the model waits for replies.
+
+    Agents only read while they decide, so a page may look at the model then, for as long as it takes.
+    """
+    with _making:
+        if model not in _gates:
+            _gates[model] = gate = Gate()
+            model.engine.while_waiting = gate.waiting
+        return _gates[model]
+
+
+def steady(model: LLMModel) -> AbstractContextManager[None]:
+    """Hold a model still: within this block its agents may decide, but nothing is done in its worlds.
+
+    Args:
+        model: The model that a component of a page is about to read.
+    """
+    return gate_of(model).reading()

@@ -1,0 +1,63 @@
+"""People who play agents: their questions wait on the page, with the actions as buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_memo, use_state
+from solara.core import component
+
+from mesa_llm.activation import minded
+from mesa_llm.llm.human import HumanDesk, HumanLLM, Question
+from mesa_llm.model import LLMModel
+from mesa_llm.viz.answering import AnswerForm
+from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.ticker import words
+
+
+def desks_of(model: LLMModel) -> list[HumanDesk]:
+    """Find the desks on which a model's questions to people lie."""
+    named = list(model.llm.values()) if isinstance(model.llm, Mapping) else [model.llm]
+    chosen = [*named, *(agent.llm for agent in minded(model))]
+    people = {id(llm): llm for llm in chosen if isinstance(llm, HumanLLM)}
+    return [person.desk for person in people.values()]
+
+
+@component
+def HumanPanel(model: LLMModel) -> None:
+    """Show the questions that wait for a person, and let them be answered.
+
+    Args:
+        model: The model; a person plays in it.
+    """
+    update_counter.get()
+    words.get()
+    desks = use_memo(lambda: desks_of(model), [model])
+    picked, pick = use_state(0)
+    waiting = [(desk, question) for desk in desks for question in desk.pending]
+    if not waiting:
+        solara.Info("You play: press Step, and what your agent has to decide appears here.", dense=True)
+        return
+    desk, question = next((pair for pair in waiting if pair[1].agent == picked), waiting[0])
+    with solara.Card(f"Your turn: {_name(model, question)} has to decide", classes=["mesa-llm-human"]):
+        if len(waiting) > 1:
+            with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
+                for _, other in waiting[:30]:
+                    _PickButton(model, other, other.agent == question.agent, pick)
+        rules = "\n\n".join(m.content for m in question.request.messages if m.role == "system")
+        Markup("question.html", rules=rules, text=question.text)
+        AnswerForm(desk, question).key(f"question {question.question_id}")
+
+
+@component
+def _PickButton(model: LLMModel, question: Question, is_picked: bool, pick: Callable[[int], None]) -> None:
+    solara.Button(_name(model, question), on_click=lambda: pick(question.agent), outlined=not is_picked, small=True)
+
+
+def _name(model: LLMModel, question: Question) -> str:
+    for agent in minded(model):
+        if agent.unique_id == question.agent and agent.config.name:
+            return f"{agent.config.name} (agent {question.agent})"
+    return f"agent {question.agent}"

@@ -1,0 +1,114 @@
+"""Looks into one agent: who it is, what it saw, was asked, answered, decided, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import ipyvuetify as vuetify
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.activation import minded
+from mesa_llm.errors import MesaLLMError
+from mesa_llm.model import LLMModel
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.thoughts import Thought, named, shortened, thoughts_of
+from mesa_llm.viz.ticker import words
+
+
+@component
+def AgentInspector(model: LLMModel) -> None:
+    """Let a visitor look into an agent: its persona, and step by step its prompts, replies, decisions and outcomes.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    words.get()
+    number, choose = use_state(0)
+    agents = {agent.unique_id: agent for agent in minded(model)}
+    if not agents:
+        solara.Info("The model has no agents that think.", dense=True)
+        return
+    number = number if number in agents else next(iter(agents))
+    with solara.Column(gap="10px"):
+        vuetify.Autocomplete(
+            label="Agent",
+            items=[{"text": called(agent), "value": known} for known, agent in agents.items()],
+            v_model=number,
+            on_v_model=lambda picked: choose(picked or 0),
+            outlined=True,
+            dense=True,
+            hide_details=True,
+            class_="mesa-llm-pick",
+        )
+        with steady(model):
+            facts = who(agents[number])
+            thoughts = thoughts_of(model, number)
+        with solara.Div(classes=["mesa-llm-split"]):
+            Markup("agent.html", **facts)
+            _Thoughts(thoughts).key(f"thoughts of {number}")
+
+
+@component
+def _Thoughts(thoughts: list[Thought]) -> None:
+    picked, pick = use_state(-1)
+    if not thoughts:
+        solara.Info("It has not decided anything yet; press Step.", dense=True)
+        return
+    by_time = {thought.time: thought for thought in thoughts}
+    newest = thoughts[0].time
+    shown = picked if picked in by_time else newest
+    times = list(by_time)
+    place = times.index(shown)
+    with solara.Column(gap="0px"):
+        with solara.Row(gap="4px", style={"align-items": "center"}):
+            solara.IconButton(
+                "mdi-chevron-left", on_click=lambda: pick(times[place + 1]), disabled=place + 1 == len(times)
+            )
+            with solara.Div(classes=["mesa-llm-step"]):
+                solara.Select("Step", times, shown, lambda time: pick(-1 if time == newest else time), dense=True)
+            solara.IconButton(
+                "mdi-chevron-right", on_click=lambda: pick(times[place - 1] if place > 1 else -1), disabled=place == 0
+            )
+        Markup("thought.html", thought=by_time[shown], open=True)
+
+
+def called(agent: Any) -> str:
+    """Name an agent for a list: its number, and its name or class."""
+    return f"{agent.unique_id} · {agent.config.name or type(agent).__name__}"
+
+
+def who(agent: Any) -> dict[str, str | int]:
+    """Say who an agent is, what it sees now, and what comes to its mind; reads only.
+
+    Args:
+        agent: An agent that thinks.
+    """
+    try:
+        seen = agent.observe()
+        text, cue = seen.text, seen.cue or seen.text
+    except MesaLLMError as error:
+        text, cue = f"It cannot look: {error}", ""
+    said = "\n\n".join(f"{message.role}: {message.content}" for message in agent.memory.messages())
+    recalled = agent.memory.recall(cue, agent.now, aside=True)
+    return {
+        "number": agent.unique_id,
+        "kind": type(agent).__name__,
+        "name": agent.config.name or f"{type(agent).__name__} {agent.unique_id}",
+        "llm": _thinks_with(agent),
+        "persona": agent.config.text,
+        "seen": shortened(text),
+        "memory": shortened("\n\n".join(filter(None, (recalled, said)))),
+    }
+
+
+def _thinks_with(agent: Any) -> str:
+    try:
+        llm = agent.llm
+    except MesaLLMError as error:
+        return str(error)
+    return named(llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__)))

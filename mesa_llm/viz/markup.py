@@ -1,0 +1,53 @@
+"""Text as HTML that is safe to show: what agents and language models write is always escaped."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import solara
+from solara.core import component
+
+HERE = Path(__file__).parent
+
+CSS = (HERE / "style.css").read_text(encoding="utf-8")
+"""How all pages look."""
+
+
+@lru_cache(maxsize=64)
+def _environment(folder: Path) -> jinja2.Environment:
+    loaders = [jinja2.FileSystemLoader(path) for path in (folder, HERE / "templates")]
+    return jinja2.Environment(
+        loader=jinja2.ChoiceLoader(loaders),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def markup(template: str | Path, **values: Any) -> str:
+    """Fill in a template; every value is escaped.
+
+    Args:
+        template: File of the template; a bare name is one of this package's own.
+        **values: What the template names.
+
+    Returns:
+        HTML.
+    """
+    path = HERE / "templates" / template
+    return _environment(path.parent).get_template(path.name).render(values)
+
+
+@component
+def Markup(template: str | Path, **values: Any) -> None:
+    """Show a filled-in template; every value is escaped.
+
+    Args:
+        template: File of the template; a bare name is one of this package's own.
+        **values: What the template names.
+    """
+    solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])

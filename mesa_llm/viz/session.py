@@ -1,0 +1,89 @@
+"""One visitor's model: built from what was chosen, and stepped by a runner."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractContextManager, nullcontext
+
+from mesa_llm.errors import MesaLLMError
+from mesa_llm.llm.human import HumanDesk
+from mesa_llm.model import LLMModel
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.human import desks_of
+from mesa_llm.viz.parameters import Choice, Factory
+from mesa_llm.viz.runner import Runner
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    """What one open page works with.
+
+    Attributes:
+        runner: Steps the model; None until a model could be built.
+        desks: Where the model's questions to people lie.
+        error: Why a model could not be built; empty if it could.
+        built_from: What the model that is shown was built from.
+    """
+
+    def __init__(self, factory: Factory, choice: Choice) -> None:
+        """Build the first model.
+
+        Args:
+            factory: What builds models.
+            choice: What it is built from.
+        """
+        self.factory = factory
+        self.runner: Runner | None = None
+        self.desks: list[HumanDesk] = []
+        self.built_from = choice
+        self.error = ""
+        self._tries = 0
+        self.build(choice)
+
+    def build(self, choice: Choice) -> None:
+        """Build a model in place of the one there is; if it cannot be built, the old one stays.
+
+        Args:
+            choice: What it is built from.
+        """
+        self._tries += 1
+        self.error = ""
+        try:
+            model = self.factory(**choice.arguments(self.factory))
+            desks = desks_of(model)
+        except MesaLLMError as error:
+            self.error = str(error)
+        except Exception as error:
+            logger.exception("a model could not be built")
+            self.error = f"The model could not be built: {type(error).__name__}: {error}"
+        else:
+            self._show(model, desks, choice)
+
+    def _show(self, model: LLMModel, desks: list[HumanDesk], choice: Choice) -> None:
+        self.desks, self.built_from = desks, choice
+        if self.runner is None:
+            self.runner = Runner(model)
+        else:
+            self.runner.reset(model)
+
+    @property
+    def drawn(self) -> int:
+        """A number that changes with the model."""
+        return 0 if self.runner is None else self.runner.drawn
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """All that a page says in words about the run."""
+        if self.runner is None:
+            return (self._tries,)
+        return (self._tries, self.runner.pulse, [q.question_id for desk in self.desks for q in desk.pending])
+
+    def still(self) -> AbstractContextManager[None]:
+        """Hold the model still."""
+        return nullcontext() if self.runner is None else steady(self.runner.model)
+
+    def close(self) -> None:
+        """Stop and close the model."""
+        if self.runner is not None:
+            self.runner.close()

@@ -1,0 +1,91 @@
+"""What happened, as tables: news of the worlds, and what agents did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.model import LLMModel
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.thoughts import called_as, records, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = 30
+"""Latest rows that a table shows."""
+
+
+class Row(NamedTuple):
+    """One row of a table."""
+
+    cells: tuple[str, ...]
+    """Its text, by column."""
+
+    mood: str = ""
+    """`failed` marks it."""
+
+
+@component
+def EventLog(model: LLMModel) -> None:
+    """Show the latest news of the model's worlds, newest first.
+
+    Args:
+        model: The model.
+    """
+    _Table(model, model.runlog.events, event_row, ("Step", "Where", "What"), "Nothing worth telling has happened yet.")
+
+
+@component
+def ActionTable(model: LLMModel) -> None:
+    """Show the latest actions of all agents and what came of them, newest first.
+
+    Args:
+        model: The model.
+    """
+    names = {agent.unique_id: config.name for agent in model.agents if (config := getattr(agent, "config", None))}
+
+    def row(fields: dict[str, Any]) -> Row:
+        return action_row(fields, names)
+
+    _Table(model, model.runlog.actions, row, ("Step", "Agent", "Action", "Outcome"), "Nobody has done anything yet.")
+
+
+@component
+def _Table(
+    model: LLMModel,
+    read: Callable[[], pd.DataFrame],
+    row: Callable[[dict[str, Any]], Row],
+    columns: tuple[str, ...],
+    nothing: str,
+) -> None:
+    update_counter.get()
+    with steady(model):
+        table = read()
+    rows = [row(fields) for fields in records(table.tail(ROWS).iloc[::-1])]
+    Markup("table.html", columns=columns, rows=rows, more=len(table) - len(rows), nothing=nothing)
+
+
+def event_row(fields: dict[str, Any]) -> Row:
+    """Write an event as a row: step, where, what."""
+    told = fields["text"] or f"{fields['kind']} {fields['facts']}"
+    return Row((str(fields["time"]), fields["source"], shortened(told)))
+
+
+def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
+    """Write an action as a row: step, who, what, what came of it.
+
+    Args:
+        fields: The row of the run log.
+        names: Names of agents by their number.
+    """
+    who = names.get(fields["agent"]) or f"agent {fields['agent']}"
+    result = json.loads(fields["result"])
+    told = result if isinstance(result, str) else fields["result"]
+    done = called_as(fields["action"], json.loads(fields["arguments"]))
+    return Row((str(fields["time"]), who, done, shortened(told)), "" if fields["ok"] else "failed")

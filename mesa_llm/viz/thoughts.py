@@ -1,0 +1,208 @@
+"""What an agent was asked, answered, decided and did, step by step, as a page shows it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from mesa_llm.model import LLMModel
+from mesa_llm.records import canonical_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_CALLS = 400
+"""Latest requests of one agent that are looked at."""
+
+MOST_CHARACTERS = 20_000
+"""Characters of one text that are shown."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One message of a prompt."""
+
+    role: str
+    """Who speaks: system, user, assistant or tool."""
+
+    text: str
+    """What is said; of an assistant, also what it called."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to a language model, with what came back."""
+
+    purpose: str
+    """What it was for: `decide`, `memory`, …"""
+
+    model: str
+    """The model string."""
+
+    prompt: tuple[Line, ...]
+    """The prompt."""
+
+    tools: tuple[str, ...]
+    """Names of what could be called."""
+
+    reply: str
+    """The raw reply: its text, and what it called; empty if none came."""
+
+    error: str
+    """Why no reply came; empty if one did."""
+
+    cost: str
+    """Tokens, seconds, dollars and attempts, in words."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One action that was run."""
+
+    action: str
+    """How it was called."""
+
+    ok: bool
+    """False if the world refused it."""
+
+    result: str
+    """What the world answered."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One decision, or why there was none."""
+
+    by: str
+    """What decided."""
+
+    decided: str
+    """The actions or the answer, in words; empty if it failed."""
+
+    text: str
+    """What was written besides."""
+
+    failure: str
+    """Kind of the failure, and its reason; empty if it did not fail."""
+
+
+@dataclass(frozen=True)
+class Thought:
+    """All that one agent went through in one step."""
+
+    time: int
+    """The step."""
+
+    calls: tuple[Call, ...]
+    """Its requests, in the order asked."""
+
+    verdicts: tuple[Verdict, ...]
+    """Its decisions: one, unless the model has several stages, or the rule twin stepped in."""
+
+    deeds: tuple[Deed, ...]
+    """Its actions, in order."""
+
+
+def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
+    """Collect what an agent went through, newest first.
+
+    Args:
+        model: The model.
+        agent: Mesa `unique_id`.
+
+    Returns:
+        One entry for each step with a request, a decision or an action of the agent, also of the step that runs.
+    """
+    calls: dict[int, list[Call]] = {}
+    for row in reversed(model.runlog.calls_of(agent, MOST_CALLS)):
+        calls.setdefault(int(row["time"]), []).append(_call(row))
+    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(model.runlog.decisions(), agent)}
+    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(model.runlog.actions(), agent)}
+    times = sorted({*calls, *verdicts, *deeds}, reverse=True)
+    return [
+        Thought(time, tuple(calls.get(time, ())), tuple(verdicts.get(time, ())), tuple(deeds.get(time, ())))
+        for time in times
+    ]
+
+
+def _by_time(table: pd.DataFrame, agent: int) -> list[tuple[int, list[dict[str, Any]]]]:
+    rows = records(cast("pd.DataFrame", table[table["agent"] == agent]))
+    grouped: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        grouped.setdefault(int(row["time"]), []).append(row)
+    return list(grouped.items())
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Give the rows of a table as mappings; what is missing is None."""
+    filled = table.astype(object).where(table.notna(), None)
+    return cast("list[dict[str, Any]]", filled.to_dict("records"))
+
+
+def _call(row: dict[str, Any]) -> Call:
+    prompt = tuple(Line(message["role"], _said(message)) for message in json.loads(row["prompt"]))
+    reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
+    called = "\n".join(called_as(name, arguments) for name, arguments, _ in reply["tool_calls"])
+    return Call(
+        purpose=row["purpose"],
+        model=row["model"],
+        prompt=prompt,
+        tools=tuple(json.loads(row["asked"]).get("tools", ())),
+        reply=shortened("\n".join(filter(None, (reply["text"], called)))),
+        error=f"{row['error_kind']}: {row['error']}" if row["error_kind"] else "",
+        cost=_cost(row),
+    )
+
+
+def _said(message: dict[str, Any]) -> str:
+    called = [call["function"] for call in message.get("tool_calls", ())]
+    lines = [message["content"], *(f"{call['name']}({call['arguments']})" for call in called)]
+    return shortened("\n".join(filter(None, lines)))
+
+
+def _cost(row: dict[str, Any]) -> str:
+    told = [f"{row['prompt_tokens']:,} tokens read, {row['reply_tokens']:,} written", f"{row['latency_s']:.1f} s"]
+    if row["dollars"]:
+        told.append(f"${row['dollars']:.5f}")
+    if row["attempts"] and row["attempts"] > 1:
+        told.append(f"{row['attempts']} attempts")
+    return " · ".join(told)
+
+
+def _verdict(row: dict[str, Any]) -> Verdict:
+    failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
+    return Verdict(named(row["by"]), decided_in_words(row["decided"]), shortened(row["text"] or ""), shortened(failure))
+
+
+def _deed(row: dict[str, Any]) -> Deed:
+    result = json.loads(row["result"])
+    told = result if isinstance(result, str) else canonical_json(result)
+    return Deed(called_as(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(told))
+
+
+def decided_in_words(decided: str | None) -> str:
+    """Write a decision, as the run log keeps it, in words."""
+    if not decided:
+        return ""
+    actions, answer = json.loads(decided)
+    if answer is not None:
+        return shortened(answer if isinstance(answer, str) else canonical_json(answer))
+    return "\n".join(called_as(name, arguments) for name, arguments in actions) or "nothing"
+
+
+def called_as(name: str, arguments: dict[str, Any]) -> str:
+    """Write a call as `name(argument: value, …)`."""
+    shown = {key: value if isinstance(value, str) else canonical_json(value) for key, value in arguments.items()}
+    told = ", ".join(f"{key}: {value}" for key, value in shown.items())
+    return shortened(f"{name}({told})" if told else name)
+
+
+def named(by: str) -> str:
+    """Say in words what decided."""
+    return {"rule": "the rule twin", "random": "chance", "human": "a person", "HumanLLM": "a person"}.get(by, by)
+
+
+def shortened(text: str) -> str:
+    """Cut a text that is too long to show."""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… ({len(text):,} characters)"

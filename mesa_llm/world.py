@@ -1,0 +1,69 @@
+"""What a world is: state and rules, with no agents, no Mesa and no language model in it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Protocol, TypeVar, runtime_checkable
+
+from mesa_llm.records import Event, Observation
+from mesa_llm.tools import action
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class World(Protocol):
+    """State and rules of a place that agents act in.
+
+    Its `@tool` and `@action` methods take the acting agent's id as their first argument.
+    """
+
+    name: str
+    """Name of the world, unique in a model."""
+
+    def observe(self, agent: int) -> Observation:
+        """Show what an agent sees now; reads only."""
+        ...
+
+    def end_step(self) -> list[Event]:
+        """Let a step end: move the world's own time on, and tell what happened."""
+        ...
+
+
+class DoNothing:
+    """The action of every world that lets an agent pass."""
+
+    @action
+    def do_nothing(self, actor: int) -> str:
+        """Do nothing this time."""
+        return "You did nothing."
+
+
+class Draws(Protocol):
+    """Where a world's random draws come from, so that a recorded run can be drawn again exactly."""
+
+    def random(self) -> float:
+        """Draw from [0, 1)."""
+        ...
+
+    def randint(self, a: int, b: int) -> int:
+        """Draw an integer from a to b, both included."""
+        ...
+
+    def choice(self, seq: Sequence[T], /) -> T:
+        """Draw one item."""
+        ...
+
+    def sample(self, population: Sequence[T], k: int) -> list[T]:
+        """Draw k different items."""
+        ...
+
+    def shuffle(self, x: list[T], /) -> None:
+        """Shuffle a list in place."""
+        ...
+
+
+def draws(rng: random.Random | int | None) -> random.Random:
+    """Give a source of draws: the one given, or a new one from a seed."""
+    return rng if isinstance(rng, random.Random) else random.Random(rng)

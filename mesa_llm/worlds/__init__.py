@@ -1,0 +1,1 @@
+"""State and rules of the places agents act in; each world stands alone."""

@@ -1,0 +1,142 @@
+"""What bidders believe of budgets, profits and lots won, and how right they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mesa_llm.worlds.auction.bidders import Account, BeliefCounts
+
+
+class Belief(BaseModel):
+    """What a bidder says it believes after a lot: the type of the answer asked for."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    remaining_budget: float
+    """Dollars it believes it has left."""
+
+    total_profits: dict[str, float] = Field(max_length=100)
+    """Bidder → profit so far, in dollars; itself included."""
+
+    winning_bids: dict[str, dict[str, float]] = Field(max_length=100)
+    """Bidder → lot it won → price paid; itself included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What the auctioneer found in a statement of belief."""
+
+    problems: tuple[str, ...]
+    """What is wrong with it, in words for the bidder to read."""
+
+    is_formed: bool
+    """Whether it could be read at all; a statement that could not is not counted."""
+
+    counts: BeliefCounts
+    """What was checked, and what was wrong."""
+
+
+def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:
+    """Give what everyone knows before the first lot: the own budget, and that nobody has won anything."""
+    return {
+        "remaining_budget": me.budget,
+        "total_profits": dict.fromkeys(names, 0),
+        "winning_bids": {name: {} for name in names},
+    }
+
+
+def form_fault(statement: object) -> str:
+    """Say why a statement cannot be read as a belief; empty if it can.
+
+    The original reads three keys with numbers, and objects of numbers, in them; more is ignored.
+    """
+    if not isinstance(statement, Mapping) or not statement:
+        return "there is no JSON object with your beliefs that can be read; write numbers, not sums."
+    said = cast("Mapping[str, Any]", statement)
+    for key in ("remaining_budget", "total_profits", "winning_bids"):
+        if key not in said:
+            return f"the field {key!r} is missing."
+    if not _is_number(said["remaining_budget"]):
+        return "'remaining_budget' must be one number: the dollars you have left."
+    if not _are_numbers(said["total_profits"]):
+        return "'total_profits' must give a number for each bidder."
+    wins = said["winning_bids"]
+    if not isinstance(wins, Mapping) or not all(map(_are_numbers, cast("Mapping[str, Any]", wins).values())):
+        return "'winning_bids' must give, for each bidder, the lots it won and a number as the price of each."
+    return ""
+
+
+def review_belief(
+    statement: Mapping[str, Any], me: Account, accounts: Mapping[str, Account], *, match_part: bool = False
+) -> Review:
+    """Compare a belief with the truth.
+
+    The own budget counts as one check; so does the profit of each bidder listed, and the names of the lots each
+    bidder listed has won. Prices are not compared, and names of nobody are passed over.
+
+    Args:
+        statement: What the bidder says; if it cannot be read, that is the only problem.
+        me: Who says it.
+        accounts: All bidders' accounts, by name.
+        match_part: Take every listed name that contains the own name for the own, as the original does (so that
+            Bidder 1 takes Bidder 10 for itself).
+    """
+    fault = form_fault(statement)
+    if fault:
+        return Review((fault,), False, BeliefCounts())
+    counts = BeliefCounts(self_checks=1)
+    problems: list[str] = []
+    if statement["remaining_budget"] != me.budget:
+        counts.self_errors += 1
+        problems.append(f"you have ${me.budget} left, not ${statement['remaining_budget']}.")
+    own = me.bidder.name
+    for name, profit in statement["total_profits"].items():
+        if name not in accounts:
+            continue
+        is_own = own in name if match_part else own == name
+        meant = own if is_own else name
+        is_wrong = profit != accounts[meant].profit
+        _count(counts, is_own, is_wrong, is_own)
+        if is_wrong:
+            problems.append(f"the profit of {meant} is ${accounts[meant].profit}, not ${profit}.")
+    for name, wins in statement["winning_bids"].items():
+        if name not in accounts:
+            continue
+        won = [win.lot.name for win in accounts[name].wins]
+        is_wrong = set(wins) != set(won)
+        _count(counts, own in name if match_part else own == name, is_wrong, own == name)
+        if is_wrong:
+            problems.append(f"{name} has won {', '.join(won) or 'nothing'}, not {', '.join(wins) or 'nothing'}.")
+    return Review(tuple(problems), True, counts)
+
+
+def add_counts(total: BeliefCounts, more: BeliefCounts) -> None:
+    """Put counts to those so far."""
+    total.self_checks += more.self_checks
+    total.self_errors += more.self_errors
+    total.other_checks += more.other_checks
+    total.other_errors += more.other_errors
+
+
+def _count(counts: BeliefCounts, is_own_check: bool, is_wrong: bool, is_own_error: bool) -> None:
+    """Count a check. With partial names, the original files check and error of one entry differently."""
+    if is_own_check:
+        counts.self_checks += 1
+    else:
+        counts.other_checks += 1
+    if is_wrong and is_own_error:
+        counts.self_errors += 1
+    elif is_wrong:
+        counts.other_errors += 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_number, cast("Mapping[str, Any]", value).values()))

@@ -1,0 +1,107 @@
+"""What is auctioned: lots with a starting price and a true value that nobody knows before the hammer falls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.world import Draws
+
+LotOrder = Literal["listed", "random", "ascending", "descending"]
+"""The order in which lots come up; the two by price keep the list's order among equals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """One thing to be auctioned."""
+
+    name: str
+    """What bidders call it; unique in an auction."""
+
+    start: int
+    """Starting price, in dollars."""
+
+    true_value: int
+    """What it is worth, in dollars; revealed with the hammer."""
+
+    description: str = ""
+    """What it is; the original shows it to nobody."""
+
+
+PAPER_LOTS = tuple(
+    Lot(name, start, 2 * start)
+    for name, start in (
+        ("Widget A", 1000),
+        ("Gadget B", 3000),
+        ("Thingamajig C", 4000),
+        ("Doodad D", 2000),
+        ("Equipment E", 5000),
+        ("Gizmo F", 3000),
+        ("Implement G", 2000),
+        ("Apparatus H", 4000),
+        ("Contraption I", 1000),
+        ("Mechanism J", 5000),
+    )
+)
+"""The ten lots of the Standard Competition: two at each of five prices (Chen et al. 2023, Table 1)."""
+
+_REPOSITORY_NAMES = (
+    "Widget A, Gadget B, Thingamajig C, Doodad D, Equipment E, Gizmo F, Implement G, Apparatus H, Contraption I, "
+    "Mechanism J, Tool K, Device L, Instrument M, Utensil N, Appliance O, Machine P, Unit Q, Element R, Component S, "
+    "Piece T, Object U, Item V, Product W, Accessory X, Module Y, Entity Z"
+)
+
+REPOSITORY_LOTS = tuple(
+    Lot(name, start, 2 * start)
+    for name in _REPOSITORY_NAMES.split(", ")
+    for start in (5000 if name[-1] in "EJPR" else 1000,)
+)
+"""The 26 lots of the authors' repository, four of them expensive (jiangjiechen/auction-arena, Apache-2.0)."""
+
+NICHE_LOTS = tuple(lot for lot in REPOSITORY_LOTS if lot.name[-1] < "U" or lot.start == 5000)
+"""The list of the niche experiment: the repository's four expensive lots and its first sixteen cheap ones."""
+
+
+def read_lots(path: Path | str) -> tuple[Lot, ...]:
+    """Read lots from a file with one JSON object a line: `name`, `price`, and `true_value` if not twice the price.
+
+    Raises:
+        ConfigError: If a line lacks a name or a price.
+    """
+    lots: list[Lot] = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        row = json.loads(line)
+        if not {"name", "price"} <= row.keys():
+            raise ConfigError(f"line {number} of {path} needs a name and a price, and has only {sorted(row)}")
+        value = int(row.get("true_value", 2 * row["price"]))
+        lots.append(Lot(str(row["name"]), int(row["price"]), value, str(row.get("desc", ""))))
+    return tuple(lots)
+
+
+def ordered_lots(lots: Sequence[Lot], order: LotOrder, draws: Draws) -> tuple[Lot, ...]:
+    """Put lots into the order in which they come up.
+
+    Args:
+        lots: The lots.
+        order: `listed` as they are, `random` by one shuffle, or by starting price.
+        draws: Used for `random` only.
+
+    Raises:
+        ConfigError: If there is no such order.
+    """
+    if order == "listed":
+        return tuple(lots)
+    if order == "random":
+        shuffled = list(lots)
+        draws.shuffle(shuffled)
+        return tuple(shuffled)
+    if order not in ("ascending", "descending"):
+        raise ConfigError(f"there is no order {order!r}; choose listed, random, ascending or descending")
+    sign = 1 if order == "ascending" else -1
+    return tuple(sorted(lots, key=lambda lot: sign * lot.start))

@@ -1,0 +1,228 @@
+"""The auction as a world: what bidders see and do, one stage a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mesa_llm.errors import ToolError
+from mesa_llm.records import Event, Observation
+from mesa_llm.tools import action
+from mesa_llm.world import Draws, draws
+from mesa_llm.worlds.auction.auctioneer import Auctioneer, Stage
+from mesa_llm.worlds.auction.beliefs import Belief
+from mesa_llm.worlds.auction.bidders import Account, Bidder
+from mesa_llm.worlds.auction.bidding import Fault
+from mesa_llm.worlds.auction.lots import Lot
+from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, AuctionRules, Sale
+from mesa_llm.worlds.auction.views import AuctionFacts, bidder_facts, write_facts, write_rules
+
+
+class Priorities(BaseModel):
+    """A plan: the type of the answer asked for when bidders plan."""
+
+    model_config = ConfigDict(frozen=True)
+
+    priorities: dict[str, Literal[1, 2, 3]] = Field(max_length=200)
+    """Lot → 1 (dispensable), 2 (worth it if affordable) or 3 (top)."""
+
+
+class Auction:
+    """An open auction with rising bids, of lots whose true values are hidden.
+
+    One step of the world is one stage: planning, one round of bidding on one lot, telling beliefs, replanning.
+    Whoever drives it asks those in `asked` until nobody is left there (a refused answer leaves its bidder in
+    it, up to a limit), and then calls `end_step()`:
+
+        while not auction.is_over:
+            while auction.asked:
+                for bidder in auction.asked:
+                    ...  # plan(), bid() or withdraw(), report_belief(): whatever auction.stage says
+            events = auction.end_step()
+
+    Bids of a round are simultaneous whatever the order in which they come: they take effect by seat, when the
+    step ends. Stages in which nobody is asked are passed over.
+
+    Source:
+        AucArena: Chen et al. (2023), arXiv:2310.05746. `rules="original"` is the authors' program, with its
+        biased ties and endless re-bids.
+    """
+
+    def __init__(
+        self,
+        lots: Sequence[Lot],
+        bidders: Sequence[Bidder],
+        *,
+        rules: AuctionRules | Literal["corrected", "original"] = "corrected",
+        rng: Draws | int | None = None,
+        name: str = "auction",
+    ) -> None:
+        """Open the auction.
+
+        Args:
+            lots: What is auctioned, in the order in which it comes up; see `ordered_lots`.
+            bidders: Who bids, by seat.
+            rules: How it is run.
+            rng: Where coins come from: a source of draws, or a seed.
+            name: Name of the world.
+
+        Raises:
+            ConfigError: If there are no lots or bidders, two have one name, or an amount is out of range.
+        """
+        if isinstance(rules, str):
+            rules = ORIGINAL_RULES if rules == "original" else AuctionRules()
+        coins = draws(rng) if rng is None or isinstance(rng, int) else rng
+        self.name = name
+        self.step = 1
+        self.auctioneer = Auctioneer(lots, bidders, rules, coins)
+        self._complaints: dict[int, tuple[str, ...]] = {}
+
+    @property
+    def stage(self) -> Stage:
+        """What bidders are asked for now."""
+        return self.auctioneer.stage
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Who still has to answer in this stage, by seat."""
+        return tuple(self.auctioneer.asked)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all lots have come up and all beliefs about the last one are told."""
+        return self.auctioneer.stage == "over"
+
+    @property
+    def accounts(self) -> Mapping[int, Account]:
+        """The auctioneer's accounts by bidder, in the order of seats."""
+        return self.auctioneer.accounts
+
+    @property
+    def sales(self) -> Sequence[Sale]:
+        """How the lots so far went."""
+        return self.auctioneer.sales
+
+    def observe(self, agent: int) -> Observation:
+        """Show a bidder what it can know, and ask for what the stage wants: a bid, a plan or a belief."""
+        facts = self.facts(agent)
+        answers = {"plan": Priorities, "replan": Priorities, "belief": Belief}
+        return Observation(
+            text=write_facts(facts),
+            rules=write_rules(self.auctioneer),
+            answer=answers.get(facts.stage),
+            tools=("bid", "withdraw") if facts.stage == "bid" else (),
+            facts=facts,
+        )
+
+    def facts(self, agent: int) -> AuctionFacts:
+        """Give what a bidder can know, as values."""
+        return bidder_facts(self.auctioneer, agent, self._complaints.get(agent, ()))
+
+    def may_bid(self, actor: int) -> bool:
+        """Say whether a bidder is asked for a bid now."""
+        return self.stage == "bid" and actor in self.auctioneer.asked
+
+    @action(when="may_bid")
+    def bid(self, actor: int, amount: int) -> str:
+        """Bid on the lot that is being auctioned.
+
+        Args:
+            amount: Your bid, in whole dollars; you pay it if you win.
+        """
+        self._check_asked(actor, "bid")
+        if isinstance(amount, bool) or not isinstance(amount, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolError(f"a bid is a whole number of dollars, not {amount!r}.")
+        fault = self.auctioneer.bid(actor, amount)
+        if fault is not None:
+            self._refuse(actor, self._explain(actor, amount, fault))
+        return f"You bid ${amount}."
+
+    @action(when="may_bid")
+    def withdraw(self, actor: int) -> str:
+        """Withdraw from the lot that is being auctioned; you can bid again on the next one."""
+        self._check_asked(actor, "bid")
+        self.auctioneer.withdraw(actor)
+        return "You are out for this lot."
+
+    def note_unclear(self, actor: int) -> None:
+        """Count a reply that was neither a bid nor a withdrawal; it uses up one try.
+
+        Raises:
+            ToolError: If the bidder is not asked for a bid now.
+        """
+        self._check_asked(actor, "bid")
+        self.auctioneer.note_unclear(actor)
+        self._complaints[actor] = ("it was neither a bid nor a withdrawal.",)
+
+    def plan(self, actor: int, priorities: Mapping[str, Any]) -> str:
+        """Take a bidder's plan: lot → 1, 2 or 3.
+
+        Raises:
+            ToolError: If the bidder is not asked for a plan now, or the plan cannot be used; after two
+                revisions the bidder is no longer asked, and keeps the plan it had.
+        """
+        self._check_asked(actor, "plan", "replan")
+        fault = self.auctioneer.take_plan(actor, priorities)
+        if fault:
+            self._refuse(actor, fault)
+        return "Your plan was taken down."
+
+    def report_belief(self, actor: int, statement: Mapping[str, Any]) -> str:
+        """Take what a bidder believes: the three fields of `Belief`.
+
+        Raises:
+            ToolError: If the bidder is not asked for beliefs now, or has to correct this one; after four
+                revisions, what it says is no longer checked.
+        """
+        self._check_asked(actor, "belief")
+        problems = self.auctioneer.take_belief(actor, statement)
+        if problems:
+            self._refuse(actor, *problems)
+        return "Your beliefs were taken down."
+
+    def end_step(self) -> list[Event]:
+        """End the stage: hear bids by seat, let the hammer fall, or go on; tell of lots that came to an end."""
+        self._complaints = {}
+        events = [self._tell(sale) for sale in self.auctioneer.end_stage()]
+        self.step += 1
+        return events
+
+    def _check_asked(self, actor: int, *stages: Stage) -> None:
+        if actor not in self.accounts:
+            raise ToolError(f"agent {actor} is no bidder of this auction.")
+        if self.stage not in stages:
+            raise ToolError(f"this is not the time to {stages[0]}: the auction is at the stage {self.stage!r}.")
+        if actor in self.auctioneer.asked:
+            return
+        if self.stage == "bid" and self.auctioneer.bidding.standing.leader == actor:
+            raise ToolError("you lead already; wait for the others.")
+        if self.stage == "bid" and self.accounts[actor].is_withdrawn:
+            raise ToolError(f"you are out for {self.auctioneer.bidding.lot.name}; wait for the next lot.")
+        raise ToolError("you have answered already, or are not asked; wait for the next stage.")
+
+    def _refuse(self, actor: int, *problems: str) -> None:
+        if self.stage == "bid" and actor not in self.auctioneer.asked:
+            problems = (*problems, "You have used up your tries and are out for this lot.")
+        self._complaints[actor] = problems
+        raise ToolError(" ".join(problems))
+
+    def _explain(self, actor: int, amount: int, fault: Fault) -> str:
+        bidding = self.auctioneer.bidding
+        reasons: dict[Fault, str] = {
+            "over_budget": f"is more than the ${self.accounts[actor].budget} you have left",
+            "below_start": f"is below the starting price of ${bidding.start}",
+            "small_raise": f"does not raise ${bidding.before} by at least ${self.auctioneer.minimum_raise}",
+        }
+        shown = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
+        return f"A bid of {shown} {reasons[fault]}; bid at least ${self.auctioneer.least_bid}, or withdraw."
+
+    def _tell(self, sale: Sale) -> Event:
+        facts: dict[str, Any] = {"lot": sale.lot.name, "rounds": len(sale.bidding.rounds)}
+        if sale.winner is None:
+            return Event(self.name, "lot_unsold", facts, f"Nobody bid on {sale.lot.name}.", self.step)
+        winner = self.accounts[sale.winner].bidder.name
+        facts |= {"winner": sale.winner, "price": sale.price, "true_value": sale.lot.true_value}
+        text = f"{sale.lot.name} went to {winner} for ${sale.price}; its true value is ${sale.lot.true_value}."
+        return Event(self.name, "lot_sold", facts, text, self.step)

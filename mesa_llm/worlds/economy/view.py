@@ -1,0 +1,126 @@
+"""What a participant sees of the economy: as values, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mesa_llm.worlds.economy.state import Participant, Policy, Role, Value
+
+OTHERS_SHOWN = 30
+"""Other participants that are listed at most."""
+
+RULES_TEXT = (
+    "You take part in an economy. Producers employ people, pay them a wage every step out of their balance, "
+    "and make goods: more with more workers, and with more capital, which they buy by investing. Households "
+    "spend most of what they have on the cheapest goods first; a producer with a price of 0 sells nothing. "
+    "Whoever cannot pay a step's wages loses the workers it cannot pay. A government is paid the tax on "
+    "sales, may hand money out, and enacts policies. A policy can set any variable; two have a direct effect: "
+    "tax_rate, the share of every sale that is taken as tax (0 to 1), and minimum_wage, in dollars a step."
+)
+"""What every participant is told, under the corrected rules."""
+
+ORIGINAL_RULES_TEXT = (
+    "You take part in an economy. Set a price, hire or let workers go, invest out of your balance, allocate "
+    "money, or enact policies; metrics are measured at the end of every step."
+)
+"""What every participant is told, under the original rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantView:
+    """One participant, as others see it."""
+
+    actor: int
+    """Mesa `unique_id`; what a payment names it by."""
+
+    role: Role
+    """What it does."""
+
+    price: float
+    """Dollars it asks for a good; 0: it sells nothing."""
+
+    workforce: int
+    """People it employs."""
+
+
+@dataclass(frozen=True, slots=True)
+class EconomyFacts:
+    """All that one participant sees, as values."""
+
+    step: int
+    """Steps that have ended."""
+
+    metrics: Mapping[str, float]
+    """As measured at the end of the last step, by name."""
+
+    policies: tuple[Policy, ...]
+    """In force, oldest first."""
+
+    variables: Mapping[str, Value]
+    """What policies have set, by name."""
+
+    own: Participant
+    """A copy of the participant's own account."""
+
+    others: tuple[ParticipantView, ...] = ()
+    """The other participants; none are shown under the original rules."""
+
+    wage: float = 0.0
+    """Dollars a worker costs in a step."""
+
+    tax_rate: float = 0.0
+    """Share of every sale that is taken as tax."""
+
+    unemployed: int = 0
+    """People who can be hired."""
+
+    purse: float = 0.0
+    """Dollars of all households together."""
+
+
+def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
+    """Write what a participant sees under the corrected rules.
+
+    Args:
+        facts: What it sees.
+        names: What to call the others, by id.
+    """
+    measured, own = facts.metrics, facts.own
+    lines = [
+        f"After {facts.step} steps, {measured['employment_rate']:.1%} of people have work and "
+        f"{facts.unemployed} are free to hire. Goods cost ${measured['avg_price']:.2f} on average; "
+        f"{measured['total_output']:.1f} were made in the last step. ${measured['total_investment']:.2f} "
+        f"have been invested so far. Households have ${facts.purse:.2f}.",
+        *(f"Policy {policy.name}: {policy.description}" for policy in facts.policies),
+        *(f"{name} = {value}" for name, value in facts.variables.items()),
+    ]
+    for other in facts.others[:OTHERS_SHOWN]:
+        called = f" {names[other.actor]}" if other.actor in names else ""
+        asks = f"asks ${other.price:.2f} a good and " if other.price > 0 else ""
+        does = f": {asks}employs {other.workforce}" if other.role == "producer" else ""
+        lines.append(f"[{other.actor}]{called}, {other.role}{does}.")
+    if len(facts.others) > OTHERS_SHOWN:
+        lines.append(f"… and {len(facts.others) - OTHERS_SHOWN} more.")
+    lines.append(f"You are [{own.actor}], a {own.role}, with a balance of ${own.balance:.2f}.")
+    if own.role == "producer":
+        lines.append(
+            f"You employ {own.workforce} people; a worker costs ${facts.wage:.2f} a step. Your price is "
+            f"${own.price:.2f}. In the last step you made {own.output:.1f} goods and took ${own.sales:.2f} "
+            f"before {facts.tax_rate:.0%} tax; {own.stock:.1f} goods are unsold. Your capital is "
+            f"${own.capital:.2f}."
+        )
+    return "\n".join(lines)
+
+
+def write_original(facts: EconomyFacts) -> str:
+    """Write what a participant sees under the original rules: metrics, policies, variables, its account."""
+    own = facts.own
+    lines = [f"{name} = {value:.4f}" for name, value in facts.metrics.items()]
+    lines += [f"policy {policy.name}: {policy.description}" for policy in facts.policies]
+    lines += [f"variable {name} = {value}" for name, value in facts.variables.items()]
+    lines.append(
+        f"you: role {own.role}, balance {own.balance}, workforce {own.workforce}, price {own.price}, "
+        f"output {own.output}"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+"""The bank: what loans cost, when they are paid, and the policies that change their price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.worlds.exchange.accounts import Account, Loan
+
+Rates = tuple[float, ...]
+"""Interest over the whole term of a loan, as a share of the principal, by loan type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A change of the lending rates, announced on the forum."""
+
+    day: int
+    """Day on which it is announced; payments of that day still follow the old rates."""
+
+    rates: Rates
+    """The new rates by loan type."""
+
+    text: str
+    """What the forum says."""
+
+
+POLICIES = (
+    Policy(
+        78,
+        (0.024, 0.027, 0.030),
+        "The central bank has cut the share of deposits that banks must hold back. Loans become cheaper.",
+    ),
+    Policy(
+        144,
+        (0.0255, 0.0285, 0.0315),
+        "The central bank has raised its interest rates. Loans become dearer.",
+    ),
+)
+"""The two policies of the original."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lending:
+    """The terms on which the bank lends."""
+
+    term_days: tuple[int, ...] = (22, 44, 66)
+    """Days until a loan is due, by loan type."""
+
+    rates: Rates = (0.027, 0.030, 0.033)
+    """Rates in force on the first day, by loan type."""
+
+    interest_every_days: int = 22
+    """Days between two payments of interest."""
+
+    policies: tuple[Policy, ...] = POLICIES
+    """Changes of the rates."""
+
+    def __post_init__(self) -> None:
+        """Check that every rate table has the three loan types.
+
+        Raises:
+            ConfigError: If one has not, or the days make no sense.
+        """
+        tables = [self.rates, *(policy.rates for policy in self.policies)]
+        if len(self.term_days) != 3 or any(len(table) != 3 for table in tables):
+            raise ConfigError("lending needs three terms, and three rates in each table")
+        if self.interest_every_days < 1 or min(self.term_days) < 1:
+            raise ConfigError("terms and the days between interest payments must be at least 1")
+
+    def is_interest_day(self, day: int) -> bool:
+        """Tell whether every trader pays interest on this day."""
+        return day % self.interest_every_days == 0
+
+
+def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> Loan:
+    """Lend a trader money, paid out at once.
+
+    Raises:
+        ToolError: If the sum is not positive, or exceeds what the trader may still borrow.
+    """
+    limit = account.loan_limit
+    if not 0 < principal <= limit:
+        raise ToolError(f"you asked for {principal}; ask for more than 0 and at most {max(limit, 0.0)}.")
+    loan = Loan(principal, loan_type, due_day)
+    account.loans.append(loan)
+    account.cash += principal
+    return loan
+
+
+def repay_due(account: Account, day: int, rates: Rates) -> None:
+    """Take principal and the full rate of loans due today; mark the trader if its cash falls below 0."""
+    for loan in account.loans:
+        if loan.due_day == day:
+            account.cash -= loan.principal * (1 + rates[loan.loan_type])
+    account.loans = [loan for loan in account.loans if loan.due_day != day]
+    if account.cash < 0:
+        account.is_marked = True
+
+
+def pay_interest(account: Account, rates: Rates) -> None:
+    """Take a twelfth of the rate of every loan; mark the trader if its cash falls below 0.
+
+    A loan thus costs its full rate when due, and before that a twelfth of it on each interest day.
+    """
+    for loan in account.loans:
+        account.cash -= loan.principal * rates[loan.loan_type] / 12
+    if account.cash < 0:
+        account.is_marked = True

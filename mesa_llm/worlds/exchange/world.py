@@ -1,0 +1,285 @@
+"""A stock exchange: an order book for each of two stocks, a bank, company reports and a forum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.records import Event, Observation
+from mesa_llm.tools import action, tool
+from mesa_llm.world import DoNothing, Draws
+from mesa_llm.worlds.exchange import wording
+from mesa_llm.worlds.exchange.accounts import STOCKS, Account, Endowment, Stock
+from mesa_llm.worlds.exchange.board import Board
+from mesa_llm.worlds.exchange.book import Side
+from mesa_llm.worlds.exchange.facts import TraderFacts
+from mesa_llm.worlds.exchange.floor import Floor
+from mesa_llm.worlds.exchange.history import Borrowed, Forecast, History
+from mesa_llm.worlds.exchange.lending import Lending, borrow
+from mesa_llm.worlds.exchange.market import Market
+from mesa_llm.worlds.exchange.news import tell
+from mesa_llm.worlds.exchange.schedule import Calendar, Moment
+from mesa_llm.worlds.exchange.settlement import TradingRules
+from mesa_llm.worlds.exchange.wording import Screen
+
+MOST_SHARES = 10**12
+MOST_MONEY = 1e12
+"""Larger numbers are refused as mistakes."""
+
+RECENT_SESSIONS = 10
+"""Session prices that a trader's facts reach back."""
+
+MOST_CHARACTERS = 2000
+"""Longest post."""
+
+Shares = Annotated[int, Field(gt=0, le=MOST_SHARES)]
+Money = Annotated[float, Field(gt=0, le=MOST_MONEY)]
+PostText = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+
+
+class Exchange(DoNothing):
+    """Traders borrow, trade two stocks through order books, forecast and post, day by day.
+
+    Each `end_step()` ends one stage: the loans, one trading session, the forecasts, or the posts.
+    `turn_order` says whom to ask in the present stage: in a session one after another, as each sees what the
+    one before did (`takes_turns`); in the other stages all at once.
+
+    Source:
+        Zhang et al. (2024), When AI Meets Finance (StockAgent), arXiv 2407.18957; its program, whose faults
+        `rules="original"` repeats.
+    """
+
+    def __init__(
+        self,
+        endowments: Iterable[Endowment],
+        draws: Draws,
+        rules: Literal["corrected", "original"] = "corrected",
+        trading: TradingRules | None = None,
+        calendar: Calendar | None = None,
+        lending: Lending | None = None,
+        screen: Screen | None = None,
+        name: str = "exchange",
+    ) -> None:
+        """Open the exchange on the morning of day 1.
+
+        Args:
+            endowments: What each trader starts with (see `draw_endowments`).
+            draws: Source of the acting order, drawn anew for every session.
+            rules: `original` repeats the original's faults; `corrected` settles fills strictly.
+            trading: The trading rules in detail; None: those that `rules` stands for.
+            calendar: Days and sessions.
+            lending: The bank's terms.
+            screen: How much a trader is shown unasked.
+            name: Name of the world, unique in a model.
+
+        Raises:
+            ConfigError: If the settings contradict each other, or an endowment is impossible.
+        """
+        self.name = name
+        self.trading = TradingRules.of(rules, trading)
+        self.calendar = calendar or Calendar()
+        self.lending = lending or Lending()
+        self.screen = screen or Screen()
+        self.market = Market(endowments, self.trading, self.lending)
+        self._floor = Floor(self.market, self.calendar, draws)
+        self._board = Board(self.market.books, self.screen.orders_shown)
+        self._house_rules = wording.house_rules(self.calendar, self.trading, self.lending)
+
+    @property
+    def now(self) -> Moment:
+        """Give the day, the stage and the session."""
+        return self._floor.now
+
+    @property
+    def turn_order(self) -> tuple[int, ...]:
+        """List whom to ask in the present stage, in order; in a session drawn at random."""
+        return self._floor.turn_order
+
+    @property
+    def takes_turns(self) -> bool:
+        """Tell whether traders must be asked one after another now."""
+        return self.now.stage == "trade"
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the last day has ended."""
+        return self.now.stage == "closed"
+
+    @property
+    def history(self) -> History:
+        """Give all that happened, as rows for tables and plots."""
+        return self.market.history
+
+    def observe(self, agent: int) -> Observation:
+        """Show what a trader sees now; reads only.
+
+        Raises:
+            ConfigError: If there is no such trader.
+        """
+        facts = self.facts(agent)
+        if self.market.accounts[agent].has_left:
+            return Observation(text="You are insolvent and have left the exchange.", tools=(), facts=facts)
+        text = wording.situation(facts, self._board, shows_posts=self.screen.shows_posts)
+        rules = self._house_rules
+        if (self.now.stage, self.now.session) == ("trade", 1):
+            rules = f"{rules}\n{wording.company_news(self.now.day)}"
+        return Observation(text=text, rules=rules, tools=() if self.is_over else None, facts=facts)
+
+    def facts(self, trader: int) -> TraderFacts:
+        """Give what a trader sees now, as values.
+
+        Raises:
+            ConfigError: If there is no such trader.
+        """
+        account = self.market.accounts.get(trader)
+        if account is None:
+            raise ConfigError(f"there is no trader {trader} on {self.name!r}; observe those in its accounts")
+        return TraderFacts(
+            trader=trader,
+            now=self.now,
+            style=account.style,
+            cash=account.cash,
+            shares=dict(account.shares),
+            loans=tuple(account.loans),
+            loan_limit=account.loan_limit,
+            rates=self.market.rates,
+            term_days=self.lending.term_days,
+            prices=dict(self.market.prices),
+            recent={stock: tuple(self.market.paths[stock][-RECENT_SESSIONS:]) for stock in STOCKS},
+            bids={stock: self.market.books[stock].quote("buy") for stock in STOCKS},
+            asks={stock: self.market.books[stock].quote("sell") for stock in STOCKS},
+            posts=self._floor.forum.posts,
+        )
+
+    @tool(when="has_posts")
+    def read_forum(self, actor: int) -> str:
+        """Read what the other traders wrote on the forum yesterday, and today's announcements."""
+        return wording.forum_text(self._floor.forum.posts)
+
+    @action(when="may_borrow")
+    def take_loan(self, actor: int, loan_type: Literal[0, 1, 2], amount: Money) -> str:
+        """Take a loan; the money is paid out at once.
+
+        Args:
+            loan_type: 0, 1 or 2; the observation says for how many days and at what rate.
+            amount: Money to borrow, at most what you may still borrow.
+        """
+        account = self._floor.in_turn(actor, "loan")
+        if loan_type not in (0, 1, 2):
+            raise ToolError(f"there is no loan type {loan_type!r}; choose 0, 1 or 2.")
+        due = self.now.day + self.lending.term_days[int(loan_type)]
+        loan = borrow(account, amount, int(loan_type), due)
+        self._floor.has_acted(actor)
+        self.history.loans.append(Borrowed(self.now.day, actor, loan.loan_type, loan.principal))
+        return f"You borrowed {loan.principal:.2f}, due on day {due}."
+
+    @action(when="may_trade")
+    def buy(self, actor: int, stock: Stock, quantity: Shares, price: Money) -> str:
+        """Place an order to buy shares.
+
+        Args:
+            stock: A or B.
+            quantity: Whole number of shares; quantity times price must not exceed your cash.
+            price: Money you bid per share.
+        """
+        account = self._check_order(actor, stock, quantity, price)
+        if quantity * price > account.cash:
+            raise ToolError(
+                f"{quantity} shares at {price} cost {quantity * price:.2f}; you have {account.cash:.2f} cash."
+            )
+        return self._place(actor, stock, "buy", quantity, price)
+
+    @action(when="may_trade")
+    def sell(self, actor: int, stock: Stock, quantity: Shares, price: Money) -> str:
+        """Place an order to sell shares that you have.
+
+        Args:
+            stock: A or B.
+            quantity: Whole number of shares, at most those you have.
+            price: Money you ask per share.
+        """
+        account = self._check_order(actor, stock, quantity, price)
+        if quantity > account.shares[stock]:
+            raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {account.shares[stock]}.")
+        return self._place(actor, stock, "sell", quantity, price)
+
+    @action(when="may_estimate")
+    def estimate(self, actor: int, buy_a: bool, buy_b: bool, sell_a: bool, sell_b: bool, take_loan: bool) -> str:
+        """Say what you expect to do tomorrow; it binds you to nothing.
+
+        Args:
+            buy_a: Whether you will buy A.
+            buy_b: Whether you will buy B.
+            sell_a: Whether you will sell A.
+            sell_b: Whether you will sell B.
+            take_loan: Whether you will take a loan.
+        """
+        self._floor.in_turn(actor, "estimate")
+        self._floor.has_acted(actor)
+        forecast = Forecast(self.now.day, actor, buy_a, buy_b, sell_a, sell_b, take_loan)
+        self.history.forecasts.append(forecast)
+        return "Your forecast is noted."
+
+    @action(when="may_post")
+    def post_message(self, actor: int, text: PostText) -> str:
+        """Post on the forum; all traders can read it tomorrow.
+
+        Args:
+            text: What you write.
+        """
+        self._floor.in_turn(actor, "post")
+        if not text.strip() or len(text) > MOST_CHARACTERS:
+            raise ToolError(f"your post has {len(text)} characters; write 1 to {MOST_CHARACTERS}, no mere blanks.")
+        self._floor.has_acted(actor)
+        self._floor.forum.write(self.now.day, actor, text.strip())
+        return "Your post will be on the forum tomorrow."
+
+    def has_posts(self, actor: int) -> bool:
+        """Tell whether there is anything to read on the forum."""
+        return bool(self._floor.forum.posts)
+
+    def may_borrow(self, actor: int) -> bool:
+        """Tell whether a trader may take a loan now."""
+        return self._floor.refusal(actor, "loan") is None
+
+    def may_trade(self, actor: int) -> bool:
+        """Tell whether a trader may place an order now."""
+        return self._floor.refusal(actor, "trade") is None
+
+    def may_estimate(self, actor: int) -> bool:
+        """Tell whether a trader may forecast now."""
+        return self._floor.refusal(actor, "estimate") is None
+
+    def may_post(self, actor: int) -> bool:
+        """Tell whether a trader may post now."""
+        return self._floor.refusal(actor, "post") is None
+
+    def end_step(self) -> list[Event]:
+        """End the present stage and begin the next.
+
+        Returns:
+            Price moves, forced sales, bankruptcies and changes of policy; their `time` is the day.
+        """
+        return [tell(self.name, happening) for happening in self._floor.end_stage()]
+
+    def _check_order(self, actor: int, stock: Stock, quantity: int, price: float) -> Account:
+        """Give the account of a trader who may place this order, as far as its means are not asked.
+
+        Raises:
+            ToolError: If it may not, or the order makes no sense.
+        """
+        account = self._floor.in_turn(actor, "trade")
+        if stock not in STOCKS:
+            raise ToolError(f"there is no stock {stock!r}; choose A or B.")
+        if not 0 < quantity <= MOST_SHARES or not 0 < price <= MOST_MONEY:
+            raise ToolError(f"{quantity} shares at {price}: give numbers above 0, and not huge ones.")
+        return account
+
+    def _place(self, actor: int, stock: Stock, side: Side, quantity: int, price: float) -> str:
+        """Send an order to the market; say what came of it."""
+        match = self.market.place(self.now, actor, stock, side, quantity, price)
+        self._floor.has_acted(actor)
+        return wording.order_text(actor, stock, side, quantity, match)

@@ -1,0 +1,64 @@
+"""EconAgent's macroeconomy: households work, pay tax, buy and save, month by month; a bank sets the interest.
+
+A month: everyone plans; those who work are paid and make goods; incomes are taxed and the revenue is handed
+back in equal parts; households buy one after the other until the goods run out; wages and the price follow
+the imbalance of the market; at the end of a year savings bear interest and the bank sets a new rate; who is
+out of work gets an offer.
+
+Source: Li et al. (2024), EconAgent: Large Language Model-Empowered Agents for Simulating Macroeconomic
+Activities, ACL, arXiv 2310.10436.
+
+`rules="original"` is the published economy, number by number. `rules="corrected"`, the default, mends this:
+
+* Income and consumption are last month's. In the original they stay at their last value above zero while a
+  household is out of work or buys nothing, and so tell it of pay it did not get.
+* A spending share is rounded to the nearest level. In the original 0.58 and 0.94 lose a level.
+* Skills are dealt out at random. In the original the id is the rank of the wage.
+* Money is conserved. The producer borrows to pay wages, and sales pay it back, so that its debt equals the
+  savings of all; interest on savings is charged to that debt. In the original interest comes from nothing.
+* A household without a plan stays at home, buys nothing and is counted. In the original it works and spends
+  half.
+* Growth of unemployment is undefined after a year without any. In the original it is divided by 1e-8.
+* Goods are called short only where a wish was not met. In the original also where a household had no money.
+* A wage on the edge of two bands belongs to the upper one, and the last band is open.
+* A willingness of 0 never works: the draw has to lie below it, where the original lets it be equal.
+"""
+
+from mesa_llm.worlds.macro.economy import MonthlyEconomy
+from mesa_llm.worlds.macro.households import Households, draw_households
+from mesa_llm.worlds.macro.policies import (
+    AtRandom,
+    BufferStock,
+    Composite,
+    Fixed,
+    HandToMouth,
+    Lengnick,
+    Plans,
+    Policy,
+    Standing,
+)
+from mesa_llm.worlds.macro.rules import NO_TAX, US_TAX, MacroParameters, TaxSchedule, flat_tax
+from mesa_llm.worlds.macro.view import HouseholdFacts
+from mesa_llm.worlds.macro.world import Macroeconomy
+
+__all__ = [
+    "NO_TAX",
+    "US_TAX",
+    "AtRandom",
+    "BufferStock",
+    "Composite",
+    "Fixed",
+    "HandToMouth",
+    "HouseholdFacts",
+    "Households",
+    "Lengnick",
+    "MacroParameters",
+    "Macroeconomy",
+    "MonthlyEconomy",
+    "Plans",
+    "Policy",
+    "Standing",
+    "TaxSchedule",
+    "draw_households",
+    "flat_tax",
+]

@@ -1,0 +1,99 @@
+"""Measures of an economy: the Phillips curve, Okun's law, inequality, and a summary of a run.
+
+Okun's law holds here by construction: real output is what employed household-months make, so its growth is
+that of unemployment with the sign turned, and any policy gives a correlation near -1. It is reported so that
+runs can be compared with published ones, and is no evidence about behaviour; Okun's law in nominal output is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+SMALL_SAMPLE = 30
+"""Below this size, the Gini coefficient is corrected for the sample."""
+
+
+class Regression(NamedTuple):
+    """A straight line through yearly points; NaN where there are too few, or all are alike."""
+
+    r: float
+    """Pearson correlation."""
+
+    p: float
+    """Probability of a correlation this far from 0 by chance, two-sided."""
+
+    slope: float
+    """Change of y per unit of x."""
+
+    intercept: float
+    """Value of y at x = 0."""
+
+    points: int
+    """Years with both values."""
+
+
+def regress(x: npt.ArrayLike, y: npt.ArrayLike) -> Regression:
+    """Fit y on x by least squares, leaving out pairs that are not finite."""
+    xs, ys = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    both = np.isfinite(xs) & np.isfinite(ys)
+    xs, ys = xs[both], ys[both]
+    nothing = float("nan")
+    if len(xs) < 3 or np.ptp(xs) == 0 or np.ptp(ys) == 0:
+        return Regression(nothing, nothing, nothing, nothing, len(xs))
+    slope, intercept, r, p = np.asarray(stats.linregress(xs, ys), dtype=np.float64)[:4].tolist()
+    return Regression(r, p, slope, intercept, len(xs))
+
+
+def phillips(years: pd.DataFrame) -> Regression:
+    """Relate wage inflation to the unemployment rate, from year 2 on; published: r = -0.619 for GPT-3.5."""
+    return regress(years["unemployment"].iloc[1:], years["wage_inflation"].iloc[1:])
+
+
+def okun(years: pd.DataFrame) -> Regression:
+    """Relate the growth of real output to that of unemployment; published: r = -0.918 for GPT-3.5."""
+    return regress(years["unemployment_growth"], years["real_growth"])
+
+
+def nominal_okun(years: pd.DataFrame) -> Regression:
+    """Relate the growth of nominal output to that of unemployment, which is not forced by accounting."""
+    return regress(years["unemployment_growth"], years["nominal_growth"])
+
+
+def gini(wealth: npt.ArrayLike) -> float:
+    """Measure inequality: 0 if all have the same, towards 1 if one has everything; NaN without wealth.
+
+    Fewer than 30 values are compared pair by pair and scaled by n / (n - 1).
+    """
+    values = np.sort(np.asarray(wealth, dtype=np.float64))
+    count, total = len(values), float(values.sum())
+    if count < 2 or total <= 0:
+        return float("nan")
+    if count < SMALL_SAMPLE:
+        gaps = float(np.abs(values[:, None] - values).sum())
+        return gaps / (2 * count * total) * count / (count - 1)
+    return 1 - 2 / (count + 1) * float(np.cumsum(values).sum()) / total
+
+
+def summarise(years: pd.DataFrame, coin: npt.ArrayLike) -> dict[str, float]:
+    """Sum a run up in the measures that are published.
+
+    Args:
+        years: A world's yearly table.
+        coin: Savings at the end, in dollars.
+    """
+    curve, law, nominal = phillips(years), okun(years), nominal_okun(years)
+    summary: dict[str, float] = {}
+    for name, column in (("unemployment", "unemployment"), ("inflation", "price_inflation")):
+        values = years[column].dropna()
+        for measure in ("mean", "min", "max"):
+            summary[f"{name}_{measure}"] = float(getattr(values, measure)()) if len(values) else float("nan")
+    summary |= {"phillips_r": curve.r, "phillips_p": curve.p, "okun_r": law.r, "okun_p": law.p}
+    summary |= {"okun_nominal_r": nominal.r, "final_nominal_gdp": float("nan"), "gini": gini(coin)}
+    if len(years):
+        summary["final_nominal_gdp"] = float(years["nominal_gdp"].iloc[-1])
+    return summary

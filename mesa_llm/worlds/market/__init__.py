@@ -1,0 +1,36 @@
+"""Prediction markets: automated makers, the books, scores of forecasts, and the world itself."""
+
+from mesa_llm.worlds.market.accounts import Comment, Market, Portfolio, Question, Trade, TradeLimits
+from mesa_llm.worlds.market.makers import Maker, MakerName, Outcome, open_maker
+from mesa_llm.worlds.market.scores import (
+    Forecast,
+    ForecastScore,
+    brier_score,
+    calibration,
+    log_score,
+    score_forecasts,
+)
+from mesa_llm.worlds.market.views import MarketFacts, MarketView
+from mesa_llm.worlds.market.world import PredictionMarkets
+
+__all__ = [
+    "Comment",
+    "Forecast",
+    "ForecastScore",
+    "Maker",
+    "MakerName",
+    "Market",
+    "MarketFacts",
+    "MarketView",
+    "Outcome",
+    "Portfolio",
+    "PredictionMarkets",
+    "Question",
+    "Trade",
+    "TradeLimits",
+    "brier_score",
+    "calibration",
+    "log_score",
+    "open_maker",
+    "score_forecasts",
+]

@@ -1,0 +1,264 @@
+"""Automated market makers for a question with two answers: who takes the other side of every trade.
+
+A maker is frozen: a trade gives the maker as it is afterwards, and what changed hands. Asking for a price, or
+for what a trade would bring, is therefore the same call with the new maker thrown away.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol, Self
+
+from mesa_llm.errors import ConfigError
+
+Outcome = Literal["yes", "no"]
+"""One of the two answers that a share can be on."""
+
+OUTCOMES: tuple[Outcome, Outcome] = ("yes", "no")
+
+MakerName = Literal["fixed_product", "lmsr", "constant_product_legacy"]
+"""A maker, as a parameter of a model names it."""
+
+
+class Maker(Protocol):
+    """Sells shares for dollars and buys them back, at prices that follow from what was traded before."""
+
+    @property
+    def subsidy(self) -> float:
+        """Dollars the maker starts with, which are the most it can lose."""
+        ...
+
+    def price(self, outcome: Outcome) -> float:
+        """Give the shown price of a share, between 0 and 1."""
+        ...
+
+    def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
+        """Give the maker after dollars were spent on an outcome, and the shares they bought."""
+        ...
+
+    def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
+        """Give the maker after shares were sold to it, and the dollars it paid."""
+        ...
+
+
+def open_maker(name: MakerName, price_yes: float, liquidity: float) -> Maker:
+    """Open a maker.
+
+    Args:
+        name: Which one.
+        price_yes: Price of YES before the first trade.
+        liquidity: Its depth: prices move less where it is larger. For `lmsr` it is the parameter b, in
+            shares; for the other two, the dollars that each side holds at a price of one half.
+
+    Raises:
+        ConfigError: If there is no such maker, or (except for the legacy one, which accepts anything) a
+            number is out of range.
+    """
+    if name not in MAKERS:
+        raise ConfigError(f"there is no market maker {name!r}; choose one of: {', '.join(MAKERS)}")
+    return MAKERS[name].opened(price_yes, liquidity)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedProduct:
+    """A pool of both shares whose product stays fixed, and which trades complete sets.
+
+    A dollar always buys one YES and one NO share (of which one will pay a dollar); the pool swaps the
+    unwanted one. Shown prices are prices of a one-dollar claim, unlike those of `ConstantProductLegacy`.
+
+    Source:
+        The rule of the FixedProductMarketMaker contract of Gnosis.
+    """
+
+    yes: float
+    """YES shares in the pool."""
+
+    no: float
+    """NO shares in the pool."""
+
+    subsidy: float
+    """Dollars for the sets that filled the pool: as many as the larger side holds shares."""
+
+    @classmethod
+    def opened(cls, price_yes: float, liquidity: float) -> Self:
+        """Fill a pool so that it shows a price; see `open_maker`."""
+        _check_opening(price_yes, liquidity)
+        yes, no = 2 * liquidity * (1 - price_yes), 2 * liquidity * price_yes
+        return cls(yes, no, max(yes, no))
+
+    def price(self, outcome: Outcome) -> float:
+        """Give the price of one more small part of a share: the other side's part of the pool."""
+        return (self.no if outcome == "yes" else self.yes) / (self.yes + self.no)
+
+    def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
+        """Mint sets for all dollars, and swap the other shares for the wanted ones."""
+        _check_size(dollars, "dollars")
+        wanted, other = self._sides(outcome)
+        kept = wanted * (other / (other + dollars))
+        return self._with(outcome, kept, other + dollars), dollars + wanted * (dollars / (other + dollars))
+
+    def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
+        """Swap shares for the other ones until all are pairs, and burn those for a dollar each."""
+        _check_size(shares, "shares")
+        wanted, other = self._sides(outcome)
+        rooted = math.hypot(wanted + shares - other, 2 * math.sqrt(wanted) * math.sqrt(other))
+        dollars = other * (2 * shares / (wanted + shares + other + rooted))
+        held = wanted + (shares - dollars)
+        return self._with(outcome, held, wanted * (other / held)), dollars
+
+    def _sides(self, outcome: Outcome) -> tuple[float, float]:
+        return (self.yes, self.no) if outcome == "yes" else (self.no, self.yes)
+
+    def _with(self, outcome: Outcome, wanted: float, other: float) -> Self:
+        yes, no = (wanted, other) if outcome == "yes" else (other, wanted)
+        return type(self)(yes, no, self.subsidy)
+
+
+@dataclass(frozen=True, slots=True)
+class LogarithmicScore:
+    """The logarithmic market scoring rule: all shares sold so far cost `b·ln(Σ exp(shares/b))`.
+
+    Source:
+        Hanson (2003), Combinatorial Information Market Design, Information Systems Frontiers 5(1).
+    """
+
+    lead: float
+    """YES shares minus NO shares sold, in units of the depth; what makes the opening price counts as sold."""
+
+    depth: float
+    """The parameter b, in shares."""
+
+    subsidy: float
+    """Most dollars it can lose: `b·ln 2` if it opened at one half, in general `b·ln(1/lower price)`."""
+
+    @classmethod
+    def opened(cls, price_yes: float, liquidity: float) -> Self:
+        """Start from a price; see `open_maker`."""
+        _check_opening(price_yes, liquidity)
+        lead = math.log(price_yes) - math.log1p(-price_yes)
+        return cls(lead, liquidity, -liquidity * math.log(min(price_yes, 1 - price_yes)))
+
+    def price(self, outcome: Outcome) -> float:
+        """Give the price of one more small part of a share."""
+        return math.exp(self._log_price(outcome))
+
+    def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
+        """Solve the cost function for the shares: `b·ln(1 + (exp(dollars/b) − 1)/price)`."""
+        _check_size(dollars, "dollars")
+        if dollars == 0:
+            return self, 0.0
+        spent = dollars / self.depth
+        grown = spent + math.log(-math.expm1(-spent))
+        shares = self.depth * _softplus(grown - self._log_price(outcome))
+        return self._with(outcome, shares), shares
+
+    def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
+        """Take the fall of the cost function: `−b·ln(1 − price·(1 − exp(−shares/b)))`."""
+        _check_size(shares, "shares")
+        sold = shares / self.depth
+        fall = self.price(outcome) * -math.expm1(-sold)
+        other: Outcome = "no" if outcome == "yes" else "yes"
+        if fall < 0.5:
+            dollars = -self.depth * math.log1p(-fall)
+        else:
+            log_other = self._log_price(other)
+            dollars = -self.depth * (log_other + _softplus(self._log_price(outcome) - sold - log_other))
+        return self._with(outcome, -shares), dollars
+
+    def _log_price(self, outcome: Outcome) -> float:
+        return -_softplus(-self.lead if outcome == "yes" else self.lead)
+
+    def _with(self, outcome: Outcome, shares: float) -> Self:
+        moved = shares / self.depth
+        return type(self)(self.lead + (moved if outcome == "yes" else -moved), self.depth, self.subsidy)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantProductLegacy:
+    """SimSwarm's maker, bit for bit, with its faults: dollars and shares lie in one pool.
+
+    At a shown price p, a YES share costs `p/(1−p)` at the margin, so what is shown is no price of a dollar.
+    Nothing is checked: NaN, negative and infinite sizes go through the formulas.
+
+    Source:
+        SimSwarm's specification, section 4.
+    """
+
+    yes: float
+    """YES reserve."""
+
+    no: float
+    """NO reserve."""
+
+    @classmethod
+    def opened(cls, price_yes: float, liquidity: float) -> Self:
+        """Fill the reserves so that they show a price, whatever it is; see `open_maker`."""
+        return cls(liquidity * 2 * (1 - price_yes), liquidity * 2 * price_yes)
+
+    @property
+    def subsidy(self) -> float:
+        """Zero: this maker pays nothing out when its question is answered, and has no bound on its loss."""
+        return 0.0
+
+    def price(self, outcome: Outcome) -> float:
+        """Give the other side's part of the reserves.
+
+        Raises:
+            ZeroDivisionError: If both are empty.
+        """
+        return (self.no if outcome == "yes" else self.yes) / (self.yes + self.no)
+
+    def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
+        """Add dollars to the other reserve, and take out of this one what keeps the product.
+
+        Raises:
+            ZeroDivisionError: If the other reserve becomes zero.
+        """
+        product = self.yes * self.no
+        if outcome == "yes":
+            no = self.no + dollars
+            yes = product / no
+            return type(self)(yes, no), self.yes - yes
+        yes = self.yes + dollars
+        no = product / yes
+        return type(self)(yes, no), self.no - no
+
+    def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
+        """Add shares to this reserve, and take out of the other one what keeps the product.
+
+        Raises:
+            ZeroDivisionError: If this reserve becomes zero.
+        """
+        product = self.yes * self.no
+        if outcome == "yes":
+            yes = self.yes + shares
+            no = product / yes
+            return type(self)(yes, no), self.no - no
+        no = self.no + shares
+        yes = product / no
+        return type(self)(yes, no), self.yes - yes
+
+
+MAKERS: dict[MakerName, type[FixedProduct | LogarithmicScore | ConstantProductLegacy]] = {
+    "fixed_product": FixedProduct,
+    "lmsr": LogarithmicScore,
+    "constant_product_legacy": ConstantProductLegacy,
+}
+
+
+def _check_opening(price_yes: float, liquidity: float) -> None:
+    if not 0 < price_yes < 1:
+        raise ConfigError(f"a market opens at a YES price between 0 and 1, both excluded, got {price_yes!r}")
+    if not 0 < liquidity < math.inf:
+        raise ConfigError(f"the liquidity of a market is a positive finite number, got {liquidity!r}")
+
+
+def _check_size(size: float, what: str) -> None:
+    if not 0 <= size < math.inf:
+        raise ValueError(f"the {what} of a trade are a finite number from 0 on, got {size!r}")
+
+
+def _softplus(value: float) -> float:
+    """Compute `ln(1 + exp(value))` without overflow."""
+    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))

@@ -1,0 +1,163 @@
+"""How well prices forecast what happened: Brier score, logarithmic score and calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+LEAST_PROBABILITY = 1e-9
+"""Probability below which the logarithmic score no longer falls; at 0 it would be infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a market said about a question whose answer is known."""
+
+    market_id: str
+    """The market."""
+
+    price_yes: float
+    """Price of YES when the question was answered."""
+
+    mean_price_yes: float
+    """Price of YES on average over the steps before, the opening included."""
+
+    is_yes: bool
+    """Whether the answer was yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    """The forecasts between two probabilities, and how often they came true."""
+
+    low: float
+    """Smallest probability of the bin."""
+
+    high: float
+    """Largest probability of the bin; it belongs to the next bin, except at 1."""
+
+    count: int
+    """Forecasts in the bin."""
+
+    mean_price: float
+    """Their mean; NaN if there are none."""
+
+    share_yes: float
+    """Share of them that came true; NaN if there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastScore:
+    """Scores of a set of forecasts."""
+
+    count: int
+    """Forecasts scored."""
+
+    brier: float
+    """Mean squared distance of probability and answer, 0 (best) to 1; one half for everything scores 0.25."""
+
+    log_score: float
+    """Mean natural logarithm of the probability of what happened; 0 is best."""
+
+    calibration_error: float
+    """Mean distance of price and frequency over the bins, weighted by their counts."""
+
+    bins: tuple[CalibrationBin, ...]
+    """The calibration, bin by bin."""
+
+
+def brier_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
+    """Compute the mean squared distance of probability and answer.
+
+    Args:
+        probabilities: Of yes, shape `(forecasts,)`.
+        answers: Truth values, shape `(forecasts,)`.
+
+    Raises:
+        ValueError: If the shapes differ, there is nothing to score, or a probability is outside 0..1.
+
+    Source:
+        Brier (1950), Monthly Weather Review 78(1), in the form for two answers that sums over one of them.
+    """
+    forecast, happened = _pairs(probabilities, answers)
+    return float(np.mean((forecast - happened) ** 2))
+
+
+def log_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
+    """Compute the mean natural logarithm of the probability given to what happened.
+
+    Args:
+        probabilities: Of yes, shape `(forecasts,)`.
+        answers: Truth values, shape `(forecasts,)`.
+
+    Returns:
+        At most 0; probabilities count as at least `LEAST_PROBABILITY`.
+
+    Raises:
+        ValueError: If the shapes differ, there is nothing to score, or a probability is outside 0..1.
+
+    Source:
+        Good (1952), Rational Decisions, Journal of the Royal Statistical Society B 14(1).
+    """
+    forecast, happened = _pairs(probabilities, answers)
+    given = np.where(happened == 1, forecast, 1 - forecast)
+    return float(np.mean(np.log(np.maximum(given, LEAST_PROBABILITY))))
+
+
+def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) -> tuple[CalibrationBin, ...]:
+    """Compare probabilities with frequencies, in bins of equal width.
+
+    Args:
+        probabilities: Of yes, shape `(forecasts,)`.
+        answers: Truth values, shape `(forecasts,)`.
+        n_bins: How many bins divide 0..1.
+
+    Raises:
+        ValueError: If the shapes differ, there is nothing to score, or a probability is outside 0..1.
+    """
+    forecast, happened = _pairs(probabilities, answers)
+    edges = np.linspace(0, 1, n_bins + 1)
+    place = np.clip(np.searchsorted(edges, forecast, side="right") - 1, 0, n_bins - 1)
+    bins: list[CalibrationBin] = []
+    for number in range(n_bins):
+        inside = place == number
+        count = int(inside.sum())
+        mean = float(forecast[inside].mean()) if count else math.nan
+        share = float(happened[inside].mean()) if count else math.nan
+        bins.append(CalibrationBin(float(edges[number]), float(edges[number + 1]), count, mean, share))
+    return tuple(bins)
+
+
+def score_forecasts(forecasts: Sequence[Forecast], n_bins: int = 10) -> ForecastScore:
+    """Score the prices at which questions stood when they were answered.
+
+    Raises:
+        ValueError: If there are no forecasts.
+    """
+    prices = [forecast.price_yes for forecast in forecasts]
+    answers = [forecast.is_yes for forecast in forecasts]
+    bins = calibration(prices, answers, n_bins)
+    distance = sum(one.count * abs(one.mean_price - one.share_yes) for one in bins if one.count)
+    return ForecastScore(
+        count=len(forecasts),
+        brier=brier_score(prices, answers),
+        log_score=log_score(prices, answers),
+        calibration_error=distance / len(forecasts),
+        bins=bins,
+    )
+
+
+def _pairs(probabilities: ArrayLike, answers: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    forecast = np.asarray(probabilities, dtype=np.float64)
+    happened = np.asarray(answers, dtype=np.float64)
+    if forecast.ndim != 1 or forecast.shape != happened.shape:
+        raise ValueError(f"one answer for each probability is wanted, got {forecast.shape} and {happened.shape}")
+    if not forecast.size:
+        raise ValueError("there are no forecasts to score; resolve a market first")
+    if not bool(np.all((forecast >= 0) & (forecast <= 1))):
+        raise ValueError(f"a probability lies in 0..1, got {forecast.tolist()[:10]}")
+    return forecast, happened

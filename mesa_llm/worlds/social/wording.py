@@ -1,0 +1,143 @@
+"""From what one user sees to the words it reads. Every id that an action needs stands in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mesa_llm.worlds.social.inbox import Notice
+from mesa_llm.worlds.social.seen import FeedItem, PostSeen, ReplySeen, SocialFacts
+from mesa_llm.worlds.social.settings import SocialSettings
+
+NOTICE_CHARACTERS = 120
+"""Characters of a reply or comment that are shown in news of it."""
+
+NAMED = 2
+"""Users that news of the same kind names, before it only counts the others."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Say a number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Put text on one line, and cut it."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
+
+
+def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Mapping[int, str]) -> str:
+    """Write what a user sees: its standing, its news, its feed."""
+    followers, followings = facts.followers, facts.followings
+    lines = [f"Step {facts.step}. You are user {facts.user_id}. Followers: {followers}. You follow: {followings}."]
+    if facts.followed:
+        lines.append(f"Among those you follow: {listed(facts.followed, names)}.")
+    if facts.muted:
+        lines.append(f"Among those you muted: {listed(facts.muted, names)}.")
+    if news:
+        lines += ["", "News:", *news]
+    lines += ["", "Your feed:", feed]
+    return "\n".join(lines)
+
+
+def listed(user_ids: Sequence[int], names: Mapping[int, str]) -> str:
+    """Name users, with their ids."""
+    return ", ".join(f"{names.get(user_id, 'unknown')} (user {user_id})" for user_id in user_ids)
+
+
+def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
+    """Write one post, with what stands under it."""
+    post = item.post
+    words = shortened(post.content, settings.post_characters)
+    half = settings.post_characters // 2
+    lines = [f"Post {post.post_id} {_by(item, half)}: {words}"]
+    if post.reports >= settings.warn_reports:
+        lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
+    mark = {1: " You like it.", -1: " You dislike it."}.get(item.vote, "")
+    lines.append(f"  {_reactions(post, settings)}, {_age(step - post.step)}.{mark}")
+    lines += [f"  Reply {_reply(reply, post, half, settings)}" for reply in post.replies]
+    lines += [f"  Comment {_reply(comment, post, half, settings)}" for comment in post.comments]
+    return "\n".join(lines)
+
+
+def _by(item: FeedItem, limit: int) -> str:
+    post = item.post
+    writer = "you" if item.is_own else f"{post.source_author} (user {post.source_author_id})"
+    if post.kind == "repost":
+        followed = ", followed" if item.is_followed else ""
+        return f"({post.author}, user {post.author_id}{followed}, reposts post {post.source_id} by {writer})"
+    if item.is_followed:
+        writer = f"{post.author} (user {post.author_id}, followed)"
+    if post.quoted is None:
+        return f"by {writer}"
+    quoted = post.quoted
+    said = shortened(quoted.content, limit)
+    return f'by {writer}, quoting post {quoted.post_id} by {quoted.author} (user {quoted.author_id}) "{said}"'
+
+
+def _reactions(seen: PostSeen | ReplySeen, settings: SocialSettings) -> str:
+    if settings.show_score:
+        said = [f"score {seen.score}"]
+    else:
+        said = [counted(seen.likes, "like")]
+        if seen.dislikes:
+            said.append(counted(seen.dislikes, "dislike"))
+    if isinstance(seen, PostSeen) and seen.shares:
+        said.append(counted(seen.shares, "share"))
+    return ", ".join(said)
+
+
+def _age(steps: int) -> str:
+    return f"{counted(steps, 'step')} ago" if steps else "just now"
+
+
+def _reply(reply: ReplySeen, post: PostSeen, limit: int, settings: SocialSettings) -> str:
+    above = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
+    writer = f"by {reply.author} (user {reply.author_id})"
+    return f"{reply.reply_id}{above} {writer}: {shortened(reply.content, limit)} ({_reactions(reply, settings)})"
+
+
+def grouped(notices: Sequence[Notice]) -> list[list[Notice]]:
+    """Put together news that is told in one line, the latest first: what many did to the same thing."""
+    groups: dict[tuple[str, int, int], list[Notice]] = {}
+    for notice in reversed(notices):
+        groups.setdefault(_told_by(notice), []).append(notice)
+    return list(groups.values())
+
+
+def news_lines(groups: Sequence[Sequence[Notice]], names: Mapping[int, str], limit: int) -> list[str]:
+    """Write news, one line a group; of those beyond the limit only their number."""
+    lines = [f"- {_news(group, names)}" for group in groups[:limit]]
+    if len(groups) > limit:
+        lines.append(f"- and {counted(len(groups) - limit, 'more piece')} of news")
+    return lines
+
+
+def _told_by(notice: Notice) -> tuple[str, int, int]:
+    """Give what news is told together by: words stand alone, likes of one thing go together."""
+    of_its_own = notice.kind not in ("like", "repost", "follow")
+    return notice.kind, notice.post_id, notice.new_id if of_its_own else 0
+
+
+def _news(group: Sequence[Notice], names: Mapping[int, str]) -> str:
+    first = group[0]
+    named = [listed([notice.user_id], names) for notice in group[:NAMED]]
+    if len(group) > NAMED:
+        named = [", ".join(named), counted(len(group) - NAMED, "other")]
+    who = " and ".join(named)
+    said = shortened(first.content, NOTICE_CHARACTERS)
+    match first.kind:
+        case "like":
+            return f"{who} liked your post {first.post_id}."
+        case "comment_like":
+            return f"{who} liked your comment {first.new_id}."
+        case "repost":
+            return f"{who} reposted your post {first.post_id}."
+        case "follow":
+            return f"{who} followed you."
+        case "quote":
+            return f"{who} quoted your post {first.post_id} in post {first.new_id}: {said}"
+        case "reply":
+            return f"{who} answered your post {first.post_id} with reply {first.new_id}: {said}"
+        case "comment":
+            return f"{who} wrote comment {first.new_id} under your post {first.post_id}: {said}"

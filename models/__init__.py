@@ -1,0 +1,1 @@
+"""Ready models, one folder each: `README.md`, `model.py`, `agents.py`, `app.py`."""

@@ -1,0 +1,105 @@
+"""Series of auctions between named models, and what is measured of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from mesa_llm.llm.base import LLM
+from mesa_llm.worlds.auction import Auction
+from mesa_llm.worlds.auction.scores import BidderScore, rate, score_bidders
+from models.auction_arena.model import AuctionArena
+from models.auction_arena.twins import TWINS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def tournament(contestants: Mapping[str, str | LLM], n_auctions: int = 10, **parameters: Any) -> AuctionArena:
+    """Let models, rule twins and people bid against each other in several auctions.
+
+    Args:
+        contestants: Name of each bidder → what it thinks with: a model string, a transport, or the name of a rule
+            twin (`value`, `pacing`, …; see `models.auction_arena.twins.TWINS`).
+        n_auctions: Auctions, played one after the other; seats rotate.
+        **parameters: As of `AuctionArena`: `budget`, `order`, `rng`, `log`, `max_dollars`, …
+
+    Returns:
+        The model after the last auction; see `standings` and `rating_history`.
+    """
+    twins = [llm if isinstance(llm, str) and llm in TWINS else "rule" for llm in contestants.values()]
+    llms = {name: "rule" if isinstance(llm, str) and llm in TWINS else llm for name, llm in contestants.items()}
+    model = AuctionArena(
+        len(contestants), names=list(contestants), twins=twins, llm=llms, n_auctions=n_auctions, **parameters
+    )
+    while model.running:
+        model.step()
+    return model
+
+
+def finished(model: AuctionArena) -> list[Auction]:
+    """Give the auctions that are over."""
+    return [auction for auction in model.auctions if auction.is_over]
+
+
+def standings(model: AuctionArena) -> pd.DataFrame:
+    """Rank the bidders over all finished auctions.
+
+    Args:
+        model: The model, after one auction or more.
+
+    Returns:
+        One row a bidder, best rating first: mu and sigma of TrueSkill; means of profit, lots and money_left; share of
+        auctions won (draws count for all who drew); failed_bid_rate, self_error_rate and other_error_rate, pooled as
+        means over the auctions in which they are defined.
+    """
+    import pandas as pd
+
+    auctions = finished(model)
+    games = [model.results(auction) for auction in auctions]
+    scores = [{score.name: score for score in score_bidders(auction)} for auction in auctions]
+    rows = [
+        {
+            "bidder": name,
+            "mu": rating.mu,
+            "sigma": rating.sigma,
+            "profit": _mean([float(score[name].profit) for score in scores]),
+            "lots": _mean([float(score[name].n_wins) for score in scores]),
+            "money_left": _mean([float(score[name].money_left) for score in scores]),
+            "won": _mean([float(game[name] == max(game.values())) for game in games]),
+            **{rate: _mean(_known(scores, name, rate)) for rate in RATES},
+        }
+        for name, rating in model.ratings.items()
+    ]
+    return pd.DataFrame(rows).sort_values("mu", ascending=False, kind="stable", ignore_index=True)
+
+
+RATES = ("failed_bid_rate", "self_error_rate", "other_error_rate")
+
+
+def rating_history(model: AuctionArena) -> pd.DataFrame:
+    """Give the ratings after each finished auction.
+
+    Returns:
+        One row an auction and bidder: auction (from 1), bidder, mu, sigma.
+    """
+    import pandas as pd
+
+    history = rate([model.results(auction) for auction in finished(model)])
+    rows = [
+        {"auction": number, "bidder": name, "mu": rating.mu, "sigma": rating.sigma}
+        for number, ratings in enumerate(history, start=1)
+        for name, rating in ratings.items()
+    ]
+    return pd.DataFrame(rows, columns=["auction", "bidder", "mu", "sigma"])
+
+
+def _known(scores: Sequence[Mapping[str, BidderScore]], name: str, field: str) -> list[float]:
+    values = [float(getattr(score[name], field)) for score in scores]
+    return [value for value in values if not math.isnan(value)]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else math.nan

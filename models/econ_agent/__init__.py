@@ -1,0 +1,1 @@
+"""Households that work, save and buy, month by month: EconAgent's macroeconomy."""

@@ -1,0 +1,1 @@
+"""Traders who know a little each, and the prices they make together."""

@@ -1,0 +1,1 @@
+"""People on a social network, who read, post, react and follow."""

@@ -1,0 +1,165 @@
+"""The users of the social network, and their rule twin."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from mesa.discrete_space import CellAgent
+
+from mesa_llm import Mind, Observation, ToolCall
+from mesa_llm.worlds.social.seen import FeedItem, SocialFacts
+
+WORD = re.compile(r"[^\W\d_]{5,}")
+"""Words that can carry an interest: five letters or more."""
+
+REMARKS = (
+    "Has anybody else been thinking about {topic} lately?",
+    "I keep coming back to {topic}. It matters more than people admit.",
+    "Not convinced by what is said about {topic} these days.",
+    "Good day for {topic}, I would say.",
+    "Who here knows more about {topic} than I do?",
+    "Three years ago nobody talked about {topic}.",
+)
+"""What the rule twin writes of its own accord."""
+
+ANSWERS = (
+    "I see it the same way.",
+    "Where did you hear that?",
+    "I am not so sure about this.",
+    "Tell us more about it.",
+    "This is just my experience too.",
+)
+"""What the rule twin writes under a post."""
+
+INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
+    "post": (("create_post", {}),),
+    "like": (("like_post", {}), ("vote", {"value": 1})),
+    "dislike": (("dislike_post", {}), ("vote", {"value": -1})),
+    "answer": (("reply", {}), ("create_comment", {})),
+    "share": (("repost", {}),),
+    "follow": (("follow", {}),),
+}
+"""What a user wants to do → the actions that do it, in the order tried."""
+
+
+@lru_cache(maxsize=20_000)
+def words_of(text: str) -> frozenset[str]:
+    """Give the words of a text that can carry an interest, in lower case."""
+    return frozenset(word.lower() for word in WORD.findall(text))
+
+
+class SocialUser(Mind, CellAgent):
+    """Somebody on the social network.
+
+    Attributes:
+        activity: Probability that the rule twin does anything when it is its turn.
+        interests: Words that draw the rule twin's attention.
+        hours: 24 probabilities of being active, from midnight on.
+        mood: Share of its reactions that are friendly.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        cell: Any = None,
+        activity: float = 0.7,
+        topics: Sequence[str] = (),
+        hours: Sequence[float] = (),
+        **components: Any,
+    ) -> None:
+        """Place a user.
+
+        Args:
+            model: The model.
+            cell: Its node of the network, if the network is drawn.
+            activity: Probability that the rule twin does anything when it is its turn.
+            topics: What the rule twin writes about.
+            hours: 24 probabilities of being active; empty: always.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        if cell is not None:
+            self.cell = cell
+        self.activity = activity
+        self.topics = tuple(topics) or ("the news",)
+        self.hours = tuple(hours) or (1.0,) * 24
+        self.mood = 0.85
+        self.interests = words_of(f"{self.config.persona} {' '.join(self.topics)}")
+
+    def observe(self) -> Observation:
+        """Look at the feed; what all users are told comes first."""
+        return replace(super().observe(), rules=self.model.rules)
+
+    @property
+    def n_followers(self) -> int:
+        """How many follow the user now."""
+        return int(self.model.world.users.get("followers", self.unique_id))
+
+    # -- the rule twin
+
+    def rule(self, seen: Observation) -> ToolCall | None:
+        """Do what interest, popularity and habit suggest.
+
+        A user acts with probability `activity`. It then writes something of its own with probability 0.15 (always
+        when it sees nothing to react to), or reacts to one post, drawn by interest and popularity.
+        """
+        facts: SocialFacts = seen.facts["social"] if isinstance(seen.facts, dict) else seen.facts
+        chance = self.random.random
+        if chance() >= self.activity:
+            return self._wish(seen, ())
+        others = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
+        if not others or chance() < 0.15:
+            return self._wish(seen, ("post",), content=self.remark())
+        weights = [self.pull(item) for item in others]
+        item = self.random.choices(others, weights)[0]
+        return self._react(seen, item, min(1.0, self.pull(item) / 4))
+
+    def pull(self, item: FeedItem) -> float:
+        """Say how much a post draws the user: interest, acquaintance and popularity add up.
+
+        Args:
+            item: A post of the feed.
+
+        Returns:
+            At least 0.2; a shared word counts 1, a followed author 1, popularity ln(1 + likes + shares).
+        """
+        shared = len(self.interests & words_of(item.post.content))
+        return 0.2 + min(shared, 3) + item.is_followed + math.log1p(item.post.likes + item.post.shares)
+
+    def _react(self, seen: Observation, item: FeedItem, interest: float) -> ToolCall | None:
+        chance = self.random.random
+        friendly = chance() < self.mood
+        wishes = ["like" if friendly else "dislike"] if item.vote == 0 else []
+        if chance() < 0.35 * interest:
+            wishes.insert(0, "share")
+        elif chance() < 0.3:
+            wishes.insert(0, "answer")
+        elif friendly and not item.is_followed and chance() < 0.4 * interest:
+            wishes.insert(0, "follow")
+        return self._wish(
+            seen,
+            wishes,
+            content=self.random.choice(ANSWERS),
+            post_id=item.post.source_id,
+            user_id=item.post.source_author_id,
+        )
+
+    def _wish(self, seen: Observation, wishes: Sequence[str], **arguments: Any) -> ToolCall | None:
+        """Give the first action that does one of the wishes and may be used now; else do nothing."""
+        offered = seen.tools or ()
+        needs = {"post": ("content",), "answer": ("content", "post_id"), "follow": ("user_id",)}
+        for wish in wishes:
+            for name, fixed in INTENTS[wish]:
+                if name in offered:
+                    wanted = needs.get(wish, ("post_id",))
+                    return ToolCall(name, {**{key: arguments[key] for key in wanted}, **fixed})
+        return ToolCall("do_nothing") if "do_nothing" in offered else None
+
+    def remark(self) -> str:
+        """Write something about one of its topics."""
+        return self.random.choice(REMARKS).format(topic=self.random.choice(self.topics))

@@ -1,0 +1,92 @@
+"""The page of the stock exchange: `solara run models/stock_agent/app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import solara
+from matplotlib.figure import Figure
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.viz import LLMPage, Markup, steady
+from mesa_llm.worlds.exchange import OFFICIAL, Exchange
+from models.stock_agent.charts import book_figure, price_figure, profit_figure, trading_figure
+from models.stock_agent.model import StockAgentModel
+from models.stock_agent.strategies import TWINS
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def drawn_by(draw: Callable[[Exchange], Figure]) -> Any:
+    """Make a component that shows the exchange of a model as a figure."""
+
+    @component
+    def Drawing(model: StockAgentModel) -> None:
+        update_counter.get()
+        with steady(model):
+            figure = draw(model.world)
+        solara.FigureMatplotlib(figure, format="png")
+
+    return Drawing
+
+
+@component
+def Forum(model: StockAgentModel) -> None:
+    """Show what traders can read on the forum now.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    world = model.world
+    with steady(model):
+        posts = world.facts(min(world.market.accounts)).posts
+    Markup(TEMPLATES / "forum.html", posts=posts, shown=world.screen.shows_posts, official=OFFICIAL)
+
+
+@component
+def Traders(model: StockAgentModel) -> None:
+    """Show what every trader owns and owes.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    market = model.world.market
+    with steady(model):
+        holdings = market.portfolios()
+        left = [account.trader for account in market.accounts.values() if account.has_left]
+    Markup(TEMPLATES / "traders.html", holdings=holdings, left=left)
+
+
+model_params = {
+    "n_agents": {"type": "SliderInt", "label": "Traders", "value": 20, "min": 2, "max": 100, "step": 1},
+    "days": {"type": "SliderInt", "label": "Days", "value": 10, "min": 1, "max": 264, "step": 1},
+    "sessions": {"type": "SliderInt", "label": "Sessions a day", "value": 3, "min": 1, "max": 6, "step": 1},
+    "twin": {"type": "Select", "label": "Traders without a model", "value": "mixed", "values": list(TWINS)},
+    "rules": {
+        "type": "Select",
+        "label": "Settlement",
+        "value": "strict",
+        "values": ["strict", "corrected", "original"],
+    },
+    "cross": {"type": "Checkbox", "label": "Bids above offers trade (strict only)", "value": False},
+    "shows_forum": {"type": "Checkbox", "label": "Show everyone the forum", "value": False},
+}
+
+page = LLMPage(
+    StockAgentModel,
+    model_params=model_params,
+    components=[
+        drawn_by(price_figure),
+        drawn_by(book_figure),
+        drawn_by(trading_figure),
+        drawn_by(profit_figure),
+        (Traders, "Traders"),
+        (Forum, "Forum"),
+    ],
+    name="Stock exchange",
+)

@@ -1,0 +1,45 @@
+"""What the browser tests open: the gallery, and the village under several names."""
+
+from __future__ import annotations
+
+import solara
+from mesa.visualization import make_plot_component
+from solara.core import component
+
+from mesa_llm import gallery_page
+from mesa_llm.viz import LLMPage, finish
+from tests.browser.apps.village import DELAY, N_AGENTS, Village, renderer
+
+
+@component
+def Fast() -> None:
+    """Villagers who reply at once."""
+    greetings = make_plot_component("greetings", post_process=finish("Greetings so far"))
+    LLMPage(
+        Village,
+        model_params={"n_agents": N_AGENTS},
+        components=[greetings],
+        renderer=renderer,
+        llm="scripted",
+        name="Fast",
+    )
+
+
+@component
+def Slow() -> None:
+    """Villagers who think for five seconds."""
+    LLMPage(Village, model_params={"n_agents": 3, "delay_s": DELAY}, renderer=renderer, llm="scripted", name="Slow")
+
+
+@component
+def Rules() -> None:
+    """Villagers without a language model."""
+    LLMPage(Village, model_params={"n_agents": 3}, renderer=renderer, name="Rules")
+
+
+routes = [
+    *gallery_page.routes,
+    solara.Route("fast", component=Fast),
+    solara.Route("slow", component=Slow),
+    solara.Route("rules", component=Rules),
+]

@@ -1,0 +1,103 @@
+"""A small model for browser tests: villagers on a ring who greet each other, as slowly as they are told to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import networkx as nx
+from mesa.datacollection import DataCollector
+from mesa.discrete_space import CellAgent, Network
+from mesa.visualization import SpaceRenderer
+from mesa.visualization.components import AgentPortrayalStyle
+from pydantic import Field
+
+from mesa_llm import AgentConfig, LLMModel, Mind, Observation, ScriptedLLM, ToolCall, ToolError, action
+from mesa_llm.records import Event, Request
+
+HOSTILE = "<img src=x onerror='window.hacked = true'> {{ 7 * 7 }} hello"
+"""What a villager says who wants to break the page."""
+
+
+class Square:
+    """A village square: greetings are counted."""
+
+    name = "square"
+
+    def __init__(self) -> None:
+        """Start in silence."""
+        self.greetings: list[str] = []
+
+    def observe(self, agent: int) -> Observation:
+        """Show the last greeting."""
+        last = self.greetings[-1] if self.greetings else "nobody has spoken"
+        return Observation(f"You stand on the square. Last heard: {last}", rules="You live in a village.")
+
+    @action
+    def greet(self, actor: int, words: str, times: Annotated[int, Field(ge=1, le=3)] = 1) -> str:
+        """Greet everybody on the square.
+
+        Args:
+            words: What you say.
+            times: How often you say it.
+        """
+        if "curse" in words:
+            raise ToolError("Nobody curses on the square.")
+        self.greetings += [words] * times
+        return f"{times} greetings were heard."
+
+    @action
+    def rest(self, actor: int) -> str:
+        """Sit down and say nothing."""
+        return "You rested."
+
+    def end_step(self) -> list[Event]:
+        """Tell how many greetings there have been."""
+        return [Event(self.name, "greetings", text=f"{len(self.greetings)} greetings so far")]
+
+
+class Villager(Mind, CellAgent):
+    """Greets, or rests."""
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Greet every other time."""
+        return ToolCall("greet", {"words": "Good day"}) if self.random.random() < 0.5 else ToolCall("rest")
+
+
+def say(request: Request) -> Any:
+    """Reply as a villager would: one is hostile, one speaks no JSON."""
+    match request.salt.agent:
+        case 1:
+            return ToolCall("greet", {"words": HOSTILE})
+        case 2:
+            return "I would rather talk about the weather."
+        case _:
+            return ToolCall("greet", {"words": f"Hello from {request.salt.agent}"})
+
+
+class Village(LLMModel):
+    """Villagers around a square."""
+
+    def __init__(
+        self, n_agents: int = 4, delay_s: float = 0.0, llm: Any = "rule", rng: Any = None, **options: Any
+    ) -> None:
+        """Let villagers arrive."""
+        if llm == "scripted":
+            llm = ScriptedLLM(say, delay_s)
+        super().__init__(llm=llm, rng=rng, **options)
+        self.square = Square()
+        self.worlds = (self.square,)
+        self.grid = Network(nx.cycle_graph(n_agents), random=self.random)
+        for number, cell in enumerate(self.grid.all_cells, start=1):
+            villager = Villager(self, config=AgentConfig(name=f"Villager {number}", persona="You are friendly."))
+            villager.cell = cell
+        self.datacollector = DataCollector({"greetings": lambda model: len(model.square.greetings)})
+        self.datacollector.collect(self)
+
+
+def renderer(model: LLMModel) -> SpaceRenderer:
+    """Draw the ring."""
+    return SpaceRenderer(model).setup_agents(lambda agent: AgentPortrayalStyle(size=120, color="tab:blue"))
+
+
+N_AGENTS = {"type": "SliderInt", "label": "Villagers", "value": 4, "min": 2, "max": 10, "step": 1}
+DELAY = {"type": "Select", "label": "Seconds to think", "value": 5.0, "values": [0.0, 5.0]}

@@ -1,0 +1,128 @@
+"""A Solara server for each module of tests, and a page in the machine's own Chromium for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
+STARTING_S = 120
+"""A server imports Mesa, pandas and matplotlib first; on a loaded machine that takes a while."""
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Find the browser; without one, skip here and fail in CI."""
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if found is None and os.environ.get("CI"):
+        pytest.fail("the browser tests need Chromium on PATH, or its path in CHROMIUM")
+    if found is None:
+        pytest.skip("no Chromium on PATH, and none named by CHROMIUM")
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve the pages under test; give the address."""
+    home = tmp_path_factory.mktemp("server")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "solara", "run", str(APP), "--host", "127.0.0.1", "--port", str(port)]
+    quiet = {"SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "HOME": str(home), "MPLCONFIGDIR": str(home)}
+    log = home / "solara.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, "--production", "--no-open"],
+            env={**os.environ, **quiet},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT,
+        )
+        try:
+            wait_until_ready(f"http://127.0.0.1:{port}", process, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                pytest.fail("the server did not end when it was told to: a thread keeps it")
+
+
+def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the server answers; fail with its log if it ends before."""
+    give_up = time.monotonic() + STARTING_S
+    while time.monotonic() < give_up and process.poll() is None:
+        try:
+            urllib.request.urlopen(f"{address}/readyz", timeout=2).close()
+            return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    pytest.fail(f"the server did not start:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """Start the browser once."""
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield started
+        started.close()
+
+
+@contextmanager
+def opened(browser: Browser, server: str) -> Generator[Page]:
+    """Open a fresh page; fail at the end if anything went wrong on it."""
+    context = browser.new_context(viewport={"width": 1500, "height": 950}, base_url=server)
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("requestfailed", lambda request: errors.append(request.url))
+    yield page
+    told = [error for error in errors if "/api/close/" not in error]  # a page that is left says so in vain
+    context.close()
+    assert not told, f"the page had errors: {told}"
+
+
+@pytest.fixture
+def page(browser: Browser, server: str) -> Iterator[Page]:
+    """Open a fresh page for one test."""
+    with opened(browser, server) as fresh:
+        yield fresh
+
+
+@pytest.fixture(scope="module")
+def stepped(browser: Browser, server: str) -> Iterator[Page]:
+    """Open the village once, make one step, and let tests look around."""
+    with opened(browser, server) as shared:
+        shared.goto("/fast")
+        shared.get_by_role("button", name="Step", exact=True).click(timeout=60_000)
+        expect(shared.get_by_text("Step 1 is done.")).to_be_visible(timeout=30_000)
+        yield shared

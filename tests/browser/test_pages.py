@@ -1,0 +1,153 @@
+"""The pages in a real browser."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def press(page: Page, name: str) -> None:
+    """Click a button."""
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def turn_to(page: Page, tab: str) -> None:
+    """Click a tab."""
+    page.get_by_role("tab", name=tab, exact=True).click()
+
+
+def expect_step(page: Page, number: str) -> None:
+    """Wait until the page shows this step."""
+    expect(page.locator(".mesa-llm-time")).to_have_text(re.compile(rf"^Step ({number})$"), timeout=30_000)
+
+
+def choose(page: Page, label: str, value: str) -> None:
+    """Choose from a list."""
+    page.locator(".v-select", has_text=label).click()
+    page.locator(".v-menu__content.menuable__content__active").get_by_text(value, exact=True).click()
+
+
+def shown(page: Page, path: str) -> Page:
+    """Open a page and wait until its model stands ready."""
+    page.goto(path)
+    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=60_000)
+    return page
+
+
+def test_the_gallery_lists_the_social_network_and_opens_it(page: Page) -> None:
+    page.goto("/")
+    card = page.locator(".mesa-llm-entry", has_text="Social")
+    card.get_by_role("button", name="Open").click()
+    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=60_000)
+    press(page, "Step")
+    expect_step(page, "1")
+    turn_to(page, "Feed")
+    expect(page.locator(".feed .post").first).to_be_visible()
+    page.get_by_role("button", name="All models").click()
+    expect(card).to_be_visible()
+
+
+def test_step_moves_time_and_draws_the_model(page: Page) -> None:
+    shown(page, "/fast")
+    before = page.locator(".jupyter-widgets img, img").nth(1).get_attribute("src")
+    press(page, "Step")
+    expect_step(page, "1")
+    expect(page.locator("img").nth(1)).not_to_have_attribute("src", before or "")
+
+
+def test_play_runs_until_pause(page: Page) -> None:
+    shown(page, "/rules")
+    press(page, "Play")
+    expect_step(page, r"[3-9]|\d\d+")
+    press(page, "Pause")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
+    stood = page.locator(".mesa-llm-time").inner_text()
+    page.wait_for_timeout(700)
+    assert page.locator(".mesa-llm-time").inner_text() == stood
+
+
+def test_reset_builds_a_model_of_the_parameters(page: Page) -> None:
+    shown(page, "/fast")
+    press(page, "Step")
+    expect_step(page, "1")
+    page.locator(".v-slider__thumb-container").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("Reset takes the new choices.")).to_be_visible()
+    press(page, "Reset")
+    expect_step(page, "0")
+    press(page, "Step")
+    expect(page.locator(".tile", has_text="decisions")).to_have_text(re.compile(r"5\s*decisions"))
+
+
+def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) -> None:
+    turn_to(stepped, "Agents")
+    for part, said in {
+        "system": "You are friendly.",
+        "user": "nobody has spoken",
+        "reply": "greet(words:",
+        "decided": "times: 1",
+        "done": "1 greetings were heard.",
+    }.items():
+        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(said)
+
+
+def test_what_agents_write_is_shown_and_never_run(stepped: Page) -> None:
+    for tab, place in {"Agents": ".line.reply", "Actions": "td"}.items():
+        turn_to(stepped, tab)
+        hostile = stepped.locator(place, has_text="<img src=x onerror='window.hacked = true'> {{ 7 * 7 }} hello")
+        expect(hostile.first).to_be_visible()
+    assert stepped.evaluate("window.hacked") is None
+
+
+def test_a_failed_decision_is_shown_with_its_reason(stepped: Page) -> None:
+    turn_to(stepped, "Agents")
+    stepped.locator(".mesa-llm-pick").click()
+    stepped.get_by_text("2 · Villager 2").click()
+    expect(stepped.locator(".thought .line.failed")).to_contain_text("Unparsed: the reply names no action.")
+
+
+def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page) -> None:
+    shown(page, "/slow")
+    press(page, "Step")
+    expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
+    begun = time.monotonic()
+    turn_to(page, "Agents")
+    expect(page.get_by_text("Who it is")).to_be_visible()
+    assert time.monotonic() - begun < 1.5
+    begun = time.monotonic()
+    press(page, "Stop")
+    expect(page.get_by_text("Stopped while agents were deciding")).to_be_visible()
+    assert time.monotonic() - begun < 2
+    expect_step(page, "0")
+    press(page, "Step")
+    expect_step(page, "1")
+
+
+def test_a_person_answers_from_the_page(page: Page) -> None:
+    shown(page, "/rules")
+    choose(page, "Agents think with", "you, and rules for the others")
+    press(page, "Reset")
+    expect(page.get_by_text("You play: press Step")).to_be_visible()
+    press(page, "Step")
+    expect(page.get_by_text("You stand on the square.")).to_be_visible()
+    press(page, "Greet")
+    page.get_by_role("textbox", name="words").fill("Good evening")
+    press(page, "Send")
+    expect_step(page, "1")
+    turn_to(page, "Actions")
+    expect(page.locator("td", has_text="Good evening").first).to_be_visible()
+
+
+def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
+    shown(page, "/rules")
+    page.get_by_label("Seed").fill("forty-two")
+    page.get_by_label("Seed").press("Enter")
+    press(page, "Reset")
+    expect(page.get_by_text("rng is a whole number")).to_be_visible()
+    press(page, "Step")
+    expect_step(page, "1")

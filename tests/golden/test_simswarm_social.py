@@ -1,0 +1,185 @@
+"""The social world's original rules against what SimSwarm's social environment did, script by script."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesa_llm.errors import ToolError
+from mesa_llm.records import ToolCall
+from mesa_llm.tools import ToolBox
+from mesa_llm.worlds.social import FeedItem, SimSwarmFeed, SocialWorld
+
+WEIGHTS = {
+    "recency_weight": "recency",
+    "popularity_weight": "popularity",
+    "relevance_weight": "relevance",
+    "echo_chamber_strength": "echo",
+}
+"""Names of the feed's weights there and here."""
+
+ORIGINAL_FEED_SIZE = 20
+STRANGER = 1000
+"""From here on we number users that a script follows but that do nothing in it."""
+
+
+def scripts() -> list[dict[str, Any]]:
+    folder = os.environ.get("MESA_LLM_GOLDEN")
+    return json.loads((Path(folder) / "simswarm.json").read_text("utf-8"))["social_env"] if folder else []
+
+
+def plain(value: Any) -> Any:
+    """Decode floats that JSON does not know."""
+    return float(value["$f"]) if isinstance(value, Mapping) and "$f" in value else value
+
+
+class Replay:
+    """Runs one script on our world; users and posts there have names, here numbers."""
+
+    def __init__(self, script: Mapping[str, Any]) -> None:
+        config = {name: plain(value) for name, value in script["config"].items()}
+        feed = SimSwarmFeed(**{ours: config[name] for name, ours in WEIGHTS.items() if name in config})
+        threshold = config.get("viral_threshold", 5)
+        self.world = SocialWorld(
+            "simswarm", rules="original", feed=feed, feed_size=ORIGINAL_FEED_SIZE, viral_threshold=threshold
+        )
+        self.names: dict[str, int] = {}
+        for entry in script["log"]:
+            first, *rest = entry["step"]
+            actor = rest[0] if first in ("obs", "feed") else first
+            if first not in ("tick", "eng") and actor not in self.names:
+                self.names[actor] = len(self.names) + 1
+                self.world.sign_up(self.names[actor], actor.upper())
+        self.strangers: dict[str, int] = {}
+
+    def user(self, name: str) -> int:
+        return self.names.get(name) or self.strangers.setdefault(name, STRANGER + len(self.strangers))
+
+    def post(self, name: Any) -> Any:
+        """Give our id of a post: `p3` is 3, an unknown name 0; what is no name stays what it is."""
+        if isinstance(name, str):
+            return int(name[1:]) if name[:1] == "p" and name[1:].isdigit() else 0
+        return 0 if name is None else name
+
+    def arguments(self, given: Mapping[str, Any], action: str) -> dict[str, Any]:
+        """Name arguments as we do; what is missing there has a default there."""
+        ours: dict[str, Any] = {}
+        if action in ("reply", "vote", "repost"):
+            ours["post_id"] = self.post(given.get("post_id"))
+        if action in ("create_post", "reply"):
+            ours["content"] = str(given.get("text", ""))
+        if action == "vote" and "value" in given:
+            ours["value"] = plain(given["value"])
+        if action == "follow":
+            ours["user_id"] = self.user(given.get("agent_id", ""))
+        return ours
+
+    def act(self, actor: str, action: str, given: Any) -> dict[str, Any]:
+        """Run an action past the checks of its arguments, which the original does not have."""
+        box = ToolBox.of(object(), self.user(actor), [self.world]).only(self.world.settings.actions)
+        before = len(self.world.posts)
+        try:
+            if action not in box:
+                box.check(ToolCall(action, given))
+            getattr(self.world, action)(self.user(actor), **self.arguments(given, action))
+        except ToolError:
+            return {"ok": False}
+        except (TypeError, AttributeError) as error:
+            return {"raises": type(error).__name__}
+        return {"ok": True, "new": f"p{len(self.world.posts)}" if len(self.world.posts) > before else None}
+
+    def written(self, item: FeedItem) -> list[str]:
+        """Write what we show of a post as the original writes it."""
+        post = item.post
+        author = self.name(post.author_id)
+        lines = [f"post_id=p{post.post_id} author_id={author} [{post.author}] {post.content} (score: {post.score})"]
+        for reply in post.replies:
+            author = self.name(reply.author_id)
+            lines.append(f"  -> post_id=p{reply.reply_id} author_id={author} [{reply.author}] {reply.content}")
+        return lines
+
+    def name(self, user_id: int) -> str:
+        return {number: name for name, number in (self.names | self.strangers).items()}[user_id]
+
+    def observation(self, actor: str) -> str:
+        items = self.world.observe(self.user(actor)).facts.feed
+        return "\n".join(line for item in items for line in self.written(item)) or "(no posts yet)"
+
+    def feed(self, actor: str) -> list[str]:
+        return [f"p{post_id}" for post_id in self.world.feed(self.user(actor), size=10**6)]
+
+    def events(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for event in self.world.end_step():
+            facts = {name: event.facts[name] for name in ("text", "author", "score")}
+            facts["post_id"] = f"p{event.facts['post_id']}"
+            found.append({"type": event.kind, "round": event.time, "data": facts})
+        return found
+
+    def posts(self) -> list[dict[str, Any]]:
+        voters: dict[int, list[str]] = {}
+        for user_id, post_id in self.world.store.rows("SELECT user_id, post_id FROM post_vote"):
+            voters.setdefault(post_id, []).append(self.name(user_id))
+        return [
+            {
+                "id": f"p{row['post_id']}",
+                "author": self.name(row["user_id"]),
+                "parent": f"p{row['parent_id']}" if row["parent_id"] else None,
+                "likes": row["likes"],
+                "dislikes": row["dislikes"],
+                "reposts": row["shares"],
+                "created_round": row["step"],
+                "voters": sorted(voters.get(row["post_id"], [])),
+            }
+            for row in self.world.posts_table()
+        ]
+
+    def follows(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for follower, followee in self.world.follow_edges().tolist():
+            found.setdefault(self.name(follower), []).append(self.name(followee))
+        return {follower: sorted(followees) for follower, followees in sorted(found.items())}
+
+    def check(self, entry: Mapping[str, Any]) -> None:
+        """Run one entry of the script, and compare."""
+        match entry["step"]:
+            case ["tick"]:
+                expected = [
+                    {**event, "data": {**event["data"], "text": str(event["data"]["text"])}}
+                    for event in entry["events"]
+                ]
+                assert self.events() == expected
+            case ["obs", actor]:
+                assert self.observation(actor) == entry["r"]["ok"]
+            case ["feed", actor]:
+                assert self.feed(actor) == entry["r"]["ok"]
+            case ["eng"]:
+                ours = {f"p{post_id}": list(pair) for post_id, pair in self.world.engagement().items()}
+                assert ours == entry["r"]
+            case [actor, action, given]:
+                assert_same(self.act(actor, action, given), entry["r"], action)
+
+
+def assert_same(ours: Mapping[str, Any], theirs: Mapping[str, Any], action: str) -> None:
+    """Compare outcomes: success, a refusal, or an error that wrong types cause."""
+    if "raises" in theirs:
+        assert ours.get("raises") == theirs["raises"] or ours.get("ok") is False
+        return
+    assert ours.get("ok") == theirs["ok"]["success"]
+    if action in ("create_post", "reply") and theirs["ok"]["success"]:
+        assert ours["new"] == theirs["ok"]["data"]["post_id"]
+
+
+@pytest.mark.skipif(not scripts(), reason="MESA_LLM_GOLDEN names no folder with the golden files")
+@pytest.mark.parametrize("script", scripts(), ids=lambda script: f"{len(script['log'])}-entries")
+def test_a_script_replays_exactly(script: dict[str, Any]) -> None:
+    replay = Replay(script)
+    for entry in script["log"]:
+        replay.check(entry)
+    assert replay.posts() == script["posts"]
+    assert replay.follows() == script["follows"]

@@ -1,0 +1,32 @@
+"""What tests of the embedded model share."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.local import LocalLLM
+from mesa_llm.llm.weights import model_file
+
+
+@pytest.fixture(scope="session")
+def model_path() -> Path:
+    """Give the embedded model's file; without it, tests are skipped, but never on CI."""
+    try:
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise ConfigError("xllamacpp is not installed")
+        return model_file()
+    except ConfigError as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def local(model_path: Path) -> LocalLLM:
+    """Give the embedded model, loaded once."""
+    return LocalLLM(model_path)

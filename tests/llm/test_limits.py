@@ -1,0 +1,234 @@
+"""Asking again, asking slowly enough, and stopping when the budget is spent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from mesa_llm.errors import BadReply, BudgetSpent, ConfigError, RateLimited, Refused, ServerTrouble, TransportError
+from mesa_llm.llm import pace
+from mesa_llm.llm.base import LLM
+from mesa_llm.llm.limits import Budget, Limits, Retry
+from mesa_llm.llm.openai_http import OpenAIHTTP
+from mesa_llm.llm.simple import ScriptedLLM
+from mesa_llm.records import ChatMessage, Reply, Request
+from tests.faulty_server import FaultyServer, rate_limited, refused
+from tests.honest_reply import completion
+from tests.llm.asked import ask
+
+PRICED = Reply("hm", prompt_tokens=10, reply_tokens=5, dollars=0.01, model="tiny")
+
+
+def failing(*errors: TransportError) -> ScriptedLLM:
+    """Fail with these, one after another, then reply."""
+    left = list(errors)
+    return ScriptedLLM(lambda request: left.pop(0) if left else PRICED)
+
+
+def gathered(llm: LLM, number: int, text: str = "It rains.") -> list[Any]:
+    """Ask a number of requests at once; give replies and errors."""
+
+    async def ask_all() -> list[Any]:
+        requests = [ask(ChatMessage("user", text), agent=agent) for agent in range(1, number + 1)]
+        return await asyncio.gather(*map(llm.reply, requests), return_exceptions=True)
+
+    return asyncio.run(ask_all())
+
+
+def served(server: FaultyServer, around: Callable[[LLM], LLM], number: int, timeout_s: float = 10.0) -> list[Any]:
+    """Ask a server through layers; give replies and errors."""
+    transport = OpenAIHTTP("tiny", server.url, timeout_s=timeout_s)
+
+    async def ask_all() -> list[Any]:
+        llm = around(transport)
+        requests = [ask(agent=agent) for agent in range(1, number + 1)]
+        try:
+            return await asyncio.gather(*map(llm.reply, requests), return_exceptions=True)
+        finally:
+            await transport.close()
+
+    return asyncio.run(ask_all())
+
+
+@pytest.mark.parametrize("error", [RateLimited("slow"), ServerTrouble("gone"), BadReply("html")])
+def test_what_may_pass_is_asked_again_and_counted(error: TransportError) -> None:
+    (reply,) = gathered(Retry(failing(error, error), base_s=0), 1)
+    assert (reply.text, reply.attempts) == ("hm", 3)
+
+
+@pytest.mark.parametrize(("error", "sent"), [(RateLimited, 4), (ServerTrouble, 4), (BadReply, 3), (Refused, 1)])
+def test_attempts_are_bounded(error: type[TransportError], sent: int) -> None:
+    asked: list[Request] = []
+    llm = ScriptedLLM(lambda request: asked.append(request) or error("no"))
+    (raised,) = gathered(Retry(llm, attempts=4, base_s=0), 1)
+    assert (type(raised), len(asked)) == (error, sent)
+
+
+def test_the_endpoints_wish_to_be_left_alone_is_kept() -> None:
+    started = time.perf_counter()
+    gathered(Retry(failing(RateLimited("slow", 0.2)), base_s=0), 1)
+    assert 0.2 <= time.perf_counter() - started < 0.6
+
+
+def test_waits_double_differ_and_have_a_bound() -> None:
+    waits: list[list[float]] = []
+    for seed in range(20):
+        asked: list[float] = []
+        llm = ScriptedLLM(lambda request, asked=asked: asked.append(time.perf_counter()) or ServerTrouble("gone"))
+        gathered(Retry(llm, attempts=5, base_s=0.01, max_wait_s=0.02, seed=seed), 1)
+        waits.append([later - sooner for sooner, later in pairwise(asked)])
+    assert len({round(first, 5) for first, *_ in waits}) > 5
+    assert all(first >= 0.005 and all(wait >= 0.01 for wait in rest) for first, *rest in waits)
+    assert min(max(one) for one in waits) < 0.04
+
+
+@pytest.mark.parametrize("options", [{"attempts": 0}, {"base_s": -1}, {"max_wait_s": math.nan}])
+def test_retries_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        Retry(failing(), **options)
+
+
+def test_no_more_are_in_flight_than_allowed() -> None:
+    with FaultyServer(latency_s=0.01) as server:
+        replies = served(server, lambda transport: Limits(transport, concurrency=5), 40)
+    assert all(isinstance(reply, Reply) for reply in replies)
+    assert server.most_in_flight == 5
+
+
+@pytest.mark.parametrize("taken", [4, 16, 40])
+def test_a_limit_in_flight_costs_few_requests(taken: int) -> None:
+    with FaultyServer(latency_s=0.01, max_in_flight=taken) as server:
+        replies = served(server, lambda transport: Retry(Limits(transport, 64), base_s=0.05), 400)
+    assert sum(isinstance(reply, Reply) for reply in replies) == 400
+    assert server.count <= 480
+    assert server.most_in_flight <= taken + 1
+
+
+@pytest.mark.parametrize(("retry_after", "most"), [(1, 480), (None, 600)])
+def test_a_limit_per_second_costs_few_requests(retry_after: float | None, most: int) -> None:
+    with FaultyServer(latency_s=0.02, max_per_s=200, retry_after=retry_after) as server:
+        replies = served(server, lambda transport: Retry(Limits(transport, 64)), 400)
+    assert sum(isinstance(reply, Reply) for reply in replies) == 400
+    assert server.count <= most
+
+
+def test_a_learned_limit_lasts() -> None:
+    async def rounds(url: str) -> list[int]:
+        transport = OpenAIHTTP("tiny", url)
+        llm = Retry(Limits(transport, 64), base_s=0.02)
+        refusals: list[int] = []
+        for agent in range(4):
+            await asyncio.gather(*(llm.reply(ask(agent=100 * agent + n)) for n in range(60)))
+            refusals.append(server.refusals)
+        await transport.close()
+        return refusals
+
+    with FaultyServer(latency_s=0.01, max_in_flight=6) as server:
+        first, *_, last = asyncio.run(rounds(server.url))
+    assert last - first <= 4
+
+
+def test_an_endpoint_that_always_limits_ends_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "PATIENCE_S", 0.02)
+    with FaultyServer(lambda body, number: rate_limited()) as server:
+        replies = served(server, lambda transport: Retry(Limits(transport, 8), attempts=2, base_s=0.01), 4)
+    assert [type(reply) for reply in replies] == [RateLimited] * 4
+    assert server.count == 8
+
+
+def test_tokens_a_minute_slow_long_requests_down() -> None:
+    # 12,000 a minute: 600 at once, then 190 a second; each of these takes about 100.
+    llm = Limits(ScriptedLLM(lambda request: Reply("hm", prompt_tokens=90, reply_tokens=10)), tokens_per_min=12_000)
+    started = time.perf_counter()
+    gathered(llm, 7, "word " * 80)
+    assert 0.25 < time.perf_counter() - started < 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"concurrency": 0}, {"requests_per_min": 0}, {"tokens_per_min": -1}, {"requests_per_min": math.nan}],
+)
+def test_limits_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        Limits(failing(), **options)
+
+
+def test_a_budget_of_calls_holds_with_many_in_flight() -> None:
+    with FaultyServer(latency_s=0.01) as server:
+        replies = served(server, lambda transport: Budget(Retry(Limits(transport, 64)), calls=50), 200)
+    assert sum(isinstance(reply, Reply) for reply in replies) == server.count == 50
+    assert sum(isinstance(reply, BudgetSpent) for reply in replies) == 150
+
+
+def test_a_failed_call_gives_its_reservation_back() -> None:
+    budget = Budget(failing(Refused("no"), Refused("no")), calls=2)
+    kinds = [type(gathered(budget, 1)[0]) for _ in range(5)]
+    assert kinds == [Refused, Refused, Reply, Reply, BudgetSpent]
+
+
+@pytest.mark.parametrize(("limit", "answered"), [({"tokens": 31}, 3), ({"dollars": 0.03}, 3), ({"calls": 2}, 2)])
+def test_a_spent_budget_stops_what_was_not_sent(limit: dict[str, Any], answered: int) -> None:
+    budget = Budget(ScriptedLLM(lambda request: PRICED), **limit)
+    kinds = [type(gathered(budget, 1)[0]) for _ in range(5)]
+    assert kinds == [Reply] * answered + [BudgetSpent] * (5 - answered)
+    assert (budget.spent.calls, budget.spent.tokens) == (answered, 15 * answered)
+
+
+def test_what_is_in_flight_when_the_budget_is_spent_is_kept() -> None:
+    budget = Budget(ScriptedLLM(lambda request: PRICED, delay_s=0.01), tokens=20)
+    assert all(isinstance(reply, Reply) for reply in gathered(budget, 6))
+    assert budget.spent.tokens == 90
+
+
+def test_a_spent_budget_says_what_was_spent_and_how_to_go_on() -> None:
+    budget = Budget(ScriptedLLM(lambda request: PRICED), calls=1)
+    gathered(budget, 1)
+    (told,) = gathered(budget, 1)
+    assert "budget of 1 calls is spent: 1 calls, 15 tokens, $0.0100" in str(told)
+    assert "larger budget to go on" in str(told)
+
+
+def test_several_transports_spend_one_budget() -> None:
+    one = Budget(ScriptedLLM(lambda request: PRICED), calls=3)
+    other = one.also(ScriptedLLM(lambda request: PRICED))
+    kinds = [type(gathered(budget, 1)[0]) for budget in (one, other, one, other, one)]
+    assert kinds == [Reply, Reply, Reply, BudgetSpent, BudgetSpent]
+    assert other.spent is one.spent
+
+
+def test_unknown_prices_count_as_free_and_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    budget = Budget(ScriptedLLM(lambda request: Reply("hm")), dollars=0.01)
+    kinds = {type(reply) for reply in gathered(budget, 5)}
+    assert kinds == {Reply}
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+@pytest.mark.parametrize("limit", [{"calls": 0}, {"tokens": -5}, {"dollars": math.nan}, {"dollars": 0.0}])
+def test_budgets_of_nothing_are_refused(limit: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="allows nothing"):
+        Budget(failing(), **limit)
+
+
+def test_the_price_an_endpoint_reports_is_spent() -> None:
+    priced = completion("hm", prompt_tokens=8, completion_tokens=2, cost=0.5)
+    with FaultyServer(lambda body, number: priced) as server:
+        replies = served(server, lambda transport: Limits(Retry(Budget(transport, dollars=1.0)), 1), 4)
+    assert [type(reply) for reply in replies] == [Reply, Reply, BudgetSpent, BudgetSpent]
+
+
+def test_layers_close_what_they_hold() -> None:
+    async def close_all(url: str) -> None:
+        llm = Budget(Retry(Limits(OpenAIHTTP("tiny", url))), calls=9)
+        await llm.reply(ask())
+        await llm.close()
+
+    with FaultyServer(lambda body, number: refused(400, "no seed here") if "seed" in body else "hm") as server:
+        asyncio.run(close_all(server.url))
+    assert server.count == 2

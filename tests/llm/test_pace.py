@@ -1,0 +1,123 @@
+"""What an endpoint bears is learned from few complaints, and is never more than the user allows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from mesa_llm.errors import RateLimited
+from mesa_llm.llm import pace
+from mesa_llm.llm.pace import START, Pace, PerMinute
+
+
+async def send(slow: Pace, answered: asyncio.Event, refused: bool = False, retry_after_s: float | None = None) -> None:
+    """Send one request; when the event is set, it is answered or refused."""
+    epoch = await slow.enter()
+    try:
+        await answered.wait()
+        if refused:
+            slow.rejected(epoch, retry_after_s)
+        else:
+            slow.taken()
+    finally:
+        slow.leave()
+
+
+async def rounds(slow: Pace, sizes: list[tuple[int, int]]) -> list[int]:
+    """Send rounds of requests, of which some are refused; give what is allowed after each."""
+    allowed: list[int] = []
+    for number, refusals in sizes:
+        answered = asyncio.Event()
+        sent = [asyncio.ensure_future(send(slow, answered, place < refusals)) for place in range(number)]
+        await asyncio.sleep(0.01)
+        answered.set()
+        await asyncio.gather(*sent)
+        allowed.append(slow.allowed)
+    return allowed
+
+
+def test_it_starts_low_and_grows_fast_while_it_is_full() -> None:
+    assert asyncio.run(rounds(Pace(most=64), [(200, 0), (5, 0)])) == [64, 64]
+    assert asyncio.run(rounds(Pace(most=64), [(START - 1, 0)])) == [START]
+
+
+def test_a_burst_of_refusals_leaves_room_for_what_was_taken() -> None:
+    assert asyncio.run(rounds(Pace(most=64), [(START, 6)])) == [START - 6]
+
+
+def test_after_a_refusal_it_grows_slowly_and_stays_near_what_was_taken() -> None:
+    first, *later = asyncio.run(rounds(Pace(most=64), [(START, 2), *[(40, 0)] * 5]))
+    assert 0.85 * START <= first < START
+    assert max(later) <= START
+
+
+def test_everyone_waits_until_retry_after_has_passed() -> None:
+    async def pause() -> float:
+        slow, answered = Pace(most=4), asyncio.Event()
+        answered.set()
+        await send(slow, answered, refused=True, retry_after_s=0.2)
+        started = time.perf_counter()
+        await asyncio.gather(send(slow, answered), send(slow, answered))
+        return time.perf_counter() - started
+
+    assert asyncio.run(pause()) == pytest.approx(0.2, abs=0.1)
+
+
+def test_what_is_learned_lasts_into_the_next_event_loop() -> None:
+    slow = Pace(most=64)
+    (learned,) = asyncio.run(rounds(slow, [(8, 7)]))
+    assert asyncio.run(rounds(slow, [(1, 0)])) == [learned]
+    assert learned < START
+
+
+def test_a_request_that_is_given_up_while_it_waits_gives_its_turn_back() -> None:
+    async def cancelled() -> None:
+        slow, answered = Pace(most=1), asyncio.Event()
+        sent = [asyncio.ensure_future(send(slow, answered)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        sent[0].cancel()
+        sent[1].cancel()
+        answered.set()
+        await asyncio.wait_for(sent[2], 1)
+
+    asyncio.run(cancelled())
+
+
+def test_an_endpoint_that_only_complains_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "GIVE_UP_S", 0.05)
+
+    async def hopeless() -> None:
+        slow, answered = Pace(most=1), asyncio.Event()
+        answered.set()
+        for _ in range(5):
+            await send(slow, answered, refused=True, retry_after_s=0.04)
+
+    with pytest.raises(RateLimited, match="nothing but 429"):
+        asyncio.run(hopeless())
+
+
+def test_an_amount_a_minute_is_never_exceeded_and_comes_spread() -> None:
+    async def count(seconds: float) -> int:
+        limiter, taken = PerMinute(1200), 0
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            await limiter.take(1)
+            taken += 1
+        return taken
+
+    # At first a twentieth at once (60), then 19 a second: 60 + 60 * 19 = 1200 in the first minute.
+    assert asyncio.run(count(0.5)) == pytest.approx(60 + 0.5 * 19, abs=4)
+
+
+def test_an_amount_larger_than_the_burst_is_taken_in_parts() -> None:
+    async def wait() -> float:
+        limiter = PerMinute(6000)
+        started = time.perf_counter()
+        await limiter.take(300)
+        await limiter.take(19)
+        return time.perf_counter() - started
+
+    # 300 at once, then 95 a second.
+    assert asyncio.run(wait()) == pytest.approx(19 / 95, abs=0.1)

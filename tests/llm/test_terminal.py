@@ -1,0 +1,97 @@
+"""At a terminal, a person is shown what to decide, and asked again until the answer fits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from mesa_llm.errors import Refused
+from mesa_llm.llm.terminal import TerminalHuman
+from mesa_llm.records import Reply, Request, ToolCall
+from tests.llm.asked import ACTIONS, VOTE, ask
+
+
+class Person:
+    """Writes the lines that it was told to, and keeps what it was shown."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines: Iterator[str] = iter(lines)
+        self.shown = ""
+
+    def read(self, prompt: str) -> str:
+        self.shown += prompt
+        for line in self.lines:
+            return line
+        raise EOFError
+
+    def write(self, text: str) -> None:
+        self.shown += text
+
+    def answer(self, *requests: Request) -> list[Reply]:
+        terminal = TerminalHuman(self.read, self.write)
+
+        async def all_of_them() -> list[Reply]:
+            return list(await asyncio.gather(*(terminal.reply(request) for request in requests)))
+
+        return asyncio.run(all_of_them())
+
+
+def test_an_action_is_chosen_by_number_and_its_arguments_are_asked_in_turn() -> None:
+    (reply,) = Person("1", "7", "Good morning").answer(ask(tools=ACTIONS))
+    assert reply.tool_calls == (ToolCall("talk_to", {"neighbour": 7, "text": "Good morning"}),)
+
+
+def test_an_empty_line_leaves_an_optional_argument_out() -> None:
+    (reply,) = Person("walk", "").answer(ask(tools=ACTIONS))
+    assert reply.tool_calls == (ToolCall("walk", {}),)
+
+
+def test_nonsense_is_asked_again() -> None:
+    person = Person("9", "jump", "walk", "far", "99", "4")
+    (reply,) = person.answer(ask(tools=ACTIONS))
+    assert reply.tool_calls == (ToolCall("walk", {"metres": 4}),)
+    assert person.shown.count("There is no") == 2
+    assert person.shown.count("Wanted is integer 1..9.") == 2
+
+
+def test_arguments_are_held_to_their_options() -> None:
+    person = Person("talk_to", "5", "4", "Hello")
+    (reply,) = person.answer(ask(tools=ACTIONS, options={"neighbour": (4, 7)}))
+    assert reply.tool_calls[0].arguments["neighbour"] == 4
+    assert "neighbour (4 or 7)" in person.shown
+
+
+def test_an_answer_is_filled_in_property_by_property() -> None:
+    (reply,) = Person("Oil", "4").answer(ask(schema=VOTE))
+    assert json.loads(reply.text) == {"vote": "Oil", "score": 4}
+
+
+def test_a_free_answer_is_taken_as_it_is() -> None:
+    (reply,) = Person("I like rain.").answer(ask())
+    assert reply.text == "I like rain."
+
+
+def test_the_rules_are_shown_once_and_the_observation_each_time() -> None:
+    person = Person("a", "b")
+    person.answer(ask(), ask(number=1))
+    assert (person.shown.count("You live in a village."), person.shown.count("It rains.")) == (1, 2)
+
+
+def test_the_end_of_the_input_refuses_the_request() -> None:
+    with pytest.raises(Refused, match="its input has ended"):
+        Person().answer(ask())
+
+
+def test_a_withdrawn_question_is_not_asked() -> None:
+    person = Person("only one line")
+    terminal = TerminalHuman(person.read, person.write)
+
+    async def withdraw_the_first() -> Reply:
+        withdrawn = asyncio.ensure_future(terminal.reply(ask(agent=1)))
+        withdrawn.cancel()
+        return await terminal.reply(ask(agent=2))
+
+    assert asyncio.run(withdraw_the_first()).text == "only one line"

@@ -1,0 +1,322 @@
+"""Bidders at an auction: whole runs keep the books right, whatever bidders answer."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesa_llm import BudgetSpent, ConfigError, ScriptedLLM, ToolCall
+from mesa_llm.contract import honest
+from mesa_llm.records import Failure, Request
+from mesa_llm.viz import markup
+from mesa_llm.worlds.auction.policies import RuleBidder, play
+from mesa_llm.worlds.auction.tables import bid_rows
+from models.auction_arena.app import TEMPLATES
+from models.auction_arena.model import AuctionArena, AuctionScenario
+from models.auction_arena.shown import belief_views, bidder_views, lot_view, plan_views
+from models.auction_arena.tournament import finished, rating_history, standings, tournament
+from models.auction_arena.twins import TWINS
+
+PAPER_VALUE = 60_000
+"""What the ten lots of the paper are worth together, in dollars."""
+
+
+def run(model: AuctionArena, steps: int = 100) -> AuctionArena:
+    while model.running and model.time < steps:
+        model.step()
+    return model
+
+
+def check_books(model: AuctionArena) -> None:
+    for auction in finished(model):
+        paid = sum(sale.price or 0 for sale in auction.sales)
+        spent = sum(account.bidder.budget - account.budget for account in auction.accounts.values())
+        worth = sum(sale.lot.true_value for sale in auction.sales if sale.winner is not None)
+        won = [win.lot.name for account in auction.accounts.values() for win in account.wins]
+        assert paid == spent
+        assert sum(account.profit for account in auction.accounts.values()) == worth - paid
+        assert sorted(won) == sorted(sale.lot.name for sale in auction.sales if sale.winner is not None)
+        assert min(account.budget for account in auction.accounts.values()) >= 0
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_agents=st.integers(2, 5),
+    budget=st.integers(0, 30_000),
+    llm=st.sampled_from(["rule", "random"]),
+    twins=st.sampled_from([*TWINS, "rule,zero,naive"]),
+    discount=st.booleans(),
+    tie=st.sampled_from(["uniform", "scan"]),
+)
+def test_money_and_lots_are_conserved_whatever_is_bid(seed, n_agents, budget, llm, twins, discount, tie) -> None:
+    model = AuctionArena(
+        n_agents, llm=llm, twins=twins, budget=budget, discount=discount, tie=tie, n_lots=4, n_auctions=2, rng=seed
+    )
+    run(model)
+    assert len(finished(model)) == 2
+    check_books(model)
+
+
+def test_a_step_is_a_lot_and_the_model_stops_after_the_last_one() -> None:
+    model = AuctionArena(rng=1)
+    for count in range(1, 11):
+        model.step()
+        assert len(model.auction.sales) == count
+    assert not model.running
+    assert model.auction.is_over
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_every_rule_twin_makes_legal_bids_only(name) -> None:
+    model = run(AuctionArena(twins=name, rng=2, n_lots=5))
+    assert all(account.failed_bids == 0 for account in model.auction.accounts.values())
+    assert set(model.runlog.actions()["ok"]) == {1}
+
+
+def test_random_bidders_make_legal_bids_and_plans() -> None:
+    model = run(AuctionArena(llm="random", rng=3))
+    done = model.runlog.actions()
+    assert set(done[done["action"] != "report_belief"]["ok"]) == {1}
+
+
+def test_rule_bidders_bid_as_they_do_without_agents_around_them() -> None:
+    model = run(AuctionArena(twins="rule", tie="scan", rng=5))
+    alone = AuctionArena(twins="rule", tie="scan", rng=5)
+    play(alone.auction, dict.fromkeys(alone.bidders, RuleBidder()), alone.random)
+    assert bid_rows(model.auction) == bid_rows(alone.auction)
+
+
+def scripted(**answers: Any) -> ScriptedLLM:
+    """Answer plans, bids and beliefs as given; what is not given, sensibly."""
+
+    def answer(request: Request) -> Any:
+        fields = (request.schema or {}).get("properties", {})
+        if not fields:
+            return answers.get("bid", ToolCall("withdraw"))
+        if "remaining_budget" in fields:
+            names = request.schema["$defs"]["Profits"]["properties"] if request.schema else {}
+            zero = {"total_profits": dict.fromkeys(names, 0), "winning_bids": {name: {} for name in names}}
+            return answers.get("belief", {"remaining_budget": 20_000, **zero})
+        return answers.get("plan", dict.fromkeys(fields, 2))
+
+    return ScriptedLLM(answer)
+
+
+BAD_AMOUNTS = [math.nan, math.inf, -5, 10**400, 1.5, "ten", None, 0, 500, 10**9, [1], True]
+
+
+@pytest.mark.parametrize("amount", BAD_AMOUNTS, ids=repr)
+def test_a_bad_amount_is_refused_with_a_reason_and_in_the_end_the_bidder_is_out(amount) -> None:
+    stubborn = scripted(bid=ToolCall("bid", {"amount": amount}))
+    model = AuctionArena(2, llm={"Bidder 1": stubborn, "*": "rule"}, n_lots=2, rng=1, max_retries=2)
+    run(model)
+    refused = model.runlog.actions().query("agent == 1 and action == 'bid' and ok == 0")["result"]
+    reasons = [*refused, *model.runlog.failures()]
+    assert len(reasons) == 6  # three tries on each of two lots
+    assert all(len(reason) > 10 for reason in reasons)
+    assert model.bidders[1].budget == 20_000
+    check_books(model)
+
+
+def test_a_bidder_reads_why_its_bid_was_refused() -> None:
+    read: list[str] = []
+
+    def answer(request: Request) -> Any:
+        if request.schema is None:
+            read.append(request.messages[-1].content)
+            return ToolCall("bid", {"amount": 100_000}) if len(read) == 1 else ToolCall("withdraw")
+        return scripted()._answer(request)
+
+    run(AuctionArena(2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1))
+    assert "refused" not in read[0]
+    assert "A bid of $100000 is more than the $20000 you have left" in read[1]
+
+
+def test_what_an_outside_controller_bids_is_refused_with_a_reason() -> None:
+    model = AuctionArena(2, planning="none", n_lots=1, rng=1, max_retries=1)
+    (first, _) = model.apply({1: ToolCall("bid", {"amount": math.nan}), 2: ToolCall("bid", {"amount": 5000})}).values()
+    (second,) = model.apply({1: ToolCall("bid", {"amount": "much"})}).values()
+    assert not first[0].ok
+    assert not second[0].ok
+    assert model.auction.stage == "belief"
+    assert model.last_sale is not None
+    assert model.last_sale.winner == 2
+
+
+@pytest.mark.parametrize("plan", [7, {"Moon": 3}, {"Widget A": 9}, {}, {"Widget A": "3"}], ids=repr)
+def test_an_unfit_plan_from_outside_changes_nothing_and_says_so(plan) -> None:
+    model = AuctionArena(2, n_lots=2, rng=1)
+    outcomes, _ = model.apply({1: plan, 2: {"Widget A": 1}}).values()
+    assert not outcomes[0].ok
+    assert len(outcomes[0].result) > 10
+    assert model.bidders[1].account.priorities == {}
+
+
+def test_wrong_beliefs_are_sent_back_and_never_change_the_books() -> None:
+    said = {
+        "remaining_budget": 1,
+        "total_profits": {"Bidder 1": 9, "Bidder 2": 9},
+        "winning_bids": {"Bidder 1": {}, "Bidder 2": {}},
+    }
+    model = AuctionArena(2, llm={1: scripted(belief=said), "*": "rule"}, n_lots=1, rng=1)
+    run(model)
+    counts = model.bidders[1].account.beliefs
+    assert counts.self_checks == 4 * 3
+    assert counts.self_errors == 4 * 2  # the budget and the profit, in each of four checks
+    assert model.bidders[1].budget == 20_000
+
+
+def test_a_plan_and_a_belief_are_asked_for_with_the_very_lots_and_bidders() -> None:
+    model = AuctionArena(2, names="Ana,Ben", n_lots=2, rng=1)
+    agent = model.bidders[1]
+    names = [lot.name for lot in model.auction.auctioneer.lots]
+    assert list(agent.observe().answer.__annotations__) == names
+    model.apply({1: dict.fromkeys(names, 3), 2: dict.fromkeys(names, 1)})
+    assert agent.observe().answer is None
+    model.apply({1: ToolCall("withdraw"), 2: ToolCall("withdraw")})
+    profits = agent.observe().answer.__annotations__["total_profits"]
+    assert list(profits.__annotations__) == ["Ana", "Ben"]
+
+
+def test_nobody_is_asked_again_where_no_reply_came() -> None:
+    model = AuctionArena(2, rng=1)
+    agent = model.bidders[1]
+    agent.act(Failure(1, "the server is down", "ServerTrouble"))
+    assert not agent.is_asked_again
+    agent.act(Failure(1, "no JSON", "Unparsed"))
+    assert agent.is_asked_again
+
+
+def test_bids_to_choose_from_are_legal_and_none_are_offered_without_the_money() -> None:
+    model = AuctionArena(2, budget="20000,10", planning="none", lots="paper", order="ascending", rng=1)
+    rich, poor = (model.bidders[n].observe().options["amount"] for n in (1, 2))
+    assert rich == tuple(range(1000, 3001, 100))
+    assert poor == ()
+
+
+def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
+    model = AuctionArena(2, overestimate_percent=37, n_lots=2, order="ascending", rng=1)
+    shown = model.bidders[1].observe()
+    assert "$2740" in shown.text  # the estimate
+    assert "2000" not in shown.text.replace("$20000", "")
+    model.step()
+    assert "true value is $2000" in model.story() or "worth $2,000" in model.story()
+
+
+def test_a_run_whose_budget_ends_amid_a_lot_goes_on_where_it_stopped(tmp_path) -> None:
+    whole = run(AuctionArena(n_lots=2, llm=honest(), rng=1))
+    stopped = AuctionArena(n_lots=2, llm=honest(), rng=1, log=tmp_path / "run.sqlite", max_calls=8)
+    with pytest.raises(BudgetSpent):
+        run(stopped)
+    assert stopped.time == 0  # the first lot is not done
+    stopped.close()
+    resumed = run(AuctionArena(n_lots=2, llm=honest(), rng=1, log=tmp_path / "run.sqlite"))
+    assert resumed.runlog.digest == whole.runlog.digest
+    assert resumed.usage.replayed == 8
+
+
+def test_lessons_of_one_auction_are_read_in_the_next() -> None:
+    model = run(AuctionArena(2, n_lots=1, n_auctions=2, learning=True, rng=1), 1)
+    model.step()
+    learnt = [bidder.lessons for bidder in model.bidders.values()]
+    assert all(len(lessons) == 1 for lessons in learnt)
+    assert learnt[0][0] in model.bidders[1].observe().text
+    assert [auction.is_over for auction in model.auctions] == [True, True]
+
+
+def test_seats_rotate_from_auction_to_auction() -> None:
+    model = run(AuctionArena(n_lots=1, n_auctions=3, rng=1))
+    assert [list(auction.accounts) for auction in model.auctions] == [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+
+
+def test_ratings_follow_the_auctions_that_are_over() -> None:
+    model = run(AuctionArena(n_lots=3, n_auctions=4, rng=1))
+    last = rating_history(model).query("auction == 4").set_index("bidder")["mu"]
+    assert last.to_dict() == pytest.approx({name: rating.mu for name, rating in model.ratings.items()})
+
+
+def test_those_who_trust_their_estimates_meet_the_winners_curse_in_a_tournament() -> None:
+    model = tournament({"Ana": "naive", "Ben": "naive", "Eve": "value"}, 4, budget=60_000, n_lots=6, rng=1)
+    table = standings(model)
+    assert table.loc[0, "bidder"] == "Eve"
+    assert table["mu"].is_monotonic_decreasing
+    assert max(table["profit"][1:]) < 0
+
+
+def test_a_contestant_can_be_any_model() -> None:
+    model = tournament({"Chance": "random", "Script": scripted(), "Rule": "rule"}, 1, n_lots=2, rng=1)
+    assert [str(getattr(b.llm, "name", b.llm)) for b in model.bidders.values()][::2] == ["random", "rule"]
+    assert sum(standings(model)["won"]) >= 1
+
+
+def test_three_rule_bidders_earn_what_they_do_in_the_reference() -> None:
+    """With uniform ties and 20,000 dollars each: 4,985, 4,966 and 4,992 by seat, in 2,000 auctions."""
+    model = run(AuctionArena(twins="rule", planning="none", n_auctions=25, rotate=False, rng=11), 250)
+    profits = [sum(a.accounts[n].profit for a in finished(model)) / 25 for n in (1, 2, 3)]
+    assert sum(profits) / 3 == pytest.approx(4980, rel=0.05)
+
+
+def test_the_lots_can_come_from_a_file() -> None:
+    folder = os.environ.get("MESA_LLM_DATA")
+    if not folder:
+        pytest.skip("MESA_LLM_DATA names no folder")
+    model = AuctionArena(lots=str(Path(folder, "auctionarena", "items_demo.jsonl")), rng=1)
+    assert len(model.auction.auctioneer.lots) == 5
+
+
+def test_a_scenario_says_the_same_as_single_parameters() -> None:
+    one = run(AuctionArena(n_agents=2, twins="value", n_lots=3, rng=4))
+    other = run(AuctionArena(scenario=AuctionScenario(n_agents=2, twins="value", n_lots=3, rng=4)))
+    assert one.story() == other.story()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"n_agents": 1}, "at least 2 bidders"),
+        ({"twins": "genius"}, "no rule twin 'genius'"),
+        ({"budget": "20000,much"}, "a budget is a whole number"),
+        ({"budget": -1}, "a budget is a whole number"),
+        ({"budget": math.inf}, "a budget is a whole number"),
+        ({"desire": "glory"}, "desire is one of"),
+        ({"planning": "often"}, "planning is one of"),
+        ({"overestimate_percent": math.nan}, "overestimate_percent is a number"),
+        ({"raise_share": math.nan}, "raise_share is a share"),
+        ({"tie": "coin"}, "tie is uniform or scan"),
+        ({"max_retries": -1}, "max_retries is a whole number from 0"),
+        ({"n_auctions": 0}, "n_auctions is a whole number from 1"),
+        ({"lots": "nowhere"}, "lots is one of paper"),
+        ({"n_lots": 11}, "from 1 to 10"),
+        ({"order": "sideways"}, "there is no order"),
+        ({"names": "Ana,Ana,Ben"}, "appears twice"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(wrong, reason) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        AuctionArena(**wrong)
+
+
+def test_the_story_tells_every_lot_and_how_everybody_did() -> None:
+    model = run(AuctionArena(n_lots=2, rng=1))
+    lines = model.story().splitlines()
+    assert len(lines) == 2 + 3
+    assert "wins it for $" in lines[0]
+
+
+def test_the_page_shows_bids_winner_value_and_purses() -> None:
+    model = run(AuctionArena(n_lots=2, rng=1), 1)
+    lot = markup(TEMPLATES / "lot.html", lot=lot_view(model.auction, 1))
+    bidders = markup(TEMPLATES / "bidders.html", title="Bidders", is_rated=True, bidders=bidder_views(model))
+    minds = markup(TEMPLATES / "plans.html", colours={}, **plan_views(model.auction), **belief_views(model.auction))
+    assert f"${model.true_value:,}" in lot
+    assert "paid by" in lot
+    assert all(name in bidders for name in ("rule: rule", "rule: value", "rule: shade"))
+    assert model.auction.auctioneer.lots[1].name in minds
+    assert lot_view(model.auction, 0) is None

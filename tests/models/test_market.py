@@ -1,0 +1,221 @@
+"""The prediction market: what traders see and do, and what becomes of dollars and shares."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesa_llm import ScriptedLLM, ToolCall
+from mesa_llm.contract import FAULTS
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.simple import call
+from mesa_llm.worlds.market import score_forecasts
+from mesa_llm.worlds.market.makers import MakerName
+from models.market.model import MarketModel, MarketScenario
+from models.market.questions import asked
+
+MAKERS: tuple[MakerName, ...] = ("fixed_product", "lmsr", "constant_product_legacy")
+
+NAN, INF = float("nan"), float("inf")
+
+
+def run(**parameters: Any) -> MarketModel:
+    """Run a market to its last answer."""
+    model = MarketModel(**parameters)
+    while model.running:
+        model.step()
+    return model
+
+
+def order(model: MarketModel, amount: Any, outcome: str = "yes") -> ToolCall:
+    """Order shares of the first question."""
+    market_id = next(iter(model.world.ledger.markets))
+    return ToolCall("buy_shares", {"market_id": market_id, "outcome": outcome, "amount": amount})
+
+
+# -- dollars and shares
+
+
+@pytest.mark.parametrize("llm", ["rule", "random"])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_no_dollar_is_made_or_lost_in_a_run(maker: MakerName, llm: str) -> None:
+    model = MarketModel(rng=4, maker=maker, llm=llm, fee=0.02)
+    before = model.money
+    while model.running:
+        model.step()
+        assert model.money == pytest.approx(before, rel=1e-12)
+    assert model.dollars_traded > 0
+    assert model.fees > 0
+
+
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_every_pair_of_shares_is_backed_by_a_dollar(llm: str) -> None:
+    model = MarketModel(rng=5, llm=llm, fee=0.01)
+    while model.running:
+        model.step()
+        for market_id, market in model.world.ledger.markets.items():
+            maker: Any = market.maker
+            for side in ("yes", "no") if market.is_open else ():
+                held = (portfolio.held(market_id, side) for portfolio in model.world.ledger.portfolios.values())
+                assert math.fsum(held) + getattr(maker, side) == pytest.approx(market.maker_cash)
+
+
+@pytest.mark.parametrize("maker", ["fixed_product", "lmsr"])
+def test_sound_makers_pay_every_answer_and_nobody_owes_anything(maker: MakerName) -> None:
+    model = run(rng=1, maker=maker, liquidity=50.0)
+    assert all(market.maker_cash >= -1e-6 for market in model.world.ledger.markets.values())
+    assert all(trader.cash >= 0 for trader in model.agents)
+
+
+orders = st.tuples(
+    st.integers(1, 3),
+    st.sampled_from([("buy_shares", "amount"), ("sell_shares", "shares")]),
+    st.sampled_from(["will_it_rain_on_market_day", "no_such_market"]),
+    st.sampled_from(["yes", "no", "perhaps"]),
+    st.floats() | st.floats(0, 500) | st.integers() | st.text(max_size=4) | st.none(),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(orders, max_size=12), st.sampled_from(MAKERS))
+def test_whatever_is_ordered_dollars_and_shares_stay(placed: list[Any], maker: MakerName) -> None:
+    model = MarketModel(3, n_questions=1, maker=maker, horizon=20, rng=1)
+    before = model.money
+    for actor, (action, size), market_id, outcome, wanted in placed:
+        model.apply({actor: ToolCall(action, {"market_id": market_id, "outcome": outcome, size: wanted})})
+        assert model.money == pytest.approx(before, rel=1e-9)
+    for portfolio in model.world.ledger.portfolios.values():
+        assert portfolio.cash >= 0
+        assert all(held >= 0 for sides in portfolio.shares.values() for held in sides.values())
+
+
+@pytest.mark.parametrize(
+    ("amount", "why"),
+    [
+        (NAN, "should be a finite number"),
+        (INF, "should be a finite number"),
+        (-5, "should be greater than 0"),
+        (0, "should be greater than 0"),
+        (1e308, "more than the .* of cash you have"),
+        (10**40, "more than the .* of cash you have|too large"),
+        ("many", "should be a valid number"),
+        (None, "should be a valid number"),
+    ],
+)
+def test_what_is_no_sum_of_money_is_refused_with_a_reason(amount: Any, why: str) -> None:
+    model = MarketModel(2, rng=1)
+    done = model.apply({1: order(model, amount), 2: order(model, 10.0)})
+    told = {agent.unique_id: outcome for agent, (outcome,) in done.items()}
+    assert not told[1].ok
+    assert re.search(why, told[1].result)
+    assert told[2].ok
+
+
+def test_a_language_model_that_orders_nonsense_fails_with_a_reason_and_kills_nothing() -> None:
+    faults = [order(MarketModel(1, rng=1), amount) for amount in (NAN, -1, "all of it")] + list(FAULTS[:3])
+    model = MarketModel(6, rng=1, llm=ScriptedLLM(lambda request: faults[request.salt.agent - 1]))
+    before = model.money
+    model.step()
+    assert model.money == before
+    assert len(model.runlog.failures()) == 6
+    assert "amount: input should be greater than 0" in " ".join(model.runlog.failures())
+
+
+# -- makers, answers, scores
+
+
+def test_the_original_maker_trades_as_simswarm_does() -> None:
+    model = MarketModel(1, rng=1, rules="original")
+    model.apply({1: order(model, 100.0)})
+    (trade,) = model.world.ledger.trades
+    assert trade.shares == 500.0 - 500.0 * 500.0 / 600.0
+    assert trade.price_yes == 600.0 / (600.0 + 500.0 * 500.0 / 600.0)
+    assert "cash" not in next(iter(model.agents)).observe().text
+
+
+def test_who_sees_no_cash_overdraws() -> None:
+    original = run(rng=3, rules="original", n_agents=20, horizon=30)
+    mended = run(rng=3, n_agents=20, horizon=30)
+    refusals = [" ".join(map(str, m.runlog.actions().query("ok == 0")["result"])) for m in (original, mended)]
+    assert ["of cash you have" in told for told in refusals] == [True, False]
+
+
+def test_every_question_is_answered_and_paid_and_the_run_ends() -> None:
+    model = run(rng=2)
+    markets = list(model.world.ledger.markets.values())
+    assert [market.answer == "yes" for market in markets] == [fate.is_yes for fate in model.fates]
+    assert all(not portfolio.shares for portfolio in model.world.ledger.portfolios.values())
+    assert (model.time, [fate.due for fate in model.fates]) == (10, [3, 5, 8, 10])
+
+
+def test_prices_foretell_better_than_single_traders_and_than_chance() -> None:
+    forecasts, errors, hints = [], {"rule": [], "random": []}, []
+    for seed in range(10):
+        for llm in ("rule", "random"):
+            model = run(rng=seed, n_questions=10, llm=llm)
+            errors[llm].append(model.price_error)
+            if llm == "rule":
+                forecasts += model.forecasts()
+                hints.append(model.hint_scores().brier)
+    assert score_forecasts(forecasts).brier < sum(hints) / len(hints)
+    assert sum(errors["rule"]) < sum(errors["random"]) / 2
+
+
+def test_known_answers_and_own_questions_can_be_given() -> None:
+    model = run(rng=1, questions=["Did it rain?", "Did it snow?"], chances=[1, 0])
+    assert [market.answer for market in model.world.ledger.markets.values()] == ["yes", "no"]
+    assert model.brier is not None
+    assert model.brier < 0.1
+
+
+def test_chances_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ConfigError, match="one number from 0 to 1 for each of 2 questions"):
+        MarketModel(questions=["Rain?", "Snow?"], chances=[0.5, 1.5])
+    with pytest.raises(ConfigError, match="at least one question"):
+        MarketModel(n_questions=0)
+
+
+def test_there_are_always_enough_questions() -> None:
+    assert len(set(asked(45))) == 45
+
+
+# -- what traders see and may do
+
+
+def test_a_trader_reads_its_cash_its_research_and_what_was_refused() -> None:
+    model = MarketModel(1, rng=1)
+    model.apply({1: order(model, 5000.0)})
+    trader = next(iter(model.agents))
+    text = trader.observe().text
+    assert "You have $1000.00 in cash." in text
+    assert "refused: $5000 is more than the $1000.00" in text
+    assert f"{next(iter(trader.hints.values())):.0%} for yes" in text
+
+
+def test_nothing_is_offered_that_cannot_be_done() -> None:
+    model = MarketModel(1, rng=1)
+    trader = next(iter(model.agents))
+    assert "sell_shares" not in (trader.observe().tools or ())
+    model.apply({1: order(model, 1000.0)})
+    assert "buy_shares" not in (trader.observe().tools or ())
+    assert "sell_shares" in (trader.observe().tools or ())
+
+
+def test_a_language_model_can_trade() -> None:
+    def buy(request: Any) -> Any:
+        return call("buy_shares", market_id="will_it_rain_on_market_day", outcome="YES", amount=20)
+
+    model = MarketModel(3, rng=1, llm=ScriptedLLM(buy))
+    model.step()
+    assert len(model.world.ledger.trades) == 3
+    assert "YES went from $0.50" in model.story()
+
+
+def test_a_scenario_sets_the_parameters() -> None:
+    model = MarketModel(scenario=MarketScenario(n_agents=3, n_questions=2, maker="lmsr", rng=5))
+    assert (len(model.agents), len(model.fates)) == (3, 2)

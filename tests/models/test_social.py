@@ -1,0 +1,113 @@
+"""The social model: the same run whatever the latency, real populations, the embedded model."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesa_llm import ConfigError, ScriptedLLM
+from mesa_llm.contract import honest, honest_reply
+from models.social.model import SocialModel, SocialScenario
+
+DATA = os.environ.get("MESA_LLM_DATA")
+
+
+def digest(steps=3, **parameters) -> str:
+    model = SocialModel(**parameters)
+    model.run_for(steps)
+    return model.runlog.digest
+
+
+@settings(max_examples=4)
+@given(st.integers(0, 2**31 - 1))
+def test_replies_after_random_delays_never_change_a_run(seed) -> None:
+    def late(request):
+        return random.SystemRandom().uniform(0, 0.005)
+
+    runs = {
+        digest(n_agents=10, rng=seed, llm=ScriptedLLM(honest_reply, delay_s=late), concurrency=concurrency)
+        for concurrency in (1, 8, 64)
+    }
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("preset", ["simswarm", "x", "reddit"])
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_each_preset_lives(preset, llm) -> None:
+    model = SocialModel(n_agents=15, preset=preset, llm=llm, rng=3)
+    model.run_for(8)
+    actions = model.runlog.actions()
+    assert (actions["ok"] == 1).mean() > 0.6
+    assert model.n_likes + model.n_replies + model.n_reposts > 5
+
+
+def test_more_follows_and_a_lower_threshold_make_more_go_viral() -> None:
+    viral = []
+    for threshold in (3, 30):
+        model = SocialModel(n_agents=20, viral_threshold=threshold, rng=1)
+        model.run_for(8)
+        viral.append((model.runlog.events()["kind"] == "viral_post").sum())
+    assert viral[0] > viral[1] == 0
+
+
+def test_users_who_may_not_pass_always_do_something() -> None:
+    model = SocialModel(n_agents=10, llm="random", may_pass=False, rng=1)
+    model.run_for(3)
+    assert "do_nothing" not in set(model.runlog.actions()["action"])
+
+
+def test_a_scenario_sets_the_parameters() -> None:
+    model = SocialModel(scenario=SocialScenario(n_agents=7, preset="x", rng=1))
+    assert len(model.agents) == 7
+    assert "quote_post" in model.world.settings.actions
+
+
+def test_hours_of_activity_let_fewer_act_at_night() -> None:
+    model = SocialModel(n_agents=10, hourly=True, rng=1)
+    for user in model.agents:
+        user.hours = tuple(float(8 <= hour < 12) for hour in range(24))
+    model.run_for(6)
+    assert model.runlog.decisions().groupby("time").size().to_dict() == dict.fromkeys(range(1, 5), 10)
+
+
+def test_a_table_of_ones_own_becomes_a_population(tmp_path) -> None:
+    (tmp_path / "people.csv").write_text("name,persona,age\nAnna,You keep bees.,40\nBo,You keep bees away.,51\n")
+    model = SocialModel(users=str(tmp_path / "people.csv"), rng=1)
+    assert [user.config.name for user in model.agents] == ["Anna", "Bo"]
+    assert "age: 40" in model.agents.to_list()[0].config.text
+
+
+def test_a_file_that_is_no_population_is_refused_with_what_was_found(tmp_path) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(ConfigError, match=r"empty\.csv"):
+        SocialModel(users=str(tmp_path / "empty.csv"))
+
+
+def test_a_whole_run_is_replayed(tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    first = SocialModel(n_agents=30, rng=2, llm=honest(), log=log)
+    first.run_for(10)
+    first.close()
+    again = SocialModel(n_agents=30, rng=2, llm="ScriptedLLM", log=log, replay=True)
+    again.run_for(10)
+    assert again.runlog.digest == first.runlog.digest
+
+
+@pytest.mark.skipif(DATA is None, reason="MESA_LLM_DATA names no folder with the original data")
+def test_the_rumour_cascade_of_111_users_runs_fifty_steps_by_rule_and_twice_the_same() -> None:
+    users = str(Path(DATA or "", "oasis", "False_Business_0.csv"))
+    model = SocialModel(users=users, preset="x", step_minutes=3, rng=1)
+    model.run_for(50)
+    assert len(model.agents) == 111
+    assert model.world.posts_table()[0]["step"] == 0
+    assert model.largest_cascade > 1
+    assert model.runlog.digest == digest(50, users=users, preset="x", step_minutes=3, rng=1)
+
+
+def test_the_embedded_model_gives_the_same_run_twice() -> None:
+    pytest.importorskip("xllamacpp")
+    runs = {digest(1, n_agents=2, feed_size=2, rng=1, llm="local") for _ in range(2)}
+    assert len(runs) == 1

@@ -1,0 +1,178 @@
+"""Personas from tables and from OASIS's formats."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.population import Persona, from_file, from_oasis, from_table, read_activity
+
+DATA = os.environ.get("MESA_LLM_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="MESA_LLM_DATA names no folder with the original files")
+OASIS = Path(DATA or ".") / "oasis"
+
+X_HEAD = ",user_id,name,username,following_agentid_list,previous_tweets,user_char,description"
+
+
+def x_file(folder: Path, *rows: str) -> Path:
+    """Write a table of X users as OASIS does; a row starts with its index."""
+    path = folder / "users.csv"
+    path.write_text("\n".join([X_HEAD, *rows]), encoding="utf-8")
+    return path
+
+
+def test_columns_are_recognised_and_the_rest_are_traits(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("Full Name,persona,Age,city,topics\nAnn Lee,You bake.,41,Ghent,bread; cake\nBo,,,Oslo,\n", "utf-8")
+    ann, bo = from_table(path)
+    assert ann == Persona(
+        name="Ann Lee", persona="You bake.", traits={"Age": 41, "city": "Ghent"}, topics=("bread", "cake")
+    )
+    assert bo == Persona(name="Bo", traits={"city": "Oslo"})
+
+
+def test_words_that_look_like_missing_values_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("name,party\nNone,NA\n", "utf-8")
+    assert from_table(path) == [Persona(name="None", traits={"party": "NA"})]
+
+
+def test_csv_json_lines_and_frames_give_the_same_personas(tmp_path: Path) -> None:
+    rows = [{"name": "Ann", "age": 41, "score": 1.5}, {"name": "Bo", "age": 20, "score": 2.5}]
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "p.json").write_text(json.dumps(rows), "utf-8")
+    (tmp_path / "p.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
+    read = [from_table(tmp_path / name) for name in ("p.csv", "p.json", "p.jsonl")]
+    assert read[0] == read[1] == read[2] == from_table(frame)
+    assert read[0][0].config().text == "Your name is Ann.\nage: 41\nscore: 1.5"
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "why"),
+    [
+        ("p.txt", b"x", r"not '\.txt'"),
+        ("p.csv", b"", "is no readable CSV file"),
+        ("p.csv", b"name\n\xff\xfe\n", "is no readable CSV file"),
+        ("p.json", b"[{]", "is no readable JSON file"),
+        ("p.json", b'{"name": "Ann"}', "holds a dict; personas are a list"),
+        ("p.json", b'[{"name": "Ann"}, 3]', "row 2: found a int"),
+        ("p.json", b'[{"name": "Ann", "age": NaN}]', "row 1, column 'age': found nan"),
+        ("p.csv", b"name,age\nAnn,inf\n", "row 1, column 'age': found inf"),
+        ("p.json", b'[{"name": ["Ann"]}]', r"row 1, column 'name': found \['Ann'\]"),
+    ],
+)
+def test_files_that_are_no_tables_say_why(tmp_path: Path, name: str, contents: bytes, why: str) -> None:
+    (tmp_path / name).write_bytes(contents)
+    with pytest.raises(ConfigError, match=why):
+        from_table(tmp_path / name)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nobody\.csv cannot be opened"):
+        from_file(tmp_path / "nobody.csv")
+
+
+def test_a_table_without_rows_holds_nobody(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("name\n", "utf-8")
+    with pytest.raises(ConfigError, match="holds no personas"):
+        from_file(tmp_path / "p.csv")
+
+
+def test_x_users_bring_follows_and_earlier_posts(tmp_path: Path) -> None:
+    path = x_file(
+        tmp_path, "0,0,Ann,ann1,\"[1, 0, 1]\",\"['It is late', 'URL']\",I bake.,Baker", "1,1,Bo,bo1,[],[],,Runner"
+    )
+    ann, bo = from_oasis(path)
+    assert (ann.follows, ann.posts, ann.persona, ann.bio) == ((1,), ("It is late", "URL"), "I bake.", "Baker")
+    assert (bo.follows, bo.posts, bo.persona, bo.username) == ((), (), "Runner", "bo1")
+
+
+@pytest.mark.parametrize(
+    ("follows", "posts", "why"),
+    [
+        ("[7]", "[]", "row 1, column 'following_agentid_list': found user 7; the file has users 0 to 0"),
+        ("[x]", "[]", r"column 'following_agentid_list': found '\[x\]'; wanted a Python list"),
+        ("['1']", "[]", "wanted a list of int"),
+        ("3", "[]", "wanted a list of int"),
+        ("[]", "[1]", "column 'previous_tweets'.*wanted a list of str"),
+        ("[]", "__import__('os')", "wanted a Python list"),
+        ("[]", "(" * 500, "wanted a Python list"),
+    ],
+)
+def test_bad_cells_are_named_by_row_and_column(tmp_path: Path, follows: str, posts: str, why: str) -> None:
+    path = x_file(tmp_path, f'0,0,Ann,ann1,"{follows}","{posts}",I bake.,Baker')
+    with pytest.raises(ConfigError, match=why):
+        from_oasis(path)
+
+
+def test_other_columns_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("who,what\na,b\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"has the columns \['what', 'who'\]; users of OASIS have"):
+        from_oasis(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("hours", ["[1, 2]", str([-1] * 24)])
+def test_activity_needs_24_counts(tmp_path: Path, hours: str) -> None:
+    (tmp_path / "hours.csv").write_text(f'activity_level_frequency\n"{hours}"\n', "utf-8")
+    with pytest.raises(ConfigError, match="wanted 24 counts from 0"):
+        read_activity(tmp_path / "hours.csv")
+
+
+def test_activity_of_others_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "hours.csv").write_text(f'activity_level_frequency\n"{[1] * 24}"\n"{[1] * 24}"\n', "utf-8")
+    path = x_file(tmp_path, "0,0,Ann,ann1,[],[],I bake.,Baker")
+    with pytest.raises(ConfigError, match=r"has 2 rows, but .* has 1 users"):
+        from_oasis(path, tmp_path / "hours.csv")
+    with pytest.raises(ConfigError, match="give it as `activity`"):
+        from_oasis(tmp_path / "hours.csv")
+
+
+@needs_data
+def test_the_rumour_case_has_111_users_and_one_source_post() -> None:
+    personas = from_oasis(OASIS / "False_Business_0.csv", OASIS / "user_activity_24h.csv")
+    assert len(personas) == 111
+    assert [place for place, persona in enumerate(personas) if persona.posts] == [32]
+    assert len(personas[32].posts) == 1
+    assert sum(len(persona.follows) for persona in personas) == 85
+
+
+@needs_data
+def test_in_each_hour_the_busiest_user_of_the_rumour_case_is_certain_to_be_active() -> None:
+    personas = from_oasis(OASIS / "False_Business_0.csv", OASIS / "user_activity_24h.csv")
+    hours = np.array([persona.activity for persona in personas])
+    assert hours.max(axis=0).tolist() == [1.0] * 24
+    assert hours[1, 1] == 14 / 14
+    assert hours[1, 3] == 7 / 15
+
+
+@needs_data
+def test_the_polarisation_case_has_196_users_who_are_always_active() -> None:
+    personas = from_file(OASIS / "197_baoshou.csv")
+    assert len(personas) == 196
+    assert all(persona.activity == (1.0,) * 24 for persona in personas)
+    assert all(place not in persona.follows for place, persona in enumerate(personas))
+
+
+@needs_data
+def test_reddit_users_bring_traits_and_topics() -> None:
+    personas = from_file(OASIS / "user_data_36.json")
+    assert len(personas) == 36
+    first = personas[0]
+    assert (first.name, first.username, first.topics) == (
+        "James Miller", "millerhospitality", ("Economics", "Business")
+    )  # fmt: skip
+    assert list(first.traits) == ["age", "gender", "mbti", "country", "profession"]
+
+
+@needs_data
+def test_other_original_tables_are_read_as_tables() -> None:
+    topics = from_file(OASIS / "all_topics.csv", n=5)
+    assert len(topics) == 5
+    assert topics[0].traits["num_users"] == 534

@@ -1,0 +1,74 @@
+"""The benchmark of worlds measures what it says, and says what it has not measured."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def rungs():
+    command = [sys.executable, str(BENCHMARKS / "worlds.py"), "--only", "world:market", "model:market", "--json"]
+    limits = ["--sizes", "3", "6", "1000000", "--seconds", "3"]
+    done = subprocess.run([*command, *limits], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("shares").Shares(closed=("collector",))
+
+
+def busy(loops: int = 20_000) -> int:
+    return sum(range(loops))
+
+
+class Place:
+    def look(self) -> int:
+        return busy()
+
+
+def test_every_number_of_inhabitants_has_a_rung(rungs) -> None:
+    assert [rung["agents"] for rung in rungs] == [3, 6, 1_000_000] * 2
+
+
+def test_small_ones_are_repeated_three_times(rungs) -> None:
+    assert {len(rung["steps_per_s"]) for rung in rungs if rung["agents"] < 10} == {3}
+
+
+def test_what_takes_too_long_is_told_and_not_run(rungs) -> None:
+    assert {rung["trouble"] for rung in rungs if rung["agents"] == 1_000_000} == {"not run: would take > 3 s"}
+
+
+def test_shares_of_a_model_add_up_to_all_of_its_time(rungs) -> None:
+    shares = next(rung["shares"] for rung in rungs if rung["kind"] == "model")
+    assert set(shares) == {"engine", "twin", "world", "collector", "rest"}
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_time_goes_to_the_innermost_part(shares) -> None:
+    place = Place()
+    shares.watch(place, lambda _: "world")
+    shares.reset()
+    shares.wrapped("engine", place.look)()
+    assert shares.seconds["world"] > shares.seconds["engine"]
+
+
+def test_a_closed_part_keeps_the_time_of_what_it_calls(shares) -> None:
+    place = Place()
+    shares.watch(place, lambda _: "world")
+    shares.wrapped("collector", place.look)()
+    assert set(shares.read()) == {"collector", "rest"}
+
+
+def test_watching_one_object_leaves_its_class_alone(shares) -> None:
+    before = dict(vars(Place))
+    shares.watch(Place(), lambda _: "world")
+    assert dict(vars(Place)) == before

@@ -1,0 +1,311 @@
+"""The loop: decide together, act in order; and a model that never dies."""
+
+import _thread
+import random
+import threading
+import time
+
+import mesa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesa_llm import (
+    AgentConfig,
+    AgentDesign,
+    Bridge,
+    BudgetSpent,
+    ConfigError,
+    DecisionError,
+    Event,
+    LLMAgent,
+    ScriptedLLM,
+    Settings,
+    Stopped,
+    TalkMixin,
+    ToolCall,
+)
+from mesa_llm.contract import honest, honest_reply
+from mesa_llm.errors import ServerTrouble
+from mesa_llm.llm.answers import call
+from tests.pot import Payer, PotModel
+
+
+def run(model, steps=3) -> str:
+    model.run_for(steps)
+    return model.runlog.digest
+
+
+def late(request):
+    return random.SystemRandom().uniform(0, 0.01)
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 2**31 - 1))
+def test_latency_and_concurrency_never_change_a_run(seed) -> None:
+    digests = {
+        run(PotModel(6, ScriptedLLM(honest_reply, delay_s=late), rng=seed, concurrency=concurrency))
+        for concurrency in (1, 8, 64)
+    }
+    assert len(digests) == 1
+
+
+def test_everyone_decides_on_the_same_state_and_acts_in_activation_order() -> None:
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("pay", coins=1)
+
+    model = PotModel(5, ScriptedLLM(script), rng=1)
+    model.step()
+    assert prompts == ["The pot holds 0 coins."] * 5
+    assert model.coins == 5
+
+
+def test_one_at_a_time_each_sees_what_the_one_before_did() -> None:
+    seen = []
+
+    def script(request):
+        seen.append(request.messages[-1].content)
+        return call("pay", coins=1)
+
+    PotModel(3, ScriptedLLM(script), rng=1, activation="one_at_a_time").step()
+    assert seen == [f"The pot holds {coins} coins." for coins in range(3)]
+
+
+def test_a_step_can_go_on_in_stages_that_depend_on_what_was_done() -> None:
+    class Rounds(PotModel):
+        def next_stage(self, acted):
+            return acted if self.coins < 10 else []
+
+    model = Rounds(2, ScriptedLLM(lambda request: call("pay", coins=1)), rng=1)
+    model.step()
+    assert (model.coins, model.time, model.engine.decisions) == (10, 1, 10)
+
+
+def test_calls_tokens_dollars_failures_and_time_are_collected_unasked() -> None:
+    model = PotModel(2, ScriptedLLM(lambda request: "nonsense"), rng=1)
+    model.run_for(2)
+    table = model.datacollector.get_model_vars_dataframe()
+    assert list(table["failures"]) == [0, 2, 2]
+    assert list(table["calls"]) == [0, 4, 4]
+    assert (table["seconds"].iloc[1:] > 0).all()
+    assert {"tokens", "dollars", "coins"} <= set(table.columns)
+
+
+@pytest.mark.parametrize(("on_error", "paid"), [("skip", False), ("rule", True)])
+def test_a_failed_decision_is_skipped_or_left_to_the_rule_twin(on_error, paid) -> None:
+    model = PotModel(8, ScriptedLLM(lambda request: ServerTrouble("down")), rng=1, on_error=on_error, attempts=1)
+    model.run_for(2)
+    assert (model.coins > 0) == paid
+    assert model.usage.failures == 16
+
+
+def test_on_error_raise_tells_at_the_end_of_the_step_and_the_model_goes_on() -> None:
+    model = PotModel(2, ScriptedLLM(lambda request: "nonsense"), rng=1, on_error="raise")
+    with pytest.raises(DecisionError, match="2 decisions failed in step 1"):
+        model.step()
+    with pytest.raises(DecisionError, match="step 2"):
+        model.step()
+    assert model.pot.steps == 2
+
+
+def test_a_broken_rule_of_the_world_leaves_a_model_that_can_step_again() -> None:
+    model = PotModel(3, rng=1)
+    model.pot.is_broken = True
+    with pytest.raises(ZeroDivisionError):
+        model.run_for(2)
+    model.pot.is_broken = False
+    model.run_for(3)
+    assert (model.pot.steps, model.time) == (3, 4)
+
+
+def test_ctrl_c_while_agents_decide_leaves_a_step_that_has_not_happened() -> None:
+    whole = run(PotModel(4, honest(), rng=5))
+    model = PotModel(4, ScriptedLLM(honest_reply, delay_s=lambda request: 0.2), rng=5)
+    threading.Timer(0.1, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        model.step()
+    assert model.time == 0
+    assert run(model) == whole
+
+
+def test_a_step_can_be_stopped_from_another_thread_and_goes_on_later() -> None:
+    is_slow = threading.Event()
+    is_slow.set()
+    model = PotModel(4, ScriptedLLM(honest_reply, delay_s=lambda request: 30 if is_slow.is_set() else 0), rng=5)
+    threading.Timer(0.3, model.stop).start()
+    begun = time.perf_counter()
+    with pytest.raises(Stopped):
+        model.step()
+    assert time.perf_counter() - begun < 5
+    assert model.time == 0
+    is_slow.clear()
+    assert run(model) == run(PotModel(4, ScriptedLLM(honest_reply), rng=5))
+
+
+def test_a_spent_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path) -> None:
+    whole = run(PotModel(4, honest(), rng=5, log=tmp_path / "whole.sqlite"), 3)
+    poor = PotModel(4, honest(), rng=5, log=tmp_path / "parts.sqlite", max_calls=6)
+    with pytest.raises(BudgetSpent):
+        poor.run_for(3)
+    assert poor.usage.calls == 6
+    poor.close()
+    rich = PotModel(4, honest(), rng=5, log=tmp_path / "parts.sqlite", max_calls=50)
+    assert run(rich, 3) == whole
+    assert rich.usage.replayed == 6
+
+
+def test_a_controller_from_outside_drives_both_halves_of_a_step() -> None:
+    model = PotModel(3, rng=1)
+    seen = model.observations()
+    assert {observation.facts for observation in seen.values()} == {0}
+    outcomes = model.apply({agent: ToolCall("pay", {"coins": 2}) for agent in seen})
+    assert model.time == 1
+    assert model.coins == 6
+    assert all(made[0].ok for made in outcomes.values())
+    assert len(model.datacollector.get_model_vars_dataframe()) == 2
+
+
+def test_driving_from_outside_with_the_rule_gives_the_run_of_the_rule() -> None:
+    model, other = PotModel(3, rng=4), PotModel(3, rng=4)
+    for _ in range(3):
+        model.apply({agent: agent.rule(seen) for agent, seen in model.observations().items()})
+        other.step()
+    assert model.coins == other.coins
+
+
+def test_agents_can_think_with_different_models_settings_and_memories() -> None:
+    asked = {}
+
+    def script(request):
+        asked[request.salt.agent] = request.settings.get("temperature")
+        return call("pay", coins=1)
+
+    model = PotModel(0, {"Payer": "rule", 2: ScriptedLLM(script)}, rng=1)
+    Payer(model)
+    Payer(model, config=AgentConfig(settings=Settings(temperature=0.1)), memory="none")
+    Payer(model, llm="random", memory="stream")
+    model.run_for(2)
+    assert asked == {2: 0.1}
+    assert {decision.by for decision in model.last_decisions.values()} == {"rule", "ScriptedLLM", "random"}
+
+
+def test_a_design_chooses_the_components_of_every_agent() -> None:
+    design = AgentDesign(llm="random", memory="none", config=AgentConfig(style="short"))
+    model = PotModel(2, rng=1, design=design)
+    model.step()
+    assert {decision.by for decision in model.last_decisions.values()} == {"random"}
+    assert {agent.config.text for agent in model.agents} == {"You like round numbers.\nHow you write: short"}
+
+
+def test_messages_sent_in_one_step_are_read_in_the_next() -> None:
+    class Talker(TalkMixin, LLMAgent):
+        pass
+
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("send_message", to=3 - request.salt.agent, text=f"hello from {request.salt.agent}")
+
+    model = PotModel(0, ScriptedLLM(script), rng=1, activation="in_order")
+    Talker.create_agents(model, 2)
+    model.run_for(2)
+    assert "hello" not in "".join(prompts[:2])
+    assert ["hello from 2" in prompts[2], "hello from 1" in prompts[3]] == [True, True]
+
+
+def test_events_scheduled_or_from_elsewhere_reach_the_next_observation() -> None:
+    bridge = Bridge([Event("", "policy_change", text="Taxes rise.", time=2)])
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("do_nothing")
+
+    model = PotModel(1, ScriptedLLM(script), rng=1, bridge=bridge)
+    model.run_for(3)
+    assert ["Taxes rise." in prompt for prompt in prompts] == [False, True, False]
+
+
+def test_a_memory_tells_later_what_was_done() -> None:
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("pay", coins=7 if request.salt.time == 1 else 2)
+
+    PotModel(1, ScriptedLLM(script), rng=1).run_for(3)
+    assert "pay(coins=7): refused: the pot takes no seven coins." in prompts[1]
+    assert "You paid 2." in prompts[2]
+
+
+def test_memories_that_ask_for_a_summary_get_one_from_the_agents_own_model() -> None:
+    def script(request):
+        return "You paid often." if request.salt.purpose == "memory" else call("pay", coins=1)
+
+    model = PotModel(1, ScriptedLLM(script), rng=1, design=AgentDesign(memory="summary:2"))
+    model.run_for(6)
+    (agent,) = model.agents
+    assert "You paid often." in agent.memory.recall("", 6)
+
+
+def test_removed_agents_neither_decide_nor_act() -> None:
+    model = PotModel(3, rng=1, activation="one_at_a_time")
+    first, second, _ = model.agents
+    first.act = lambda decision, seen=None: second.remove() or []
+    model.run_for(2)
+    assert len(model.agents) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"on_error": "ignore"}, "on_error is"),
+        ({"colour": 1}, "unknown options: colour"),
+        ({"replay": True}, "needs the log="),
+        ({"rng": "soon"}, "whole number"),
+        ({"activation": "all"}, "no activation"),
+        ({"llm": ""}, "llm= is empty"),
+        ({"concurrency": 0}, "at least 1"),
+    ],
+    ids=str,
+)
+def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        PotModel(1, **{"llm": "rule", "rng": 1} | options).step()
+
+
+def test_a_seed_given_as_text_is_taken() -> None:
+    assert run(PotModel(rng="42")) == run(PotModel(rng=42))
+
+
+def test_a_model_without_a_seed_says_which_one_it_drew() -> None:
+    first = PotModel()
+    assert run(first) == run(PotModel(rng=first.runlog.manifest["rng"]))
+
+
+def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:
+    class Plain(mesa.Model):
+        def __init__(self) -> None:
+            super().__init__(rng=1)
+            self.n = 0
+
+        def step(self) -> None:
+            self.agents.shuffle_do("step")
+
+    from mesa_llm import action
+
+    class Counter(LLMAgent):
+        @action
+        def count(self) -> str:
+            """Count one further."""
+            self.model.n += 1
+            return "counted"
+
+    model = Plain()
+    Counter.create_agents(model, 3, llm=ScriptedLLM(lambda request: call("count")))
+    model.run_for(2)
+    assert model.n == 6

@@ -1,0 +1,422 @@
+"""What pages are made of, without a browser."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import reacton
+from mesa.visualization import Slider
+
+from mesa_llm import Decision, ScriptedLLM, ToolCall
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.human import HumanDesk, HumanLLM
+from mesa_llm.records import Request, Salt, ToolSpec, Usage
+from mesa_llm.viz import LLMPage, Runner, markup
+from mesa_llm.viz.answering import Offer, label_of, offers_of
+from mesa_llm.viz.controls import status
+from mesa_llm.viz.gate import Gate, steady
+from mesa_llm.viz.human import desks_of
+from mesa_llm.viz.meter import tiles_of
+from mesa_llm.viz.page import tabs_of
+from mesa_llm.viz.parameters import Choice, defaults, takes
+from mesa_llm.viz.session import Session
+from mesa_llm.viz.tables import action_row
+from mesa_llm.viz.thoughts import MOST_CHARACTERS, shortened, thoughts_of
+from tests.browser.apps.village import HOSTILE, Village, renderer, say
+
+PATIENCE_S = 10.0
+
+
+def until(holds: Any) -> None:
+    """Wait until something holds; fail if it does not within `PATIENCE_S`."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < give_up, "it did not come true in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def make_runner() -> Iterator[Any]:
+    """Make runners, and close them."""
+    made: list[Runner] = []
+
+    def make(**parameters: Any) -> Runner:
+        made.append(Runner(Village(rng=1, **parameters), pause_s=0.0))
+        return made[-1]
+
+    yield make
+    for runner in made:
+        runner.close()
+
+
+class Broken(Village):
+    """A village with a fault in its second step."""
+
+    def end_step(self) -> None:
+        """Break, once."""
+        if self.now == 2 and not self.square.greetings.count("broken"):
+            self.square.greetings.append("broken")
+            raise ValueError("the well is poisoned")
+
+
+# -- the runner
+
+
+def test_a_runner_makes_the_steps_it_is_asked_for(make_runner: Any) -> None:
+    runner = make_runner()
+    runner.start(3)
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.error, runner.note) == (3, "", "")
+
+
+def test_pause_lets_the_step_that_runs_end(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=0.2)
+    runner.start()
+    until(lambda: runner.pulse.seconds is not None)
+    runner.pause()
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.note) == (1, "")
+
+
+def test_stop_ends_a_step_in_the_middle_and_the_next_one_makes_it_good(make_runner: Any) -> None:
+    runner = make_runner(llm=ScriptedLLM(say, lambda request: 30.0 if request.salt.agent == 3 else 0.0))
+    runner.start(1)
+    until(lambda: runner.decided == 3)
+    begun = time.monotonic()
+    runner.stop()
+    until(lambda: not runner.busy)
+    assert time.monotonic() - begun < 1.0
+    assert (runner.model.time, runner.error) == (0, "")
+    assert runner.note.startswith("Stopped.")
+
+
+def test_after_a_stop_a_step_can_be_made(make_runner: Any) -> None:
+    waits = {"each": 30.0}
+    runner = make_runner(llm=ScriptedLLM(say, lambda request: waits["each"]))
+    runner.start(1)
+    until(lambda: runner.pulse.seconds is not None)
+    runner.stop()
+    until(lambda: not runner.busy)
+    waits["each"] = 0.0
+    runner.start(1)
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.error, runner.note) == (1, "", "")
+
+
+def test_a_step_that_fails_is_told_and_the_next_one_works() -> None:
+    runner = Runner(Broken(rng=1), pause_s=0.0)
+    runner.start(2)
+    until(lambda: not runner.busy)
+    assert runner.error == "The step failed with ValueError: the well is poisoned"
+    runner.start(1)
+    until(lambda: not runner.busy)
+    assert runner.error == ""
+    runner.close()
+
+
+def test_reset_during_a_step_takes_the_new_model_at_once(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=30.0)
+    runner.start()
+    until(lambda: runner.pulse.seconds is not None)
+    new = Village(rng=2)
+    runner.reset(new)
+    assert (runner.model, runner.busy) == (new, False)
+    runner.start(1)
+    until(lambda: not runner.busy)
+    assert new.time == 1
+
+
+def test_a_second_start_changes_nothing(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=0.3)
+    runner.start(1)
+    runner.start(5)
+    until(lambda: not runner.busy)
+    assert runner.model.time == 1
+
+
+def test_a_model_that_has_ended_is_not_stepped(make_runner: Any) -> None:
+    runner = make_runner()
+    runner.model.running = False
+    runner.start()
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.note) == (0, "The model has ended; Reset begins anew.")
+
+
+def test_the_status_counts_who_has_decided(make_runner: Any) -> None:
+    runner = make_runner(llm=ScriptedLLM(say, lambda request: 30.0 if request.salt.agent == 3 else 0.0))
+    assert status(runner) == "Ready."
+    runner.start(1)
+    until(lambda: runner.decided == 3)
+    assert status(runner).startswith("Step 1: 3 of 4 have decided")
+
+
+# -- the gate
+
+
+def test_a_reader_waits_for_the_writer() -> None:
+    gate, seen = Gate(), list[str]()
+
+    def read() -> None:
+        with gate.reading():
+            seen.append("read")
+
+    with gate.writing():
+        reader = threading.Thread(target=read)
+        reader.start()
+        time.sleep(0.05)
+        seen.append("written")
+    reader.join(PATIENCE_S)
+    assert seen == ["written", "read"]
+
+
+def test_readers_are_let_in_while_the_writer_waits() -> None:
+    gate = Gate()
+    entered = threading.Event()
+
+    def read() -> None:
+        with gate.reading():
+            entered.set()
+
+    with gate.writing(), gate.waiting():
+        threading.Thread(target=read).start()
+        assert entered.wait(PATIENCE_S)
+
+
+def test_a_reader_may_read_within_reading_while_a_writer_waits() -> None:
+    gate = Gate()
+
+    def write() -> None:
+        with gate.writing():
+            pass
+
+    with gate.reading():
+        writer = threading.Thread(target=write)
+        writer.start()
+        with gate.reading():
+            assert writer.is_alive()
+    writer.join(PATIENCE_S)
+    assert not writer.is_alive()
+
+
+def test_a_page_may_look_at_a_model_while_its_agents_think(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=30.0)
+    runner.start(1)
+    until(lambda: runner.model.engine.decisions == 0 and runner.pulse.seconds is not None)
+    begun = time.monotonic()
+    with steady(runner.model):
+        assert time.monotonic() - begun < 1.0
+
+
+# -- what is chosen
+
+
+def test_a_choice_gives_only_the_arguments_a_model_takes() -> None:
+    def small(rng: Any = None) -> Any:
+        return rng
+
+    assert Choice("random", seed=" 7 ").arguments(small) == {"rng": "7"}
+    assert Choice("random", seed="7").arguments(Village) == {"llm": "random", "rng": "7"}
+    assert not takes(small, "llm")
+
+
+def test_another_model_has_to_be_named() -> None:
+    with pytest.raises(ConfigError, match="name the model"):
+        Choice("other").arguments(Village)
+
+
+def test_another_model_may_have_an_endpoint_and_a_limit() -> None:
+    choice = Choice("other", model_id="ollama/qwen3", api_base="http://localhost:1/v1", most_dollars=0.5)
+    assert choice.arguments(Village) == {
+        "llm": "ollama/qwen3",
+        "api_base": "http://localhost:1/v1",
+        "max_dollars": 0.5,
+    }
+
+
+def test_a_person_plays_one_agent_or_all() -> None:
+    one, everyone = Choice("human", plays=2).llm(), Choice("human", plays=0).llm()
+    assert isinstance(one, dict)
+    assert one["*"] == "rule"
+    assert isinstance(one[2], HumanLLM)
+    assert isinstance(everyone, HumanLLM)
+
+
+def test_parameters_start_as_mesa_describes_them() -> None:
+    described = {"a": Slider("A", 3, 1, 5), "b": {"type": "Checkbox", "value": True}, "c": "fixed"}
+    assert defaults(described) == {"a": 3, "b": True, "c": "fixed"}
+
+
+def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
+    session = Session(Village, Choice(seed="1"))
+    old = session.runner and session.runner.model
+    session.build(Choice(seed="forty-two"))
+    assert "rng is a whole number" in session.error
+    assert session.runner
+    assert session.runner.model is old
+    session.close()
+
+
+def test_a_page_without_any_model_says_why() -> None:
+    session = Session(Village, Choice(seed="one"))
+    assert session.runner is None
+    assert "rng is a whole number" in session.error
+
+
+# -- what is shown
+
+
+def test_thoughts_hold_prompt_reply_decision_and_outcome() -> None:
+    model = Village(llm="scripted", rng=1)
+    model.step()
+    (thought,) = thoughts_of(model, 3)
+    assert [line.role for line in thought.calls[0].prompt] == ["system", "user"]
+    assert thought.calls[0].reply == "greet(words: Hello from 3)"
+    assert [verdict.failure for verdict in thought.verdicts] == [""]
+    assert thought.deeds[0].result == "1 greetings were heard."
+
+
+def test_thoughts_hold_why_a_decision_failed() -> None:
+    model = Village(llm="scripted", rng=1)
+    model.step()
+    (thought,) = thoughts_of(model, 2)
+    assert len(thought.calls) == 2
+    assert thought.verdicts[0].failure == "Unparsed: the reply names no action."
+    assert thought.deeds == ()
+
+
+def test_thoughts_without_a_language_model_have_no_calls() -> None:
+    model = Village(rng=1)
+    model.step()
+    model.step()
+    newest, oldest = thoughts_of(model, 1)
+    assert (newest.time, oldest.time) == (2, 1)
+    assert (newest.calls, newest.verdicts[0].by) == ((), "the rule twin")
+
+
+def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
+    assert shortened("x" * MOST_CHARACTERS) == "x" * MOST_CHARACTERS
+    assert shortened("x" * 30_000).endswith("… (30,000 characters)")
+
+
+def test_what_agents_wrote_is_escaped() -> None:
+    model = Village(llm="scripted", rng=1)
+    model.step()
+    html = markup("thought.html", thought=thoughts_of(model, 1)[0], open=True)
+    assert HOSTILE not in html
+    assert "&lt;img src=x" in html
+
+
+def test_a_refused_action_is_marked() -> None:
+    fields = {"time": 2, "agent": 7, "action": "greet", "arguments": '{"words":"boo"}', "ok": 0, "result": '"No."'}
+    row = action_row(fields, {7: "Ada"})
+    assert (row.cells, row.mood) == (("2", "Ada", "greet(words: boo)", "No."), "failed")
+
+
+def test_the_meter_marks_failures_and_tells_of_the_log_only_if_it_was_used() -> None:
+    tiles = {tile.what: tile for tile in tiles_of(Usage(calls=2, prompt_tokens=1200, failures=1), 5)}
+    assert (tiles["tokens"].number, tiles["failed"].mood) == ("1,200", "failed")
+    assert "from the log" not in tiles
+
+
+def test_components_stand_on_the_tabs_they_name() -> None:
+    def plot(model: Any) -> None: ...
+
+    tabs = tabs_of([(plot, 0), (plot, 2), (plot, "Feed")], None)
+    assert list(tabs) == ["Model", "Page 2", "Feed", "Agents", "Actions", "News"]
+
+
+# -- people
+
+
+def asked(**fields: Any) -> Request:
+    """Make a request of agent 1."""
+    return Request("human", (), Salt(0, 1, 1, "decide", 0), **fields)
+
+
+GREET = ToolSpec(
+    "greet",
+    "Greet somebody.",
+    {
+        "type": "object",
+        "properties": {
+            "user_id": {"type": "integer", "description": "Whom."},
+            "loud": {"type": "boolean"},
+            "words": {"type": "string"},
+        },
+        "required": ["user_id", "loud"],
+        "additionalProperties": False,
+    },
+    is_action=True,
+)
+
+
+def test_a_question_offers_its_actions_with_the_values_they_may_take() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
+    assert (offer.label, offer.fields["user_id"]) == ("Greet", {"enum": [4, 9]})
+    assert offer.answer({"user_id": 9}) == ToolCall("greet", {"user_id": 9, "loud": False})
+    assert label_of("words", offer) == "words: text, may stay empty"
+
+
+def test_a_missing_value_is_asked_for() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,)))
+    with pytest.raises(ValueError, match="Fill in user_id first"):
+        offer.answer({"words": "Hello"})
+
+
+def test_a_typed_answer_is_given_as_an_object() -> None:
+    schema = {"type": "object", "properties": {"answer": {"type": "integer", "minimum": 1}}, "required": ["answer"]}
+    (offer,) = offers_of(asked(schema=schema))
+    assert offer.answer({"answer": 4}) == {"answer": 4}
+
+
+def test_a_free_question_is_answered_with_text() -> None:
+    (offer,) = offers_of(asked())
+    assert offer.answer({"text": "By no means."}) == "By no means."
+
+
+def test_a_value_no_field_fits_is_written_as_json() -> None:
+    offer = Offer("pick", "", {"cards": {"type": "array", "items": {}}}, ("cards",), {})
+    assert offer.answer({"cards": "[1, 2]"}) == ToolCall("pick", {"cards": [1, 2]})
+    with pytest.raises(ValueError, match="cards: write it as JSON"):
+        offer.answer({"cards": "one"})
+
+
+def test_the_desks_of_a_model_are_found_once_each() -> None:
+    desk = HumanDesk()
+    person = HumanLLM(desk)
+    model = Village(llm={1: person, 2: person, "*": "rule"}, rng=1)
+    assert desks_of(model) == [desk]
+
+
+def test_a_person_decides_for_an_agent(make_runner: Any) -> None:
+    desk = HumanDesk()
+    runner = make_runner(llm={1: HumanLLM(desk), "*": "rule"})
+    runner.start(1)
+    until(lambda: desk.pending)
+    desk.answer(desk.pending[0].question_id, ToolCall("rest"))
+    until(lambda: not runner.busy)
+    decided = runner.model.last_decisions[1]
+    assert isinstance(decided, Decision)
+    assert [call.name for call in decided.actions] == ["rest"]
+
+
+# -- the whole page
+
+
+def test_a_page_can_be_drawn_without_a_server() -> None:
+    box, context = reacton.render(
+        LLMPage(Village, model_params={"n_agents": 3}, renderer=renderer, name="Village"), handle_error=False
+    )
+    assert context.find() is not None
+    assert box.children
+    context.close()
+
+
+def test_the_page_of_the_social_network_is_an_element() -> None:
+    from models.social.app import page
+
+    assert isinstance(page, reacton.core.Element)
