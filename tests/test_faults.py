@@ -126,13 +126,13 @@ def test_a_wrong_key_is_for_a_person_to_mend_and_the_model_can_step_again() -> N
     assert (model.time, model.usage.failures) == (1, 0)
 
 
-def test_prompts_and_open_files_stay_flat_over_thirty_steps() -> None:
+def test_prompts_and_open_files_stay_flat_once_the_feed_is_full() -> None:
     import psutil
 
     with FaultyServer() as server:
-        model = run(server, steps=10, n_agents=10)
+        model = run(server, steps=15, n_agents=10, feed_size=3)
         handles = psutil.Process().num_fds()
-        longest = max(len(str(request.body["messages"])) for request in server.requests)
-        model.run_for(20)
+        model.run_for(30)
+    lengths = [len(str(request.body["messages"])) for request in server.requests]
     assert psutil.Process().num_fds() <= handles + 2
-    assert max(len(str(request.body["messages"])) for request in server.requests[-100:]) < 1.5 * longest
+    assert max(lengths[-100:]) < 1.2 * max(lengths[:150])
