@@ -110,7 +110,7 @@ def limited(cell: Cell) -> dict[str, Any]:
 def calls(cell: Cell) -> dict[str, Any]:
     """Measure the transport alone: `agents` calls at once, `steps` times after each other."""
     message = ChatMessage("user", f"{PERSONA.format(number=1)} The pot holds 10 coins. {TASK}")
-    transport = OpenAIHTTP("stub", cell.base, concurrency=cell.concurrency)
+    transport = OpenAIHTTP("stub", cell.base)
 
     async def ask(agent: int, times: int) -> None:
         for time in range(times):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -102,6 +103,7 @@ class FaultyServer:
         max_in_flight: int | None = None,
         max_per_s: int | None = None,
         retry_after: float | None = None,
+        secret: ssl.SSLContext | None = None,
     ) -> None:
         """Set how it behaves.
 
@@ -111,12 +113,14 @@ class FaultyServer:
             max_in_flight: Requests beyond this many at once are answered 429.
             max_per_s: Requests beyond this many in one second are answered 429.
             retry_after: What those 429 say in `Retry-After`; None: nothing.
+            secret: Certificate and key to speak https with.
         """
         self.behave = behave
         self.latency_s = latency_s
         self.max_in_flight = max_in_flight
         self.max_per_s = max_per_s
         self.retry_after = retry_after
+        self.secret = secret
         self.requests: list[Received] = []
         self.most_in_flight = 0
         self.refusals = 0
@@ -131,7 +135,7 @@ class FaultyServer:
         """Start listening; `url` is then the base of its API."""
         self._thread.start()
         port = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
-        self.url = f"http://127.0.0.1:{port}/v1"
+        self.url = f"{'https' if self.secret else 'http'}://127.0.0.1:{port}/v1"
         return self
 
     def __exit__(
@@ -159,7 +163,7 @@ class FaultyServer:
         application.router.add_post("/v1/chat/completions", self._handle)
         runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.2, access_log=None)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, backlog=2000).start()
+        await web.TCPSite(runner, "127.0.0.1", 0, backlog=2000, ssl_context=self.secret).start()
         self._runner = runner
         return runner.addresses[0][1]
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from tests.faulty_server import FaultyServer, refused
 from tests.llm.asked import ask
@@ -36,11 +37,11 @@ def test_without_a_key_none_is_sent() -> None:
     assert "authorization" not in server.requests[0].headers
 
 
-def test_connections_are_kept_open_and_bounded() -> None:
+def test_connections_are_kept_open_and_no_more_than_there_are_requests_at_once() -> None:
     ports: set[str] = set()
 
     async def many(url: str) -> None:
-        llm = OpenAIHTTP("tiny", url, concurrency=3)
+        llm = Limits(OpenAIHTTP("tiny", url), concurrency=3)
         await asyncio.gather(*(llm.reply(ask(agent=agent)) for agent in range(30)))
         await llm.close()
 
@@ -106,7 +107,7 @@ def test_the_base_url_is_completed(given: str, sent_to: str) -> None:
         (("tiny", "http://h/v1"), {"timeout_s": float("nan")}),
         (("tiny", "http://h/v1"), {"timeout_s": 0}),
         (("tiny", "http://h/v1"), {"max_reply_bytes": 0}),
-        (("tiny", "http://h/v1"), {"concurrency": 0}),
+        (("tiny", "http://h:port/v1"), {}),
     ],
 )
 def test_what_cannot_work_is_said_at_once(arguments: tuple[str, ...], options: dict[str, Any]) -> None:
