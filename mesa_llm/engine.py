@@ -319,10 +319,11 @@ class Engine:
         try:
             with self.while_waiting():
                 return future.result()
-        except concurrent.futures.CancelledError:
-            raise Stopped("stopped while agents were deciding; nothing has happened in this step yet") from None
-        except KeyboardInterrupt:
-            future.cancel()
+        except BaseException as error:
+            future.cancel()  # after Ctrl-C it still runs
+            self.runlog.may_repeat = True  # what was answered is found when it is asked for again
+            if isinstance(error, concurrent.futures.CancelledError):
+                raise Stopped("stopped while agents were deciding; nothing has happened in this step yet") from None
             raise
         finally:
             self._running = None

@@ -10,12 +10,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from pydantic_core import PydanticSerializationError, to_json
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
     return _CANONICAL.encode(value)
+
+
+def compact_json(value: object) -> bytes:
+    """Write a plain value as JSON, its keys in their order: several times faster than `json`."""
+    try:
+        return to_json(value)
+    except PydanticSerializationError:  # halves of surrogate pairs, which UTF-8 cannot hold
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _plain(value: object) -> object:

@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mesa_llm.errors import ConfigError, TransportError
-from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, ToolCall, canonical_json
+from mesa_llm.records import (
+    Decision,
+    Event,
+    Failure,
+    Message,
+    Outcome,
+    Reply,
+    Request,
+    ToolCall,
+    canonical_json,
+    compact_json,
+)
 from mesa_llm.runlog_tables import SCHEMA, difference, failure_of, kept_prompt
 
 if TYPE_CHECKING:
@@ -39,6 +50,7 @@ class RunLog:
     Attributes:
         path: The file, or None for a log in memory.
         mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
+        may_repeat: Whether a request may be one that was kept before, so that it is worth looking up.
     """
 
     def __init__(self, path: str | Path | None = None, mode: Mode = "record", retry_failures: bool = False) -> None:
@@ -61,7 +73,7 @@ class RunLog:
         self._db = _connect(":memory:") if mode == "replay" else self._recorded
         if mode != "read":
             self._db.executescript(SCHEMA)
-        self._has_replies = self._count("calls") > 0
+        self.may_repeat = self._count("calls") > 0
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
@@ -125,7 +137,7 @@ class RunLog:
 
     def find(self, request: Request) -> Reply | TransportError | None:
         """Look a reply up; a recorded failure comes back as the error it was."""
-        if not self._has_replies:
+        if not self.may_repeat:
             return None
         with self._lock:
             row = self._recorded.execute(
@@ -151,7 +163,7 @@ class RunLog:
         if isinstance(reply, Reply):
             fields = dict(zip(Reply.__slots__, _REPLY_VALUES(reply), strict=True))
             fields["tool_calls"] = [[c.name, c.arguments, c.call_id] for c in reply.tool_calls]
-            outcome = (json.dumps(fields), None, None)
+            outcome = (compact_json(fields).decode(), None, None)
             cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
         else:
             outcome = (None, type(reply).__name__, str(reply))

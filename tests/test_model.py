@@ -145,6 +145,23 @@ def test_a_step_can_be_stopped_from_another_thread_and_goes_on_later() -> None:
     assert run(model) == run(PotModel(4, ScriptedLLM(honest_reply), rng=5))
 
 
+def test_what_was_answered_before_a_stop_is_not_asked_for_again() -> None:
+    asked = []
+
+    def counted(request):
+        asked.append(request.salt.agent)
+        if len(asked) == 3:
+            model.stop()
+        return honest_reply(request)
+
+    model = PotModel(5, ScriptedLLM(counted, delay_s=lambda request: 0.01), rng=5, concurrency=1)
+    with pytest.raises(Stopped):
+        model.step()
+    model.step()
+    assert model.usage.replayed >= 2
+    assert len(asked) <= 5 + 1
+
+
 def test_a_spent_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path) -> None:
     whole = run(PotModel(4, honest(), rng=5, log=tmp_path / "whole.sqlite"), 3)
     poor = PotModel(4, honest(), rng=5, log=tmp_path / "parts.sqlite", max_calls=6)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from mesa_llm.llm.trouble import Complaint
-from mesa_llm.records import Request, ToolSpec
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
+from mesa_llm.records import Request, ToolSpec, compact_json
 
 _COMPLAINTS = {
     "choice": r"tool.?choice",
@@ -77,7 +74,7 @@ class Writer:
     def __init__(self, model: str) -> None:
         """Write for a model, by the name its endpoint knows it by."""
         self.model = model
-        self._tools: dict[tuple[str, ...], str] = {}
+        self._tools: dict[tuple[str, ...], bytes] = {}
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
         """Write the body of a request as JSON."""
@@ -90,21 +87,21 @@ class Writer:
         if request.schema is not None and dialect.schema != "none":
             body["response_format"] = response_format(request.schema, dialect.schema)
         if not request.tools:
-            return _ENCODER.encode(body).encode()
+            return compact_json(body)
         if not dialect.tools:
             messages.append({"role": "user", "content": tools_in_words(request.tools)})
-            return _ENCODER.encode(body).encode()
+            return compact_json(body)
         if dialect.choice != "none":
             body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
-        return f'{_ENCODER.encode(body)[:-1]},"tools":{self._written(request.tools)}}}'.encode()
+        return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._written(request.tools))
 
-    def _written(self, tools: Sequence[ToolSpec]) -> str:
+    def _written(self, tools: Sequence[ToolSpec]) -> bytes:
         digests = tuple(tool.digest for tool in tools)
         written = self._tools.get(digests)
         if written is None:
             if len(self._tools) >= 256:
                 self._tools.clear()
-            written = self._tools[digests] = _ENCODER.encode([tool.wire for tool in tools])
+            written = self._tools[digests] = compact_json([tool.wire for tool in tools])
         return written
 
 
@@ -142,5 +139,5 @@ def tools_in_words(tools: Sequence[ToolSpec]) -> str:
     told = [{**tool.wire["function"], "parameters": tool.parameters.get("properties", {})} for tool in tools]
     return (
         'Choose one of these and reply with only a JSON object {"action": its name, "arguments": {…}}. '
-        f"Its `parameters` say what each argument may be:\n{_ENCODER.encode(told)}"
+        f"Its `parameters` say what each argument may be:\n{compact_json(told).decode()}"
     )

@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary, finalize
 
+from pydantic_core import from_json
+
 from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
 from mesa_llm.llm.chat_reply import read_reply
 from mesa_llm.llm.chat_request import Dialect, Writer
@@ -123,7 +125,7 @@ class OpenAIHTTP:
 
     def _read(self, answer: Answer, request: Request, latency_s: float) -> Reply:
         try:
-            body: Any = json.loads(answer.body)
+            body = _parsed(answer.body)
         except (ValueError, RecursionError) as error:
             text = answer.body.strip()
             if text.startswith(b"{") and not text.endswith(b"}"):
@@ -153,6 +155,13 @@ class OpenAIHTTP:
     def _without_key(self, body: bytes) -> bytes:
         """Take the key out of what an endpoint says, where it quotes it."""
         return body.replace(self._key.encode(), b"(key)") if self._key else body
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return from_json(body)
+    except ValueError:  # it is stricter than `json` with text that is no UTF-8
+        return json.loads(body)
 
 
 def _is_about_form(status: int, complaint: Complaint) -> bool:
