@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import ClassVar
-
-from jinja2 import Environment, StrictUndefined, Template
+from typing import TYPE_CHECKING, ClassVar
 
 from mesa_llm.memory.entry import (
     CHARACTERS_PER_TOKEN,
@@ -19,6 +17,9 @@ from mesa_llm.memory.entry import (
     whole_number,
 )
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 _LEAD = "Earlier, in short: "
 _CHARACTERS_PER_WORD = 7
 """Characters of an English word with its space, on the generous side."""
@@ -27,6 +28,8 @@ _CHARACTERS_PER_WORD = 7
 @cache
 def _prompt() -> Template:
     """Read the prompt that asks for a summary."""
+    from jinja2 import Environment, StrictUndefined  # no agent needs it before its memory is full
+
     text = files("mesa_llm.memory").joinpath("prompts/summary.md").read_text(encoding="utf-8")
     # Plain text for a model to read, never HTML.
     return Environment(undefined=StrictUndefined, autoescape=False).from_string(text)
