@@ -8,15 +8,16 @@ from typing import Any, TypeVar
 
 import mesa
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import NOBODY, AgentConfig, ConfigMixin
 from mesa_llm.engine import Engine
 from mesa_llm.errors import ConfigError, ToolError, TransportError
 from mesa_llm.llm.base import LLM
 from mesa_llm.memory import ChatMemory, Memory, MemoryEntry, MemoryMixin, open_memory
 from mesa_llm.parse import Asking, answer_schema, decide
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall, canonical_json
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall
 from mesa_llm.space import describe_surroundings
-from mesa_llm.tools import ToolBox
+from mesa_llm.tools import ToolBox, marked_methods
 
 A = TypeVar("A", bound="LLMMixin")
 
@@ -307,14 +308,24 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision:
             return Decision(agent, answer=decided, by=by)
 
 
-def join(seen: Mapping[str, Observation]) -> Observation:
+def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observation:
     """Make one observation of those of several worlds, each under its name.
 
     Args:
         seen: What each world shows, by its name, in order.
+        worlds: Those worlds: where one names the tools usable now and another none, all of the other's are usable.
+            Without them, the agent then keeps all tools that it has.
     """
-    named = [name for observation in seen.values() for name in observation.tools or ()]
-    limited = all(observation.tools is not None for observation in seen.values())
+    kinds = {world.name: type(world) for world in worlds}
+    is_limited = any(shown.tools is not None for shown in seen.values())
+    named: list[str] = []
+    for name, shown in seen.items():
+        if shown.tools is not None:
+            named += shown.tools
+        elif name in kinds:
+            named += marked_methods(kinds[name])
+        else:
+            is_limited = False
     options: dict[str, tuple[Any, ...]] = {}
     for observation in seen.values():
         for name, values in observation.options.items():
@@ -322,7 +333,7 @@ def join(seen: Mapping[str, Observation]) -> Observation:
     return Observation(
         text="\n\n".join(f"[{name}]\n{observation.text}" for name, observation in seen.items()),
         rules="\n\n".join(filter(None, (observation.rules for observation in seen.values()))),
-        tools=tuple(dict.fromkeys(named)) if limited else None,
+        tools=tuple(dict.fromkeys(named)) if is_limited else None,
         options=options,
         max_actions=max(observation.max_actions for observation in seen.values()),
         facts={name: observation.facts for name, observation in seen.items()},

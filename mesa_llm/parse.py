@@ -14,9 +14,10 @@ from typing import Any, NoReturn, cast
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ParseError, ToolError, TransportError
 from mesa_llm.llm.base import LLM
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Reply, Request, ToolCall, canonical_json
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Reply, Request, ToolCall
 from mesa_llm.tools import ToolBox, describe, plain_schema
 
 MAX_TOOL_ROUNDS = 5

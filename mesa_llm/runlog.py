@@ -16,6 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from mesa_llm.canonical import canonical_json, compact_json
 from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import (
     Decision,
@@ -26,8 +27,6 @@ from mesa_llm.records import (
     Reply,
     Request,
     ToolCall,
-    canonical_json,
-    compact_json,
 )
 from mesa_llm.runlog_tables import SCHEMA, difference, failure_of, kept_prompt
 

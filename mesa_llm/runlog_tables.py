@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mesa_llm import errors
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import TransportError
-from mesa_llm.records import Request, ToolSpec, canonical_json
+from mesa_llm.records import Request, ToolSpec
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS manifest (name TEXT PRIMARY KEY, value TEXT NOT NULL);

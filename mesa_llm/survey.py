@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.activation import minded
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine import Engine
 from mesa_llm.errors import ConfigError
 from mesa_llm.parse import Asking, answer_schema, decide
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.tools import ToolBox
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def survey(model: Any, questions: Iterable[Question | str], agents: Iterable[Any
         raise ConfigError("a survey needs at least one question")
     engine = Engine.of(model)
     jobs = [(agent, question) for agent in (minded(model) if agents is None else agents) for question in asked]
-    answers = engine.gather([_Interview(agent, question) for agent, question in jobs], [Observation()] * len(jobs))
+    answers = ask_aside(engine, [_Interview(agent, question) for agent, question in jobs])
     rows: list[dict[str, Any]] = []
     for (agent, question), given in zip(jobs, answers, strict=True):
         answer = given.answer if isinstance(given, Decision) else None
@@ -107,6 +108,29 @@ class Aside:
         return Failure(self.unique_id, f"{type(self.agent).__name__} thinks by rule", "NoRule", "rule")
 
 
+def ask_aside(engine: Engine, jobs: Sequence[Aside]) -> list[Decision | Failure]:
+    """Ask several questions aside at once; stopped and asked again, the same ones use every reply that came.
+
+    Args:
+        engine: The engine of the agents' model.
+        jobs: The questions.
+
+    Returns:
+        Answer or failure of each, in the order asked.
+
+    Raises:
+        BudgetSpent, ReplayError, ConfigError, Stopped: As `Engine.gather`.
+    """
+    numbers: dict[tuple[int, str], tuple[int, int]] = {}
+    for job in jobs:
+        numbers |= engine.numbering([job.unique_id], job.purpose)
+    try:
+        return engine.gather(jobs, [Observation()] * len(jobs))
+    except BaseException:
+        engine.renumber(numbers)
+        raise
+
+
 class _Interview(Aside):
     """One question of a survey to one agent."""
 
@@ -137,8 +161,7 @@ def summarise(agents: Iterable[Any]) -> None:
         if wanted is not None:
             jobs.append(Aside(agent, "memory", (ChatMessage("user", wanted),)))
     if jobs:
-        engine = Engine.of(jobs[0].agent.model)
-        for job, summary in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
+        for job, summary in zip(jobs, ask_aside(Engine.of(jobs[0].agent.model), jobs), strict=True):
             if isinstance(summary, Decision):
                 job.agent.memory.keep_summary(str(summary.answer))
 

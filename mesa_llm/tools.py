@@ -15,11 +15,12 @@ from functools import cache, lru_cache
 from typing import Any, Protocol, TypeVar, overload
 
 import docstring_parser
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import ArgsKwargs
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import ArgsKwargs, SchemaError
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import ToolCall, ToolSpec, canonical_json
+from mesa_llm.records import ToolCall, ToolSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -164,7 +165,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         kind: Any = collect
         check = TypeAdapter[Any](kind, config=ConfigDict(allow_inf_nan=False))
         schema = check.json_schema()
-    except Exception as error:
+    except (PydanticUserError, SchemaError, TypeError, ValueError) as error:  # all that pydantic has for a bad type
         raise ConfigError(f"tool {name!r} has an argument that JSON cannot describe: {error}") from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)

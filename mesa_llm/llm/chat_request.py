@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from mesa_llm.canonical import compact_json
 from mesa_llm.llm.trouble import Complaint
-from mesa_llm.records import Request, ToolSpec, compact_json
+from mesa_llm.records import Request, ToolSpec
 
 _COMPLAINTS = {
     "choice": r"tool.?choice",

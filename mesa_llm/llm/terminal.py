@@ -12,12 +12,13 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
 from mesa_llm.llm.answers import as_reply
 from mesa_llm.llm.human import latest
 from mesa_llm.llm.schema import Schema, choice_schema, flat_schema, held_to
 from mesa_llm.llm.words import in_words, read_value, signature
-from mesa_llm.records import Reply, Request, ToolCall, canonical_json
+from mesa_llm.records import Reply, Request, ToolCall
 
 NO_INPUT = (EOFError, OSError, UnicodeError, NotImplementedError)
 """What reading a line raises where there is nobody to write one."""

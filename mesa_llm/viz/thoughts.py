@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.model import LLMModel
-from mesa_llm.records import canonical_json
 
 if TYPE_CHECKING:
     import pandas as pd
