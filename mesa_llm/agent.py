@@ -17,7 +17,8 @@ from mesa_llm.memory import ChatMemory, Memory, MemoryEntry, MemoryMixin, open_m
 from mesa_llm.parse import Asking, answer_schema, decide
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall
 from mesa_llm.space import describe_surroundings
-from mesa_llm.tools import ToolBox, marked_methods
+from mesa_llm.toolbox import ToolBox
+from mesa_llm.tools import marked_methods
 
 A = TypeVar("A", bound="LLMMixin")
 

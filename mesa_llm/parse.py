@@ -18,7 +18,8 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ParseError, ToolError, TransportError
 from mesa_llm.llm.base import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Reply, Request, ToolCall
-from mesa_llm.tools import ToolBox, describe, plain_schema
+from mesa_llm.toolbox import ToolBox
+from mesa_llm.tools import describe, plain_schema
 
 MAX_TOOL_ROUNDS = 5
 """Most times a model may call tools before it decides."""

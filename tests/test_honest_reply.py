@@ -15,7 +15,7 @@ from mesa_llm.llm.chat_reply import read_reply
 from mesa_llm.llm.chat_request import Dialect, Writer
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.records import ChatMessage, Request
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import honest
 from tests.llm.asked import ACTIONS, TOOLS, VOTE, Village, ask

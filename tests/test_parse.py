@@ -12,7 +12,7 @@ from mesa_llm import Decision, Observation, Reply, ScriptedLLM, ToolCall
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.answers import call
 from mesa_llm.parse import answer_schema, find_json, read, read_answer
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from tests.pot import Pot, PotModel
 
 

@@ -28,7 +28,7 @@ from mesa_llm.config import AgentConfig, ConfigMixin
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.space import MovesOnGrid, MovesToPlaces, Surroundings, describe_surroundings, surroundings
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 
 pytestmark = pytest.mark.contract
 

@@ -1,5 +1,6 @@
 """Tools and actions: what a model is told of them, and what it may do with them."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import pytest
@@ -7,7 +8,7 @@ from pydantic import Field
 
 from mesa_llm import DoNothing, ToolCall, ToolError, action, tool
 from mesa_llm.errors import ConfigError
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 
 
 class Shop(DoNothing):
@@ -124,3 +125,13 @@ def test_a_function_without_types_is_refused_when_it_is_given() -> None:
 
     with pytest.raises(ConfigError, match="'x' of tool 'vague' has no type"):
         ToolBox.of(object(), 1, [], [vague])
+
+
+@pytest.mark.parametrize("kind", [object(), Callable[[int], int], Literal[range], Annotated[int, Field(gt="a")]])
+def test_an_argument_that_json_cannot_describe_is_refused_when_the_tool_is_given(kind) -> None:
+    def strange(x) -> None:
+        """Do."""
+
+    strange.__annotations__["x"] = kind
+    with pytest.raises(ConfigError, match="'strange' has an argument that JSON cannot describe"):
+        ToolBox.of(object(), 1, [], [strange])

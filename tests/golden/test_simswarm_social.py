@@ -12,7 +12,7 @@ import pytest
 
 from mesa_llm.errors import ToolError
 from mesa_llm.records import ToolCall
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.worlds.social import FeedItem, SimSwarmFeed, SocialWorld
 
 WEIGHTS = {

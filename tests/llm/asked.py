@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mesa_llm.records import ChatMessage, Request, Salt
-from mesa_llm.tools import ToolBox, action, tool
+from mesa_llm.toolbox import ToolBox
+from mesa_llm.tools import action, tool
 
 
 class Village:

@@ -18,7 +18,7 @@ import pytest
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm.local import LocalLLM, shared_model
 from mesa_llm.records import ChatMessage, Reply, Request
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from tests.llm.asked import ACTIONS, TOOLS, VOTE, Village, ask
 from tests.llm.test_grammar import Tree
 

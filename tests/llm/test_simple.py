@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mesa_llm.errors import RateLimited, Refused
 from mesa_llm.llm.simple import RandomLLM, ScriptedLLM, call, sample_value
 from mesa_llm.records import ChatMessage, Reply, Request, ToolCall
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from tests.llm.asked import ACTIONS, TOOLS, VOTE, Village, ask
 from tests.llm.test_grammar import schemas_with_numbers
 

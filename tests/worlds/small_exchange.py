@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Event
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.worlds.exchange.accounts import Account, Endowment, Stock
 from mesa_llm.worlds.exchange.book import Side
 from mesa_llm.worlds.exchange.lending import Lending

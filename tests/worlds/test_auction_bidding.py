@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mesa_llm.errors import ToolError
 from mesa_llm.worlds.auction import Auction, AuctionRules, Bidder, Lot
-from mesa_llm.worlds.auction.bidding import NOTHING_YET, TieRule, take_down
+from mesa_llm.worlds.auction.bidding import NOTHING_YET, BidRecord, TieRule, heard, take_down
 
 T = TypeVar("T")
 
@@ -62,6 +62,14 @@ def test_uniform_ties_favour_nobody() -> None:
     leaders = [take_down(bids, NOTHING_YET, "uniform", rng)[-1].leader for _ in range(3000)]
     for bidder in (1, 3, 5):
         assert leaders.count(bidder) == pytest.approx(1000, abs=4 * (3000 * 2 / 9) ** 0.5)
+
+
+def test_of_many_bids_everyone_hears_the_highest_by_seat() -> None:
+    bids = [BidRecord(bidder, None if bidder == 50 else 100 + bidder % 40, (), NOTHING_YET) for bidder in range(50)]
+    bids.append(BidRecord(50, None, (), NOTHING_YET))
+    told = heard(bids, {bidder: f"B{bidder}" for bidder in range(51)})
+    assert [name for name, _ in told.bids] == [f"B{bidder}" for bidder in range(10, 40)]
+    assert told.more == 21
 
 
 Answers = Callable[[random.Random, Auction, int], int | None]

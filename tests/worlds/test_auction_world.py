@@ -9,7 +9,7 @@ import pytest
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.world import World
 from mesa_llm.worlds.auction import Auction, AuctionRules, Belief, Bidder, Lot, Priorities
 
@@ -259,6 +259,40 @@ def test_facts_tell_a_rule_twin_all_that_is_public() -> None:
     assert (seen.rivals[0].spent, seen.rivals[0].profit, seen.rivals[0].lots) == (120, 80, ("Vase",))
     assert (seen.sales[0].winner, seen.sales[0].true_value) == ("Ana", 200)
     assert [(lot.name, lot.estimate) for lot in seen.remaining] == [("Lamp", 440)]
+
+
+def crowded() -> Auction:
+    """Sell the vase to the last of fifty bidders."""
+    opened = at_first_lot_of(50)
+    for actor in range(1, 51):
+        opened.bid(actor, 100 + actor)
+    opened.end_step()
+    opened.end_step()
+    return opened
+
+
+def at_first_lot_of(n: int) -> Auction:
+    opened = auction(*(Bidder(actor, f"B{actor}", 500) for actor in range(1, n + 1)))
+    opened.end_step()
+    return opened
+
+
+def test_of_many_rivals_one_watches_those_who_won_and_the_first_seats() -> None:
+    seen = crowded().facts(1)
+    assert [rival.name for rival in seen.rivals] == [*(f"B{actor}" for actor in range(2, 31)), "B50"]
+    assert seen.more_rivals == 19
+
+
+def test_who_is_not_watched_watches_as_many_others() -> None:
+    opened = crowded()
+    assert opened.auctioneer.watched_by(40)[-1] is opened.accounts[40]
+    assert [rival.name for rival in opened.facts(40).rivals] == [*(f"B{actor}" for actor in range(1, 30)), "B50"]
+
+
+def test_a_text_for_one_of_many_says_how_many_more_there_are() -> None:
+    seen = crowded().observe(1)
+    assert "B31, 19 more. Lots come up" in seen.rules
+    assert "B50 bid $150, and 20 more, none of them higher." in seen.text
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.world import World
 from mesa_llm.worlds.economy import Economy, EconomyParameters
 from mesa_llm.worlds.economy.state import METRICS
+from mesa_llm.worlds.economy.view import plain
 
 NAN, INF = float("nan"), float("inf")
 
@@ -218,6 +219,76 @@ def test_an_observation_shows_whom_one_can_pay() -> None:
     assert [other.actor for other in seen.facts.others] == [1]
 
 
+def crowd(n: int = 50) -> Economy:
+    """Build an economy of producers whose prices fall with their number; the last one to enter governs."""
+    world = Economy(EconomyParameters(starting_balance=100.0))
+    for actor in range(1, n + 1):
+        world.enter(actor)
+        world.set_price(actor, 1_000 - actor)
+    world.enter(n + 1, "government")
+    world.end_step()
+    return world
+
+
+def test_of_many_others_one_sees_the_government_and_the_cheapest() -> None:
+    seen = crowd().observe(1)
+    assert [other.actor for other in seen.facts.others] == list(range(22, 52))
+    assert "Listed are governments and the cheapest; there are 20 more." in seen.text
+
+
+def test_the_cheapest_sees_the_next_cheapest_in_its_own_place() -> None:
+    assert [other.actor for other in crowd().facts(50).others] == [*range(21, 50), 51]
+
+
+def test_who_sells_nothing_gives_way_to_who_sells() -> None:
+    world = crowd()
+    world.set_price(50, 0.0)
+    world.end_step()
+    assert 50 not in {other.actor for other in world.facts(1).others}
+
+
+def test_a_government_that_enters_late_is_seen_at_once() -> None:
+    world = crowd()
+    world.enter(60, "government")
+    assert world.facts(1).others[-1].actor == 60
+
+
+def test_one_can_pay_who_is_not_shown() -> None:
+    world = crowd()
+    world.allocate(50, 1, 10.0)
+    assert world.enter(1).balance == 110
+
+
+def test_a_refused_payment_names_some_of_many() -> None:
+    with pytest.raises(ToolError, match=r"choose one of: 2, 3, .*, 31, 20 more, households\.$"):
+        crowd().allocate(1, 99, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (15_520.0, "15,520"),
+        (123_456_789.4, "123,456,789"),
+        (999.96, "1,000"),
+        (12.5, "12.5"),
+        (0.04231, "0.04231"),
+        (0.0, "0"),
+        (-3.14159, "-3.142"),
+        (1e300, "1e+300"),
+        (NAN, "nan"),
+    ],
+)
+def test_numbers_are_written_as_people_write_them(number: float, written: str) -> None:
+    assert plain(number) == written
+
+
+def test_events_hold_plain_figures() -> None:
+    world = firm(price=0.0, workers=100, starting_balance=50_000.0)
+    act(world, 1, "invest", amount=15_520)
+    texts = [event.text for event in world.end_step()]
+    assert "In the economy, total investment went from 0 to 15,520." in texts
+
+
 def test_facts_are_a_copy() -> None:
     world = firm()
     facts = world.facts(1)
@@ -294,7 +365,7 @@ def test_metrics_stay_finite_and_within_bounds(moves: list[Any]) -> None:
     world.end_step()
     assert list(world.state.metrics) == list(METRICS)
     assert all(math.isfinite(value) and value >= 0 for value in world.state.metrics.values())
-    assert world.state.employed <= 1_000
+    assert sum(one.workforce for one in world.state.participants.values()) == world.state.employed <= 1_000
     assert all(one.stock >= -1e-6 and one.workforce >= 0 for one in world.state.participants.values())
 
 

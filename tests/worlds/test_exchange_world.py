@@ -10,7 +10,7 @@ import pytest
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.world import World
 from mesa_llm.worlds.exchange import Calendar, Endowment, Exchange, Loan, TradingRules, draw_endowments
 from tests.worlds.small_exchange import endowment, exchange, go_to, offered, refusal

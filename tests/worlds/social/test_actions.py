@@ -6,7 +6,7 @@ import pytest
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.worlds.social import PRESETS, Account, SocialWorld
 
 ANN, BO, CY, DI = 1, 2, 3, 4

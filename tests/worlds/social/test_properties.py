@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mesa_llm.errors import ToolError
 from mesa_llm.records import ToolCall
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.worlds.social import Account, SocialWorld
 
 USERS = 6

@@ -1,0 +1,150 @@
+"""Which tools an agent has: of its own class, of its worlds, and the researcher's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from mesa_llm.errors import ToolError
+from mesa_llm.records import ToolCall, ToolSpec
+from mesa_llm.tools import Tool, compile_tool, marked_methods
+
+
+class Bound(NamedTuple):
+    """A tool with what it is called on."""
+
+    tool: Tool
+    leading: tuple[Any, ...]
+
+    @property
+    def is_usable(self) -> bool:
+        """Ask the tool's own condition, if it has one, whether it may be used now."""
+        if self.tool.when is None:
+            return True
+        owner, *actor = self.leading
+        return bool(getattr(owner, self.tool.when)(*actor))
+
+
+class Named(Protocol):
+    """Anything with a name."""
+
+    name: str
+
+
+class Plan:
+    """Which tools agents of one kind have: name → tool and number of its owner. Made once for all of the kind."""
+
+    def __init__(self, tools: Mapping[str, tuple[Tool, int]]) -> None:
+        """Keep the tools; what models are told of them is made once."""
+        self.tools = dict(tools)
+        self.specs = tuple(_renamed(found.spec, name) for name, (found, _) in self.tools.items())
+        self.is_conditional = any(found.when for found, _ in self.tools.values())
+
+
+def _renamed(spec: ToolSpec, name: str) -> ToolSpec:
+    """Tell of a tool under the name it has here."""
+    return spec if spec.name == name else ToolSpec(name, spec.description, spec.parameters, spec.is_action)
+
+
+@lru_cache(maxsize=256)
+def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Callable[..., Any], ...]) -> Plan:
+    """Find the tools of an agent class (owner 0), of worlds (owners 1, 2, …) and of functions (after them)."""
+    found: dict[str, tuple[Tool, int]] = {}
+    for name in marked_methods(agent):
+        found[name] = (compile_tool(getattr(agent, name), 1), 0)
+    offers = [(kind, label, n, name) for n, (kind, label) in enumerate(worlds, 1) for name in marked_methods(kind)]
+    meanings: dict[str, set[Callable[..., Any]]] = {}
+    for kind, _, _, name in offers:
+        meanings.setdefault(name, set()).add(getattr(kind, name))
+    for kind, label, n, name in offers:
+        shown = name if len(meanings[name]) == 1 else f"{label}_{name}"
+        found.setdefault(shown, (compile_tool(getattr(kind, name), 2), n))
+    for n, function in enumerate(functions, len(worlds) + 1):
+        target = getattr(function, "__func__", function)
+        found[function.__name__] = (compile_tool(target, 0 if target is function else 1), n)
+    return Plan(found)
+
+
+@lru_cache(maxsize=4096)
+def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
+    """Keep only the tools of these names, in the order of the names."""
+    return Plan({name: plan.tools[name] for name in names if name in plan.tools})
+
+
+class ToolBox(Mapping[str, Bound]):
+    """The tools and actions one agent has, by name."""
+
+    __slots__ = ("_leading", "_plan")
+
+    def __init__(self, plan: Plan, leading: tuple[tuple[Any, ...], ...]) -> None:
+        """Join a plan with what its tools are called on; see `ToolBox.of` for how they are found."""
+        self._plan = plan
+        self._leading = leading
+
+    @classmethod
+    def of(
+        cls,
+        agent: object,
+        actor: int,
+        worlds: Sequence[Named] = (),
+        functions: Sequence[Callable[..., Any]] = (),
+    ) -> ToolBox:
+        """Collect the tools of an agent's own class, of its worlds, and the researcher's own functions.
+
+        A name that two worlds share is prefixed with the world's name (`market_comment`), unless both mean the
+        very same function (`do_nothing`).
+        """
+        plan = _plan(type(agent), tuple((type(world), world.name) for world in worlds), tuple(functions))
+        owners = [getattr(function, "__self__", None) for function in functions]
+        own = [() if owner is None else (owner,) for owner in owners]
+        return cls(plan, ((agent,), *((world, actor) for world in worlds), *own))
+
+    def __getitem__(self, name: str) -> Bound:
+        """Give a tool by name."""
+        found, owner = self._plan.tools[name]
+        return Bound(found, self._leading[owner])
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names, in order."""
+        return iter(self._plan.tools)
+
+    def __len__(self) -> int:
+        """Count the tools."""
+        return len(self._plan.tools)
+
+    def only(self, names: Iterable[str] | None) -> ToolBox:
+        """Give the tools of these names, in their order; None: all."""
+        return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
+
+    @property
+    def usable(self) -> ToolBox:
+        """The tools whose own condition says that they may be used now."""
+        if not self._plan.is_conditional:
+            return self
+        return self.only(name for name, bound in self.items() if bound.is_usable)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What a model is told, in order; a prefixed tool goes by its prefixed name."""
+        return self._plan.specs
+
+    def check(self, call: ToolCall) -> ToolCall:
+        """Check a call without running it.
+
+        Raises:
+            ToolError: If there is no such tool, or its arguments are wrong.
+        """
+        if call.name not in self._plan.tools:
+            raise ToolError(f"there is no tool {call.name[:80]!r}; choose one of: {', '.join(self._plan.tools)}.")
+        return ToolCall(call.name, self._plan.tools[call.name][0].arguments(call.arguments), call.call_id)
+
+    def call(self, call: ToolCall) -> Any:
+        """Run a call; its arguments are checked first.
+
+        Raises:
+            ToolError: If there is no such tool, its arguments are wrong, or the world refuses.
+        """
+        arguments = self.check(call).arguments
+        bound = self[call.name]
+        return bound.tool.function(*bound.leading, **arguments)
