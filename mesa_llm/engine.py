@@ -208,9 +208,14 @@ class Engine:
         self._salts[agent, purpose] = (time, number + 8)
         return Salt(self.run_seed, agent, time, purpose, number)
 
-    def numbering(self, agents: Iterable[int]) -> dict[tuple[int, str], tuple[int, int]]:
-        """Give the state of some agents' numbering, so that an interrupted stage can be asked again."""
-        return {(agent, "decide"): self._salts.get((agent, "decide"), (-1, 0)) for agent in agents}
+    def numbering(self, agents: Iterable[int], purpose: str = "decide") -> dict[tuple[int, str], tuple[int, int]]:
+        """Give the state of some agents' numbering, so that what was interrupted can be asked again.
+
+        Args:
+            agents: Their Mesa `unique_id`.
+            purpose: What is about to be asked for.
+        """
+        return {(agent, purpose): self._salts.get((agent, purpose), (-1, 0)) for agent in agents}
 
     def renumber(self, state: Mapping[tuple[int, str], tuple[int, int]]) -> None:
         """Set the numbering back to a state."""
