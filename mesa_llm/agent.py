@@ -150,19 +150,19 @@ class LLMMixin:
     async def decide(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation: one request, plus tools called and one repair; reads only."""
         engine = Engine.of(self.model)
-        mind = engine.mind(self.llm)
-        if mind.llm is None:
+        opened = engine.open(self.llm)
+        if opened.llm is None:
             return self.rule_decision(seen)
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
         salt = engine.salt(self.unique_id, self.now)
         try:
-            prompt = () if mind.name == "random" else self.prompt(seen)
+            prompt = () if opened.name == "random" else self.prompt(seen)
         except TransportError as error:  # a memory that is looked up by a remote embedding model
             reason = f"the memory could not be looked up: {error}"
-            return Failure(self.unique_id, reason, type(error).__name__, mind.name)
+            return Failure(self.unique_id, reason, type(error).__name__, opened.name)
         request = Request(
-            self.config.adapter or mind.name,
+            self.config.adapter or opened.name,
             prompt,
             salt,
             tools=box.specs if seen.answer is None else _readers(box),
@@ -170,7 +170,7 @@ class LLMMixin:
             settings=self.config.settings.sent,
             options=seen.options,
         )
-        return await decide(Asking(mind.llm, seen, box, request, engine.parser))
+        return await decide(Asking(opened.llm, seen, box, request, engine.parser))
 
     def rule(self, seen: Observation) -> Any:
         """Decide by rule: the twin of the language model. Override; draws come from `self.random`.

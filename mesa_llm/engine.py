@@ -6,59 +6,19 @@ import asyncio
 import concurrent.futures
 import random
 import threading
-import time as clock
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, TypedDict, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from mesa_llm.errors import ConfigError, ReplayError, Stopped, TransportError
-from mesa_llm.llm import Endpoint, open_llm
-from mesa_llm.llm.base import LLM, Closable
-from mesa_llm.llm.limits import Budget, Limits, Retry
-from mesa_llm.loop import EventLoop, run_now, submit
-from mesa_llm.records import Decision, Failure, Observation, Reply, Request, Salt, Usage
+from mesa_llm.errors import Stopped
+from mesa_llm.llm.base import LLM
+from mesa_llm.loop import run_now, submit
+from mesa_llm.records import Decision, Failure, Observation, Salt, Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.transports import EngineOptions, Opened, Transports
 
 T = TypeVar("T")
-
-
-class EngineOptions(TypedDict, total=False):
-    """How language models are reached, and how much may be spent."""
-
-    api_base: str | None
-    """Base URL of an OpenAI-compatible endpoint."""
-
-    api_key: str | None
-    """Key for it; None: from the environment."""
-
-    timeout_s: float
-    """Seconds until a request is given up; default 60."""
-
-    concurrency: int
-    """Most requests in flight to one model; default 64."""
-
-    attempts: int
-    """Most requests for one reply; default 4."""
-
-    requests_per_min: float | None
-    """Rate limit; None: none."""
-
-    tokens_per_min: float | None
-    """Rate limit; None: none."""
-
-    max_calls: int | None
-    """Budget of replies in a run."""
-
-    max_tokens: int | None
-    """Budget of tokens in a run, read and written."""
-
-    max_dollars: float | None
-    """Budget of US dollars in a run."""
-
-    parser: str | LLM | None
-    """Second model that puts faulty replies into form."""
 
 
 class Thinker(Protocol):
@@ -69,62 +29,6 @@ class Thinker(Protocol):
     def decide(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
         """Decide on what is seen; reads only."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Mind:
-    """A language model ready to be asked by agents of one model string."""
-
-    name: str
-    """The model string; part of every request's key."""
-
-    llm: LLM | None
-    """What replies; None for the rule twin."""
-
-    is_immediate: bool
-    """True if it waits for nothing."""
-
-    concurrency: int
-    """Most requests in flight."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The outermost layer: serves what is recorded, and records the rest as it arrives."""
-
-    engine: Engine
-    inner: LLM
-
-    async def reply(self, request: Request) -> Reply:
-        """Answer from the run log, or ask and record.
-
-        Raises:
-            TransportError: If no reply came, now or when it was recorded.
-            ReplayError: In a replay, if the reply is not recorded.
-        """
-        log = self.engine.runlog
-        found = log.find(request)
-        if found is not None:
-            self.engine.count(Usage(replayed=1))
-            if isinstance(found, Reply):
-                return found
-            raise found
-        if log.mode == "replay":
-            raise ReplayError(log.explain(request))
-        begun = clock.perf_counter()
-        try:
-            reply = await self.inner.reply(request)
-        except TransportError as error:
-            log.keep(request, error, clock.perf_counter() - begun, commit=False)
-            await self.engine.commit()
-            raise
-        seconds = clock.perf_counter() - begun
-        if not reply.latency_s:
-            reply = replace(reply, latency_s=seconds)
-        log.keep(request, reply, seconds, commit=False)
-        await self.engine.commit()
-        self.engine.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
-        return reply
 
 
 class Engine:
@@ -157,13 +61,9 @@ class Engine:
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self._lock = threading.Lock()
-        self._is_commit_due = False
-        self._minds: dict[str | int, Mind] = {}
-        self._kept: list[LLM] = []
+        self._transports = Transports(self.runlog, self.options, self.count)
         self._salts: dict[tuple[int, str], tuple[int, int]] = {}
-        self._budget: Budget | None = None
         self._running: concurrent.futures.Future[Any] | None = None
-        self._finish = weakref.finalize(self, _close_all, self._kept)
 
     @classmethod
     def of(cls, model: Any) -> Engine:
@@ -180,20 +80,6 @@ class Engine:
         """Add to what has been used; called from any thread."""
         with self._lock:
             self.usage += used
-
-    async def commit(self) -> None:
-        """Wait until what is kept in this pass of the event loop is committed, once for all of it.
-
-        Nothing else is asked before, so that a killed run loses no more than what is in flight.
-        """
-        if not self._is_commit_due:
-            self._is_commit_due = True
-            asyncio.get_running_loop().call_soon(self._commit)
-        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
-
-    def _commit(self) -> None:
-        self._is_commit_due = False
-        self.runlog.commit()
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; follow-ups count on from it by eights.
@@ -221,69 +107,20 @@ class Engine:
         """Set the numbering back to a state."""
         self._salts.update(state)
 
-    # -- opening models
+    # -- asking
 
-    def mind(self, llm: str | LLM) -> Mind:
-        """Open a model once for all agents that name it.
+    def open(self, llm: str | LLM) -> Opened:
+        """Open a language model, once for all agents that name it.
 
         Args:
             llm: Model string, or a transport of the user's own.
         """
-        kept_as = llm if isinstance(llm, str) else id(llm)
-        mind = self._minds.get(kept_as)
-        if mind is None:
-            with self._lock:
-                mind = self._minds.setdefault(kept_as, self._open(llm))
-        return mind
-
-    def _open(self, llm: str | LLM) -> Mind:
-        concurrency = int(self.options.get("concurrency", 64))
-        if concurrency < 1:
-            raise ConfigError(f"concurrency is at least 1, got {concurrency}")
-        if llm == "rule":
-            return Mind("rule", None, True, 1)
-        name = llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__))
-        if self.runlog.mode == "replay" and llm != "random":
-            return Mind(name, Recorded(self, _Silent()), True, 1)
-        transport = llm
-        if isinstance(transport, str):
-            transport = open_llm(transport, self._endpoint())
-            self._kept.append(transport)
-        if getattr(transport, "immediate", False):
-            return Mind(name, transport, True, 1)
-        if getattr(transport, "is_person", False):
-            return Mind(name, Recorded(self, transport), False, 1_000_000)
-        limited = Limits(
-            transport,
-            concurrency=1 if llm == "local" else concurrency,
-            requests_per_min=self.options.get("requests_per_min"),
-            tokens_per_min=self.options.get("tokens_per_min"),
-        )
-        spending = self._spend(Retry(limited, attempts=int(self.options.get("attempts", 4))))
-        return Mind(name, Recorded(self, spending), False, concurrency)
-
-    def _endpoint(self) -> Endpoint:
-        options = self.options
-        return Endpoint(options.get("api_base"), options.get("api_key"), options.get("timeout_s", 60.0))
-
-    def _spend(self, inner: LLM) -> LLM:
-        """Put the run's one budget around a transport."""
-        options = self.options
-        limits = (options.get("max_calls"), options.get("max_tokens"), options.get("max_dollars"))
-        if limits == (None, None, None):
-            return inner
-        if self._budget is None:
-            self._budget = Budget(inner, *limits)
-            return self._budget
-        return self._budget.also(inner)
+        return self._transports.open(llm)
 
     @property
     def parser(self) -> LLM | None:
         """The second model that puts faulty replies into form, if there is one."""
-        spec = self.options.get("parser")
-        return None if spec is None else self.mind(spec).llm
-
-    # -- asking
+        return self._transports.parser
 
     def gather(self, agents: Sequence[Thinker], seen: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide at once; give what they decided in the order asked.
@@ -302,12 +139,12 @@ class Engine:
         waiting: dict[str, list[int]] = {}
         limits: dict[str, int] = {}
         for place, (agent, sight) in enumerate(zip(agents, seen, strict=True)):
-            mind: Mind = self.mind(getattr(agent, "llm", "rule"))
-            if mind.is_immediate:
+            opened = self.open(getattr(agent, "llm", "rule"))
+            if opened.is_immediate:
                 results[place] = self._done(run_now(agent.decide(sight)))
             else:
-                waiting.setdefault(mind.name, []).append(place)
-                limits[mind.name] = max(limits.get(mind.name, 1), mind.concurrency)
+                waiting.setdefault(opened.name, []).append(place)
+                limits[opened.name] = max(limits.get(opened.name, 1), opened.concurrency)
         if waiting:
             jobs = [(places, limits[name]) for name, places in waiting.items()]
             self.wait(self._ask_all(agents, seen, jobs, results))
@@ -379,27 +216,8 @@ class Engine:
 
     def close(self) -> None:
         """Close connections and the run log."""
-        self._finish()
+        self._transports.close()
         self.runlog.close()
-
-
-def _close_all(transports: list[LLM]) -> None:
-    """Close what a forgotten engine, or one at the end of the process, has opened."""
-    closing = [transport.close() for transport in transports if isinstance(transport, Closable)]
-    transports.clear()
-    if not closing:
-        return
-    loop = EventLoop.get()
-    started = [asyncio.run_coroutine_threadsafe(work, loop) for work in closing]
-    if threading.current_thread() is not EventLoop.thread:
-        concurrent.futures.wait(started, timeout=5)
-
-
-class _Silent:
-    """Stands where a transport would be, in a replay."""
-
-    async def reply(self, request: Request) -> Reply:
-        raise ReplayError(f"a replay asks nobody ({request.model})")
 
 
 def run_seed_of(model: Any) -> int:

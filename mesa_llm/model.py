@@ -14,7 +14,7 @@ from mesa.datacollection import DataCollector
 from mesa_llm.activation import Activation, Stage, everyone, minded
 from mesa_llm.agent import AgentDesign, as_decision
 from mesa_llm.bridge import Bridge
-from mesa_llm.engine import Engine, EngineOptions, run_seed_of
+from mesa_llm.engine import Engine, run_seed_of
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.lasting import LastingModel
 from mesa_llm.llm.base import LLM
@@ -23,6 +23,7 @@ from mesa_llm.options import OnError, activation_for, identity, seed_for, shown
 from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog import RunLog
 from mesa_llm.survey import Question, summarise, survey
+from mesa_llm.transports import EngineOptions
 from mesa_llm.versions import versions
 from mesa_llm.world import World
 
@@ -105,7 +106,7 @@ class LLMModel(LastingModel):
         """
         unknown = set(options) - set(EngineOptions.__annotations__)
         if unknown:
-            raise ConfigError(f"unknown options: {', '.join(sorted(unknown))}; see mesa_llm.engine.EngineOptions")
+            raise ConfigError(f"unknown options: {', '.join(sorted(unknown))}; see mesa_llm.transports.EngineOptions")
         if on_error not in ("skip", "rule", "raise"):
             raise ConfigError(f"on_error is 'skip', 'rule' or 'raise', got {on_error!r}")
         if replay and log is None:

@@ -14,10 +14,10 @@ from mesa_llm.activation import ACTIVATIONS, Activation
 from mesa_llm.agent import AgentDesign
 from mesa_llm.bridge import Bridge
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine import EngineOptions
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.base import LLM
 from mesa_llm.runlog import RunLog
+from mesa_llm.transports import EngineOptions
 from mesa_llm.world import World
 
 OnError = Literal["skip", "rule", "raise"]

@@ -14,11 +14,11 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from tqdm import tqdm
 
-from mesa_llm.engine import EngineOptions
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
 from mesa_llm.tools import describe
+from mesa_llm.transports import EngineOptions
 
 Say = Callable[[str], None]
 

@@ -12,7 +12,7 @@ from mesa_llm.engine import Engine
 from mesa_llm.errors import ConfigError
 from mesa_llm.parse import Asking, answer_schema, decide
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
-from mesa_llm.tools import ToolBox
+from mesa_llm.toolbox import ToolBox
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,17 +90,17 @@ class Aside:
         """Ask; nothing enters the agent's memory."""
         agent, answer = self.agent, self.answer
         engine = Engine.of(agent.model)
-        mind = engine.mind(agent.llm)
-        if mind.llm is None:
+        opened = engine.open(agent.llm)
+        if opened.llm is None:
             return self.by_rule()
         request = Request(
-            agent.config.adapter or mind.name,
+            agent.config.adapter or opened.name,
             self.messages,
             engine.salt(self.unique_id, agent.now, self.purpose),
             schema=None if answer is str else answer_schema(answer),
             settings=agent.config.settings.sent,
         )
-        asking = Asking(mind.llm, replace(seen, answer=answer), ToolBox.of(object(), 0), request, engine.parser)
+        asking = Asking(opened.llm, replace(seen, answer=answer), ToolBox.of(object(), 0), request, engine.parser)
         return decide(asking)
 
     async def by_rule(self) -> Decision | Failure:

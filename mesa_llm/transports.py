@@ -1,0 +1,233 @@
+"""The language models of one run: each opened once, asked within bounds, and everything they reply recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+import time as clock
+import weakref
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+from mesa_llm.errors import ConfigError, ReplayError, TransportError
+from mesa_llm.llm import Endpoint, open_llm
+from mesa_llm.llm.base import LLM, Closable
+from mesa_llm.llm.limits import Budget, Limits, Retry
+from mesa_llm.loop import EventLoop
+from mesa_llm.records import Reply, Request, Usage
+from mesa_llm.runlog import RunLog
+
+
+class EngineOptions(TypedDict, total=False):
+    """How language models are reached, and how much may be spent."""
+
+    api_base: str | None
+    """Base URL of an OpenAI-compatible endpoint."""
+
+    api_key: str | None
+    """Key for it; None: from the environment."""
+
+    timeout_s: float
+    """Seconds until a request is given up; default 60."""
+
+    concurrency: int
+    """Most requests in flight to one model; default 64."""
+
+    attempts: int
+    """Most requests for one reply; default 4."""
+
+    requests_per_min: float | None
+    """Rate limit; None: none."""
+
+    tokens_per_min: float | None
+    """Rate limit; None: none."""
+
+    max_calls: int | None
+    """Budget of replies in a run."""
+
+    max_tokens: int | None
+    """Budget of tokens in a run, read and written."""
+
+    max_dollars: float | None
+    """Budget of US dollars in a run."""
+
+    parser: str | LLM | None
+    """Second model that puts faulty replies into form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A language model ready to be asked by agents that name it."""
+
+    name: str
+    """The model string; part of every request's key."""
+
+    llm: LLM | None
+    """What replies; None for the rule twin."""
+
+    is_immediate: bool
+    """True if it waits for nothing."""
+
+    concurrency: int
+    """Most requests in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The outermost layer: serves what is recorded, and records the rest as it arrives."""
+
+    log: RunLog
+    commit: Callable[[], Coroutine[Any, Any, None]]
+    count: Callable[[Usage], None]
+    inner: LLM
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer from the run log, or ask and record.
+
+        Raises:
+            TransportError: If no reply came, now or when it was recorded.
+            ReplayError: In a replay, if the reply is not recorded.
+        """
+        log = self.log
+        found = log.find(request)
+        if found is not None:
+            self.count(Usage(replayed=1))
+            if isinstance(found, Reply):
+                return found
+            raise found
+        if log.mode == "replay":
+            raise ReplayError(log.explain(request))
+        begun = clock.perf_counter()
+        try:
+            reply = await self.inner.reply(request)
+        except TransportError as error:
+            log.keep(request, error, clock.perf_counter() - begun, commit=False)
+            await self.commit()
+            raise
+        seconds = clock.perf_counter() - begun
+        if not reply.latency_s:
+            reply = replace(reply, latency_s=seconds)
+        log.keep(request, reply, seconds, commit=False)
+        await self.commit()
+        self.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
+        return reply
+
+
+class Transports:
+    """Opens language models, and puts around each what bounds, spends and records."""
+
+    def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage], None]) -> None:
+        """Open nothing yet.
+
+        Args:
+            runlog: Where replies are found and kept.
+            options: How models are reached, and how much may be spent.
+            count: Told what each reply cost; called from any thread.
+        """
+        self.runlog = runlog
+        self.options = options
+        self.count = count
+        self._lock = threading.Lock()
+        self._opened: dict[str | int, Opened] = {}
+        self._kept: list[LLM] = []
+        self._budget: Budget | None = None
+        self._is_commit_due = False
+        self.close = weakref.finalize(self, _close_all, self._kept)
+
+    async def commit(self) -> None:
+        """Wait until what is kept in this pass of the event loop is committed, once for all of it.
+
+        Nothing else is asked before, so that a killed run loses no more than what is in flight.
+        """
+        if not self._is_commit_due:
+            self._is_commit_due = True
+            asyncio.get_running_loop().call_soon(self._commit)
+        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
+
+    def _commit(self) -> None:
+        self._is_commit_due = False
+        self.runlog.commit()
+
+    def open(self, llm: str | LLM) -> Opened:
+        """Open a model once for all agents that name it.
+
+        Args:
+            llm: Model string, or a transport of the user's own.
+        """
+        kept_as = llm if isinstance(llm, str) else id(llm)
+        opened = self._opened.get(kept_as)
+        if opened is None:
+            with self._lock:
+                opened = self._opened.setdefault(kept_as, self._open(llm))
+        return opened
+
+    def _open(self, llm: str | LLM) -> Opened:
+        concurrency = int(self.options.get("concurrency", 64))
+        if concurrency < 1:
+            raise ConfigError(f"concurrency is at least 1, got {concurrency}")
+        if llm == "rule":
+            return Opened("rule", None, True, 1)
+        name = llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__))
+        if self.runlog.mode == "replay" and llm != "random":
+            return Opened(name, self._recorded(_Silent()), True, 1)
+        transport = llm
+        if isinstance(transport, str):
+            transport = open_llm(transport, self._endpoint())
+            self._kept.append(transport)
+        if getattr(transport, "immediate", False):
+            return Opened(name, transport, True, 1)
+        if getattr(transport, "is_person", False):
+            return Opened(name, self._recorded(transport), False, 1_000_000)
+        limited = Limits(
+            transport,
+            concurrency=1 if llm == "local" else concurrency,
+            requests_per_min=self.options.get("requests_per_min"),
+            tokens_per_min=self.options.get("tokens_per_min"),
+        )
+        spending = self._spend(Retry(limited, attempts=int(self.options.get("attempts", 4))))
+        return Opened(name, self._recorded(spending), False, concurrency)
+
+    def _recorded(self, inner: LLM) -> Recorded:
+        return Recorded(self.runlog, self.commit, self.count, inner)
+
+    def _endpoint(self) -> Endpoint:
+        options = self.options
+        return Endpoint(options.get("api_base"), options.get("api_key"), options.get("timeout_s", 60.0))
+
+    def _spend(self, inner: LLM) -> LLM:
+        """Put the run's one budget around a transport."""
+        options = self.options
+        limits = (options.get("max_calls"), options.get("max_tokens"), options.get("max_dollars"))
+        if limits == (None, None, None):
+            return inner
+        if self._budget is None:
+            self._budget = Budget(inner, *limits)
+            return self._budget
+        return self._budget.also(inner)
+
+    @property
+    def parser(self) -> LLM | None:
+        """The second model that puts faulty replies into form, if there is one."""
+        spec = self.options.get("parser")
+        return None if spec is None else self.open(spec).llm
+
+
+def _close_all(transports: list[LLM]) -> None:
+    """Close what was opened and forgotten, or is open at the end of the process."""
+    closing = [transport.close() for transport in transports if isinstance(transport, Closable)]
+    transports.clear()
+    if not closing:
+        return
+    loop = EventLoop.get()
+    started = [asyncio.run_coroutine_threadsafe(work, loop) for work in closing]
+    if threading.current_thread() is not EventLoop.thread:
+        concurrent.futures.wait(started, timeout=5)
+
+
+class _Silent:
+    """Stands where a transport would be, in a replay."""
+
+    async def reply(self, request: Request) -> Reply:
+        raise ReplayError(f"a replay asks nobody ({request.model})")
