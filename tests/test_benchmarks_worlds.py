@@ -11,6 +11,11 @@ import pytest
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
+SUBJECTS = [f"world:{name}" for name in ("auction", "economy", "exchange", "macro", "market", "social")]
+SUBJECTS += [f"model:{name}" for name in ("auction_arena", "econ_agent", "economy", "market", "stock_agent")]
+"""Worlds, and models with their rule twins, whose steps are held to grow no faster than the number of inhabitants."""
+
+
 @pytest.fixture(scope="module")
 def rungs():
     command = [sys.executable, str(BENCHMARKS / "worlds.py"), "--only", "world:market", "model:market", "--json"]
@@ -51,6 +56,38 @@ def test_shares_of_a_model_add_up_to_all_of_its_time(rungs) -> None:
     shares = next(rung["shares"] for rung in rungs if rung["kind"] == "model")
     assert set(shares) == {"engine", "twin", "world", "collector", "rest"}
     assert sum(shares.values()) == pytest.approx(1)
+
+
+def calls_of(function) -> int:
+    """Count the calls, Python's and C's, that a function makes."""
+    counted = [0]
+
+    def count(frame: object, event: str, argument: object) -> None:
+        counted[0] += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return counted[0]
+
+
+def work_of(kind: str, name: str, n: int) -> int:
+    """Count the calls of a cycle, after one that is not counted."""
+    climb = importlib.import_module("climb")
+    subject = climb.made(climb.Ascent(kind, name, (n,), 1.0, 3), n)
+    subject.step()
+    return calls_of(lambda: [subject.step() for _ in range(subject.cycle)])
+
+
+@pytest.mark.parametrize("kind_and_name", SUBJECTS)
+def test_work_grows_with_the_number_of_inhabitants_and_not_with_its_square(kind_and_name, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    kind, name = kind_and_name.split(":")
+    few, many = work_of(kind, name, 35), work_of(kind, name, 105)
+    assert many < 3 * 1.4 * few
 
 
 def test_time_goes_to_the_innermost_part(shares) -> None:

@@ -16,7 +16,7 @@ from mesa_llm.worlds.auction import Account, AuctionFacts
 from mesa_llm.worlds.auction.policies import BiddingPolicy
 from models.auction_arena import twins
 from models.auction_arena.asked import MOST_LESSONS, Lessons, belief_of, plan_of
-from models.auction_arena.story import dollars, tell_auction
+from models.auction_arena.story import dollars
 
 RULES = resources.files("models.auction_arena").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()
 """What every bidder is told of its task; what the auction says of itself comes after it."""
@@ -75,10 +75,10 @@ class AuctionBidder(LLMAgent):
             return plan_of(tuple(lot.name for lot in facts.remaining))
         if facts.stage != "belief":
             return None
-        accounts, lots = self.model.auction.accounts.values(), self.model.auction.auctioneer.lots
-        most = max(account.bidder.budget for account in accounts) + sum(lot.start for lot in lots)
-        names = tuple(account.bidder.name for account in accounts)
-        return belief_of(names, tuple(lot.name for lot in lots), BEYOND * most)
+        auctioneer = self.model.auction.auctioneer
+        names = tuple(account.bidder.name for account in auctioneer.watched_by(self.unique_id))
+        lots = tuple(lot.name for lot in auctioneer.lots)
+        return belief_of(names, lots, BEYOND * self.model.most_dollars)
 
     def _bids(self, facts: AuctionFacts) -> dict[str, tuple[int, ...]]:
         """Give bids to choose from: the least one, and some raises above it; none if the money is short of it."""
@@ -93,7 +93,7 @@ class AuctionBidder(LLMAgent):
 
     def _looking_back(self) -> str:
         ask = f"What do you learn from this for the next auction? At most {MOST_LESSONS} short sentences."
-        told = tell_auction(self.model.auctions[-1])
+        told = self.model.last_told
         return "\n".join(
             filter(None, (f"You are {self.config.name}. The last auction:", told, "", self._learnt(), ask))
         )
@@ -137,8 +137,7 @@ class AuctionBidder(LLMAgent):
             outcomes = super().act(decision, seen)
             if any(not outcome.ok for outcome in outcomes) and self._tries() == before:
                 self._be_unclear(None)
-        asked: tuple[int, ...] = self.model.auction.asked
-        self.is_asked_again = self.unique_id in asked and self._tries() > before
+        self.is_asked_again = self.model.auction.is_asked(self.unique_id) and self._tries() > before
         return outcomes
 
     def _answer(self, answer: Any) -> Outcome:

@@ -18,7 +18,7 @@ from mesa_llm.worlds.auction.scores import MU, SIGMA, Rating, rate
 from models.auction_arena.agents import AuctionBidder
 from models.auction_arena.opening import make_rules, take_lots, whole_from
 from models.auction_arena.seats import PerSeat, take_seats
-from models.auction_arena.story import tell
+from models.auction_arena.story import tell, tell_auction
 from models.auction_arena.twins import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 700
@@ -58,8 +58,10 @@ class AuctionArena(LLMModel):
     Attributes:
         auctions: All auctions so far; the last one is the present one.
         bidders: The agents by number, in the order of seats of the first auction.
+        most_dollars: Largest budget and all starting prices together; nobody can have more.
         ratings: TrueSkill ratings by name, after the auctions that are over.
         is_learning: Whether bidders look back at the last auction, before the next one opens.
+        last_told: How the last auction went, for those who look back at it.
     """
 
     def __init__(
@@ -130,9 +132,11 @@ class AuctionArena(LLMModel):
         )
         self.lots = take_lots(chosen.lots, chosen.n_lots)
         self.bidders = self._seat()
+        self.most_dollars = max(seat.budget for seat in self.seats) + sum(lot.start for lot in self.lots)
         self.auctions: list[Auction] = []
         self.ratings = {bidder.config.name: Rating(MU, SIGMA) for bidder in self.bidders.values()}
         self.is_learning = False
+        self.last_told = ""
         self._heard: list[Event] = []
         self.open_auction()
         self.datacollector = DataCollector(
@@ -285,6 +289,7 @@ def lot_by_lot(model: AuctionArena) -> list[Stage]:
     """Give the first stage on the next lot; the auction itself calls for the others, one after the other."""
     if model.auction.is_over and not model.is_learning:
         model.is_learning = model.chosen.learning
+        model.last_told = tell_auction(model.auction) if model.is_learning else ""
         if not model.is_learning:
             model.open_auction()
     return [model.asked]

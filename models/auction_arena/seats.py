@@ -87,23 +87,25 @@ def take_seats(
     """
     if isinstance(n_agents, bool) or n_agents < 2:
         raise ConfigError(f"an auction needs at least 2 bidders, got n_agents={n_agents!r}")
-    given = list(by_seat(names, n_agents)) if names else [f"Bidder {number}" for number in range(1, n_agents + 1)]
-    percents = [_percent(value) for value in by_seat(overestimate_percent, n_agents)]
-    policies = [str(value) for value in by_seat(twins, n_agents)]
-    for name, percent in zip(policies, percents, strict=True):
-        twin(name, percent)
-    return [
+    called = names or [f"Bidder {number}" for number in range(1, n_agents + 1)]
+    settings = (called, twins, budget, desire, planning, overestimate_percent)
+    seats = [
         Seat(
-            str(given[n]),
-            policies[n],
-            _dollars(by_seat(budget, n_agents)[n]),
-            _one_of("desire", by_seat(desire, n_agents)[n], get_args(Desire)),
-            _one_of("planning", by_seat(planning, n_agents)[n], get_args(Planning)),
-            percents[n],
+            str(name),
+            str(policy),
+            _dollars(dollars),
+            _one_of("desire", wish, get_args(Desire)),
+            _one_of("planning", plans, get_args(Planning)),
+            _percent(percent),
             corrects_beliefs,
         )
-        for n in range(n_agents)
+        for name, policy, dollars, wish, plans, percent in zip(
+            *(by_seat(setting, n_agents) for setting in settings), strict=True
+        )
     ]
+    for seat in seats:
+        twin(seat.twin, seat.overestimate_percent)
+    return seats
 
 
 def by_seat(setting: PerSeat, n_agents: int) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mesa_llm.worlds.auction import Auction, BidRecord, Sale
+from mesa_llm.worlds.auction import Auction, Sale
 
 if TYPE_CHECKING:
     from models.auction_arena.model import AuctionArena
@@ -25,7 +25,8 @@ def tell(model: AuctionArena) -> str:
 
 
 def tell_auction(auction: Auction) -> str:
-    """Tell how the lots of an auction went so far, one line each, and what everybody has.
+    """Tell how the lots of an auction went so far, one line each, and what everybody has; of many the highest bids
+    and those who won most.
 
     Args:
         auction: The auction.
@@ -33,12 +34,13 @@ def tell_auction(auction: Auction) -> str:
     if not auction.sales:
         return "No lot has come up yet."
     lots = [f"{number}. {tell_lot(auction, sale)}" for number, sale in enumerate(auction.sales, start=1)]
+    watched = list(auction.auctioneer.watched.values())
     sums = [
         f"{account.bidder.name}: {len(account.wins)} lots, profit {dollars(account.profit)}, "
         f"{dollars(account.budget)} left."
-        for account in auction.accounts.values()
+        for account in watched
     ]
-    return "\n".join([*lots, *sums])
+    return "\n".join([*lots, *sums, *more(len(auction.accounts) - len(watched))])
 
 
 def tell_lot(auction: Auction, sale: Sale) -> str:
@@ -49,7 +51,9 @@ def tell_lot(auction: Auction, sale: Sale) -> str:
         sale: How the lot went.
     """
     rounds = "; ".join(
-        ", ".join(f"{name_of(auction, one.bidder)} {said(one)}" for one in bids) for bids in sale.bidding.rounds if bids
+        ", ".join([*(f"{who} {said(bid)}" for who, bid in heard.bids), *more(heard.more)])
+        for heard in sale.bidding.heard
+        if heard.bids
     )
     head = f"{sale.lot.name} (from ${sale.lot.start:,}): {rounds or 'nobody bid'}"
     if sale.winner is None or sale.price is None:
@@ -59,6 +63,11 @@ def tell_lot(auction: Auction, sale: Sale) -> str:
         f"{head}. {name_of(auction, sale.winner)} wins it for ${sale.price:,}; it is worth ${sale.lot.true_value:,} "
         f"({'profit' if profit >= 0 else 'loss'} ${abs(profit):,})."
     )
+
+
+def more(rest: int) -> list[str]:
+    """Say how many are not told of; nothing if all are."""
+    return [f"and {rest} more"] if rest else []
 
 
 def name_of(auction: Auction, bidder: int) -> str:
@@ -76,6 +85,6 @@ def dollars(amount: int) -> str:
     return f"{'−' if amount < 0 else ''}${abs(amount):,}"
 
 
-def said(one: BidRecord) -> str:
+def said(bid: int | None) -> str:
     """Say what a bidder did in a round."""
-    return "out" if one.amount is None else f"${one.amount:,}"
+    return "out" if bid is None else f"${bid:,}"

@@ -60,10 +60,10 @@ def plan(facts: AuctionFacts) -> dict[str, int]:
 
 
 def belief(facts: AuctionFacts) -> dict[str, Any]:
-    """Say what is true: the sales are known to everyone."""
+    """Say what is true of those it keeps an eye on: the sales are known to everyone."""
     profits = {facts.name: facts.profit, **{rival.name: rival.profit for rival in facts.rivals}}
     wins: dict[str, dict[str, int]] = {name: {} for name in profits}
     for sale in facts.sales:
-        if sale.winner is not None and sale.price is not None:
+        if sale.winner in wins and sale.price is not None:
             wins[sale.winner][sale.lot] = sale.price
     return {"remaining_budget": facts.budget, "total_profits": profits, "winning_bids": wins}

@@ -15,6 +15,7 @@ from mesa_llm.worlds.auction.bidding import (
     Bidding,
     BidRecord,
     Fault,
+    heard,
     is_hammer,
     take_down,
 )
@@ -25,6 +26,9 @@ Stage = Literal["plan", "bid", "belief", "replan", "over"]
 """What bidders are asked for now; `bid` is one round of bidding on one lot."""
 
 PRIORITIES = (1, 2, 3)
+
+MOST_WATCHED = 30
+"""Other bidders that one is told of, and asked about."""
 
 
 class Auctioneer:
@@ -44,11 +48,14 @@ class Auctioneer:
         self.sales: list[Sale] = []
         self.bidding = Bidding(self.lots[0], 0, self.lots[0].start)
         self.stage: Stage = "plan"
-        self.asked: list[int] = []
+        self.names = {actor: account.bidder.name for actor, account in self.accounts.items()}
+        self.by_name = {account.bidder.name: account for account in self.accounts.values()}
+        self._watch()
+        self.asked: dict[int, None] = {}
         self.tries: dict[int, list[Attempt]] = {}
         self.revisions: Counter[int] = Counter()
-        for account in self.accounts.values():
-            account.belief = opening_belief(account, [bidder.name for bidder in bidders])
+        for actor, account in self.accounts.items():
+            account.belief = opening_belief(account, [other.bidder.name for other in self.watched_by(actor)])
             account.budgets.append(account.budget)
             account.profits.append(account.profit)
         self._ask(account for account in self.accounts.values() if account.bidder.planning != "none")
@@ -69,6 +76,12 @@ class Auctioneer:
     def least_bid(self) -> int:
         """Smallest bid that is valid now, budgets aside."""
         return max(self.bidding.start, self.bidding.before + self.minimum_raise)
+
+    def watched_by(self, actor: int) -> list[Account]:
+        """Give whom a bidder keeps an eye on: itself and `MOST_WATCHED` others, or all if they are fewer, by seat."""
+        if actor in self.watched:
+            return list(self.watched.values())
+        return [*(one for number, one in self.watched.items() if number != self._least_watched), self.accounts[actor]]
 
     def bid(self, actor: int, amount: int) -> Fault | None:
         """Take a bid of someone who is asked for one, and say which rule it breaks, if any."""
@@ -99,7 +112,7 @@ class Auctioneer:
         if fault and self.revisions[actor] < self.rules.max_plan_revisions:
             self.revisions[actor] += 1
             return fault
-        self.asked.remove(actor)
+        del self.asked[actor]
         if fault and not self.rules.is_lenient:
             return f"{fault} The plan you had stays in force."
         last = self.sales[-1].lot.name if self.sales else None
@@ -112,13 +125,12 @@ class Auctioneer:
         """Take a belief, count its errors, and give those to be corrected; none: it is accepted."""
         account = self.accounts[actor]
         if self.revisions[actor] < self.rules.max_belief_revisions:
-            named = {other.bidder.name: other for other in self.accounts.values()}
-            review = review_belief(statement, account, named, match_part=self.rules.match_part)
+            review = review_belief(statement, account, self.by_name, match_part=self.rules.match_part)
             add_counts(account.beliefs, review.counts)
             if review.problems and (account.bidder.corrects_beliefs or not review.is_formed):
                 self.revisions[actor] += 1
                 return review.problems
-        self.asked.remove(actor)
+        del self.asked[actor]
         if self.rules.is_lenient or not form_fault(statement):
             account.belief = statement
         return ()
@@ -177,6 +189,7 @@ class Auctioneer:
                 account.engagement[name] = account.engagement.get(name, 0) + 1
             records.append(BidRecord(actor, amount, tuple(self.tries[actor]), standing))
         bidding.rounds.append(tuple(records))
+        bidding.heard.append(heard(records, self.names))
         bidding.standing = standings[-1] if standings else bidding.standing
         n_bids = sum(bool(amount) for _, amount in bids)
         if bidding.standing.leader is None:
@@ -208,6 +221,7 @@ class Auctioneer:
         for account in self.accounts.values():
             account.budgets.append(account.budget)
             account.profits.append(account.profit)
+        self._watch()
         self.stage = "belief"
         self._ask(account for account in self.accounts.values() if account.bidder.keeps_beliefs)
 
@@ -220,9 +234,16 @@ class Auctioneer:
         self._ask(account for account in self.accounts.values() if account.bidder.planning == "adaptive")
 
     def _ask(self, accounts: Iterable[Account]) -> None:
-        self.asked = [account.bidder.unique_id for account in accounts]
+        self.asked = {account.bidder.unique_id: None for account in accounts}
         self.tries = {actor: [] for actor in self.asked}
         self.revisions = Counter()
+
+    def _watch(self) -> None:
+        """Choose whom everyone watches, one more than `MOST_WATCHED`: who won most lots, the first seats of equals."""
+        ranked = sorted(self.accounts, key=lambda actor: -len(self.accounts[actor].wins))[: MOST_WATCHED + 1]
+        chosen = set(ranked)
+        self.watched = {actor: account for actor, account in self.accounts.items() if actor in chosen}
+        self._least_watched = ranked[-1]
 
     def _readmit(self) -> None:
         for account in self.accounts.values():
@@ -234,7 +255,7 @@ class Auctioneer:
         self.tries[actor].append(attempt)
         most = self.rules.max_retries
         if attempt.fault is None or (most is not None and len(self.tries[actor]) > most):
-            self.asked.remove(actor)
+            del self.asked[actor]
 
     def _final_bid(self, actor: int) -> int | None:
         tries = self.tries[actor]

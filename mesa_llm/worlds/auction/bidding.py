@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import Literal
 
 from mesa_llm.world import Draws
@@ -19,6 +21,9 @@ itself included; this favours late seats.
 
 Fault = Literal["over_budget", "below_start", "small_raise", "unclear"]
 """Why a bid was not valid; `unclear` is a reply that was no bid at all."""
+
+MOST_HEARD = 30
+"""Bids of one round that bidders are told of."""
 
 MAX_DISCOUNTS = 3
 """Rounds without a bid after which the starting price is no longer lowered."""
@@ -63,6 +68,17 @@ class BidRecord:
     """How things stood once this was taken down."""
 
 
+@dataclass(frozen=True, slots=True)
+class RoundView:
+    """What everyone heard of a round."""
+
+    bids: tuple[tuple[str, int | None], ...]
+    """Who bid what, by seat; None: withdrew. Of many only the highest bids."""
+
+    more: int
+    """Bids and withdrawals beyond those, none of them higher."""
+
+
 NOTHING_YET = Standing(-1, None)
 
 
@@ -88,6 +104,9 @@ class Bidding:
     rounds: list[tuple[BidRecord, ...]] = field(default_factory=list[tuple[BidRecord, ...]])
     """Rounds that are over."""
 
+    heard: list[RoundView] = field(default_factory=list[RoundView])
+    """What everyone heard of them."""
+
 
 def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, draws: Draws) -> list[Standing]:
     """Take the bids of one round down in the order of seats.
@@ -101,12 +120,28 @@ def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: T
     Returns:
         How things stand after each of them.
     """
-    record = _scan if tie == "scan" else _pass_on
+    equal: Counter[int | None] = Counter()
     standings: list[Standing] = []
-    for count in range(1, len(bids) + 1):
-        standing = record(bids[:count], standing, draws)
+    for count, bid in enumerate(bids, start=1):
+        if tie == "scan":
+            standing = _scan(bids[:count], standing, draws)
+        else:
+            equal[bid[1]] += 1
+            standing = _pass_on(bid, equal[bid[1]], standing, draws)
         standings.append(standing)
     return standings
+
+
+def heard(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundView:
+    """Say what everyone hears of a round: the highest bids, `MOST_HEARD` at most.
+
+    Args:
+        records: All bids and withdrawals of the round, by seat.
+        names: Name of each bidder.
+    """
+    ranked = nsmallest(MOST_HEARD, enumerate(records), key=lambda one: -(one[1].amount or 0))
+    bids = [(names[record.bidder], record.amount) for _, record in sorted(ranked, key=lambda one: one[0])]
+    return RoundView(tuple(bids), len(records) - len(bids))
 
 
 def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, draws: Draws) -> Standing:
@@ -120,14 +155,13 @@ def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, draws: Dra
     return Standing(top, leader)
 
 
-def _pass_on(bids: Sequence[tuple[int, int | None]], standing: Standing, draws: Draws) -> Standing:
-    """Look at the last bid only: the k-th of equal ones takes the lead with probability 1/k."""
-    bidder, amount = bids[-1]
+def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, draws: Draws) -> Standing:
+    """Look at the last bid only: it is the k-th of equal ones, and takes the lead with probability 1/k."""
+    bidder, amount = bid
     if amount is None or amount < standing.top:
         return standing
     if amount > standing.top:
         return Standing(amount, bidder)
-    equal = sum(other == amount for _, other in bids)
     return Standing(amount, bidder) if draws.randint(1, equal) == 1 else standing
 
 

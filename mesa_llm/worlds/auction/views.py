@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from mesa_llm.worlds.auction.auctioneer import Auctioneer, Stage
+from mesa_llm.worlds.auction.auctioneer import MOST_WATCHED, Auctioneer, Stage
 from mesa_llm.worlds.auction.beliefs import form_fault
 from mesa_llm.worlds.auction.bidders import Account, Bidder, Desire
+from mesa_llm.worlds.auction.bidding import RoundView
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.rules import Sale
 
@@ -113,14 +115,17 @@ class AuctionFacts:
     bids_made: int
     """Valid bids this bidder made on this lot."""
 
-    rounds: tuple[tuple[tuple[str, int | None], ...], ...]
-    """Who bid what on this lot, round by round and by seat; None: withdrew."""
+    rounds: tuple[RoundView, ...]
+    """What was bid on this lot, round by round."""
 
     sales: tuple[SaleView, ...]
     """How the lots so far went."""
 
     rivals: tuple[RivalView, ...]
-    """The other bidders, by seat."""
+    """The other bidders, by seat; of many only those that won most lots."""
+
+    more_rivals: int
+    """Other bidders beyond those."""
 
     priorities: Mapping[str, Any]
     """The plan in force; empty if there is none."""
@@ -140,6 +145,7 @@ def bidder_facts(auctioneer: Auctioneer, actor: int, complaints: tuple[str, ...]
     me, bidding = auctioneer.accounts[actor], auctioneer.bidding
     bidder = me.bidder
     leader = bidding.standing.leader
+    rivals = tuple(_rival_view(other) for other in auctioneer.watched_by(actor) if other is not me)
     return AuctionFacts(
         stage=auctioneer.stage,
         name=bidder.name,
@@ -155,11 +161,10 @@ def bidder_facts(auctioneer: Auctioneer, actor: int, complaints: tuple[str, ...]
         raise_exact=max(bidding.start * auctioneer.rules.raise_share, float(auctioneer.minimum_raise)),
         least_bid=auctioneer.least_bid,
         bids_made=me.engagement.get(bidding.lot.name, 0),
-        rounds=tuple(
-            tuple((auctioneer.accounts[one.bidder].bidder.name, one.amount) for one in bids) for bids in bidding.rounds
-        ),
+        rounds=tuple(bidding.heard),
         sales=tuple(_sale_view(auctioneer, sale) for sale in auctioneer.sales),
-        rivals=tuple(_rival_view(other) for other in auctioneer.accounts.values() if other is not me),
+        rivals=rivals,
+        more_rivals=len(auctioneer.accounts) - 1 - len(rivals),
         priorities=me.priorities,
         keeps_beliefs=bidder.keeps_beliefs,
         belief=me.belief,
@@ -169,12 +174,11 @@ def bidder_facts(auctioneer: Auctioneer, actor: int, complaints: tuple[str, ...]
 
 def write_rules(auctioneer: Auctioneer) -> str:
     """Write what every bidder is told of the auction."""
-    names = ", ".join(account.bidder.name for account in auctioneer.accounts.values())
     return (
-        f"This is an open auction with rising bids among {names}. Lots come up one at a time, in a known order. In "
-        "each round everyone but the leader bids or withdraws, without seeing the others' bids of that round; who "
-        "withdraws, or keeps breaking the rules, is out for that lot only. A bid must be within the bidder's "
-        "budget, reach the starting price, and exceed the highest bid of the round before by at least "
+        f"This is an open auction with rising bids among {_write_names(auctioneer)}. Lots come up one at a time, in a "
+        "known order. In each round everyone but the leader bids or withdraws, without seeing the others' bids of that "
+        "round; who withdraws, or keeps breaking the rules, is out for that lot only. A bid must be within the "
+        "bidder's budget, reach the starting price, and exceed the highest bid of the round before by at least "
         f"{auctioneer.rules.raise_share:.0%} of the starting price. The hammer falls when nobody raises; a single "
         "bid in the first round wins at once. The winner pays its bid and gains the lot's true value, which is "
         "revealed only then; its profit is true value less price."
@@ -202,6 +206,8 @@ def _write_beliefs(facts: AuctionFacts) -> list[str]:
     if form_fault(facts.belief):
         return ["You have lost track of budgets and profits."]
     lines = [f"You believe that you have ${facts.belief['remaining_budget']} left."]
+    if facts.more_rivals:
+        lines.append(f"Beside those you keep an eye on, {facts.more_rivals} more are bidding.")
     wins = facts.belief["winning_bids"]
     for name, profit in facts.belief["total_profits"].items():
         won = ", ".join(f"{lot} at ${price}" for lot, price in wins.get(name, {}).items()) or "nothing"
@@ -229,9 +235,10 @@ def _write_task(facts: AuctionFacts) -> list[str]:
     return lines + (["Later:", *coming] if coming else [])
 
 
-def _write_round(number: int, bids: tuple[tuple[str, int | None], ...]) -> str:
-    said = ", ".join(f"{who} {'withdrew' if bid is None else f'bid ${bid}'}" for who, bid in bids)
-    return f"Round {number}: {said}."
+def _write_round(number: int, heard: RoundView) -> str:
+    said = ", ".join(f"{who} {'withdrew' if bid is None else f'bid ${bid}'}" for who, bid in heard.bids)
+    more = f", and {heard.more} more, none of them higher" if heard.more else ""
+    return f"Round {number}: {said}{more}."
 
 
 def _write_sale(sale: SaleView, name: str) -> str:
@@ -239,6 +246,12 @@ def _write_sale(sale: SaleView, name: str) -> str:
         return f"Nobody bid on {sale.lot}."
     winner = "you" if sale.winner == name else sale.winner
     return f"{sale.lot} went to {winner} for ${sale.price}; its true value is ${sale.true_value}."
+
+
+def _write_names(auctioneer: Auctioneer) -> str:
+    names = [account.bidder.name for account in islice(auctioneer.accounts.values(), MOST_WATCHED + 1)]
+    rest = len(auctioneer.accounts) - len(names)
+    return ", ".join([*names, *([f"{rest} more"] if rest else [])])
 
 
 def _lot_view(bidder: Bidder, lot: Lot, start: int) -> LotView:
@@ -252,5 +265,5 @@ def _sale_view(auctioneer: Auctioneer, sale: Sale) -> SaleView:
 
 
 def _rival_view(other: Account) -> RivalView:
-    spent = sum(win.price for win in other.wins)
+    spent = other.bidder.budget - other.budget
     return RivalView(other.bidder.name, spent, other.profit, tuple(win.lot.name for win in other.wins))

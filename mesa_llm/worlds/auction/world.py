@@ -77,6 +77,7 @@ class Auction:
         self.name = name
         self.step = 1
         self.auctioneer = Auctioneer(lots, bidders, rules, coins)
+        self._rules_text = write_rules(self.auctioneer)
         self._complaints: dict[int, tuple[str, ...]] = {}
 
     @property
@@ -88,6 +89,10 @@ class Auction:
     def asked(self) -> tuple[int, ...]:
         """Who still has to answer in this stage, by seat."""
         return tuple(self.auctioneer.asked)
+
+    def is_asked(self, actor: int) -> bool:
+        """Say whether a bidder still has to answer in this stage."""
+        return actor in self.auctioneer.asked
 
     @property
     def is_over(self) -> bool:
@@ -110,7 +115,7 @@ class Auction:
         answers = {"plan": Priorities, "replan": Priorities, "belief": Belief}
         return Observation(
             text=write_facts(facts),
-            rules=write_rules(self.auctioneer),
+            rules=self._rules_text,
             answer=answers.get(facts.stage),
             tools=("bid", "withdraw") if facts.stage == "bid" else (),
             facts=facts,
@@ -122,7 +127,7 @@ class Auction:
 
     def may_bid(self, actor: int) -> bool:
         """Say whether a bidder is asked for a bid now."""
-        return self.stage == "bid" and actor in self.auctioneer.asked
+        return self.stage == "bid" and self.is_asked(actor)
 
     @action(when="may_bid")
     def bid(self, actor: int, amount: int) -> str:

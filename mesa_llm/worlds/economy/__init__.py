@@ -21,7 +21,8 @@ Source: SimSwarm's economic environment (sneg55/SimSwarm, MIT).
 * Policies can act: `tax_rate` and `minimum_wage` take effect. Enacting one is told as a `policy_change`
   event, and replaces a policy of the same name. In the original policies pile up and do nothing.
 * Paying someone (`allocate`) moves the money. In the original it does nothing.
-* Participants see who else there is, with the ids that payments need.
+* Participants see who else there is, with the ids that payments need: governments and the cheapest sellers
+  of many.
 """
 
 from mesa_llm.worlds.economy.state import EconomyParameters, EconomyState, Participant, Policy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import islice
 
 from mesa_llm.errors import ToolError
 from mesa_llm.worlds.economy.state import (
@@ -27,6 +28,12 @@ MOST_VARIABLES = 20
 
 MOST_CHARACTERS = 400
 """Longest text of a policy."""
+
+MOST_DIGITS = 18
+"""Longest number that is looked up as a participant's."""
+
+MOST_NAMED = 30
+"""Participants that a refused payment names as possible payees."""
 
 _VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
@@ -79,14 +86,14 @@ class CorrectedRules:
                 f"a step's wages for {one.workforce + count} workers are ${payroll:.2f}; your balance of "
                 f"${one.balance:.2f} pays {affordable} workers."
             )
-        one.workforce += count
+        self.state.employ(one, count)
 
     def fire(self, one: Participant, count: int) -> None:
         """Let workers go."""
         self._check_count(count)
         if count > one.workforce:
             raise ToolError(f"you employ {one.workforce} workers and cannot let {count} go.")
-        one.workforce -= count
+        self.state.employ(one, -count)
 
     def invest(self, one: Participant, amount: float) -> None:
         """Buy capital; households earn what it costs."""
@@ -103,11 +110,7 @@ class CorrectedRules:
         if name == "households":
             self.state.purse += amount
         else:
-            others = {str(other.actor): other for other in self.state.participants.values() if other is not one}
-            if name not in others:
-                known = ", ".join([*others, "households"])
-                raise ToolError(f"there is nobody called {name[:40]!r} to pay; choose one of: {known}.")
-            others[name].balance += amount
+            self._payee(one, name).balance += amount
         one.balance -= amount
 
     def enact(self, one: Participant, name: str, description: str, variable: str | None, value: Value | None) -> None:
@@ -151,7 +154,7 @@ class CorrectedRules:
 
     def _pay_wages(self, one: Participant) -> None:
         """Pay the workers to households; let those go whom the balance cannot pay."""
-        one.workforce = min(one.workforce, self._affordable(one))
+        self.state.employ(one, min(0, self._affordable(one) - one.workforce))
         payroll = min(self.wage * one.workforce, one.balance)
         one.balance -= payroll
         self.state.purse += payroll
@@ -178,6 +181,18 @@ class CorrectedRules:
         if not governments:
             state.purse += taxes
         return quantity, turnover
+
+    def _payee(self, one: Participant, name: str) -> Participant:
+        """Find whom a number names, other than who pays."""
+        participants = self.state.participants
+        is_number = name.isascii() and name.isdigit() and len(name) <= MOST_DIGITS
+        found = participants.get(int(name)) if is_number else None
+        if found is None or found is one:
+            first = [str(other.actor) for other in islice(participants.values(), MOST_NAMED + 1) if other is not one]
+            rest = len(participants) - 1 - len(first[:MOST_NAMED])
+            known = [*first[:MOST_NAMED], *([f"{rest} more"] if rest > 0 else []), "households"]
+            raise ToolError(f"there is nobody called {name[:40]!r} to pay; choose one of: {', '.join(known)}.")
+        return found
 
     def _affordable(self, one: Participant) -> int:
         """Count the workers whom a balance pays for a step."""

@@ -39,14 +39,14 @@ class OriginalRules:
 
     def hire(self, one: Participant, count: int) -> None:
         """Add workers, however many, for nothing; a negative count takes them away."""
-        one.workforce += int(count)
+        self.state.employ(one, int(count))
 
     def fire(self, one: Participant, count: int) -> None:
         """Take workers away; a negative count adds them."""
         count = int(count)
         if count > one.workforce:
             raise ToolError(f"you employ {one.workforce} workers and cannot let {count} go.")
-        one.workforce -= count
+        self.state.employ(one, -count)
 
     def invest(self, one: Participant, amount: float) -> None:
         """Turn money into output; a negative amount turns output into money."""

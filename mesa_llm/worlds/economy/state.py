@@ -159,10 +159,21 @@ class EconomyState:
     step: int = 0
     """Steps that have ended."""
 
-    @property
-    def employed(self) -> int:
-        """People employed by anyone."""
-        return sum(one.workforce for one in self.participants.values())
+    employed: int = 0
+    """People employed by anyone; `employ` keeps count."""
+
+    n_governments: int = 0
+    """Participants who govern."""
+
+    def employ(self, one: Participant, count: int) -> None:
+        """Let somebody employ more people, or fewer.
+
+        Args:
+            one: The employer.
+            count: How many more; negative: how many fewer.
+        """
+        one.workforce += count
+        self.employed += count
 
     @property
     def money(self) -> float:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from mesa_llm.worlds.economy.state import Participant, Policy, Role, Value
 
 OTHERS_SHOWN = 30
-"""Other participants that are listed at most."""
+"""Other participants that are shown at most: all governments, then those whose goods are cheapest."""
+
+PLAIN = (1e-9, 1e15)
+"""Numbers from here to there are written without powers of ten."""
 
 RULES_TEXT = (
     "You take part in an economy. Producers employ people, pay them a wage every step out of their balance, "
@@ -64,7 +69,10 @@ class EconomyFacts:
     """A copy of the participant's own account."""
 
     others: tuple[ParticipantView, ...] = ()
-    """The other participants; none are shown under the original rules."""
+    """The other participants, `OTHERS_SHOWN` at most; none are shown under the original rules."""
+
+    more_others: int = 0
+    """Other participants who are not among those shown."""
 
     wage: float = 0.0
     """Dollars a worker costs in a step."""
@@ -77,6 +85,40 @@ class EconomyFacts:
 
     purse: float = 0.0
     """Dollars of all households together."""
+
+
+class Notables:
+    """Those whom everybody is shown: governments, then those who sell, cheapest first, then the rest."""
+
+    def __init__(self, participants: Iterable[Participant] = ()) -> None:
+        """Choose one more than are shown, since nobody is shown to itself.
+
+        Args:
+            participants: All, in the order in which they entered.
+        """
+        ranked = nsmallest(OTHERS_SHOWN + 1, enumerate(participants), key=_rank)
+        self.least = ranked[-1][1].actor if ranked else 0
+        self.chosen = {one.actor: one for _, one in sorted(ranked, key=lambda placed: placed[0])}
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether one more can be shown."""
+        return len(self.chosen) <= OTHERS_SHOWN
+
+    def add(self, one: Participant) -> None:
+        """Show one more, who has just entered."""
+        self.chosen[one.actor] = one
+        self.least = one.actor
+
+    def seen_by(self, actor: int) -> list[Participant]:
+        """Give the others whom a participant is shown, in the order in which they entered."""
+        left_out = actor if actor in self.chosen else self.least
+        return [one for number, one in self.chosen.items() if number != left_out]
+
+
+def _rank(placed: tuple[int, Participant]) -> tuple[bool, bool, float]:
+    one = placed[1]
+    return one.role != "government", one.price <= 0, one.price
 
 
 def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
@@ -95,13 +137,13 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
         *(f"Policy {policy.name}: {policy.description}" for policy in facts.policies),
         *(f"{name} = {value}" for name, value in facts.variables.items()),
     ]
-    for other in facts.others[:OTHERS_SHOWN]:
+    for other in facts.others:
         called = f" {names[other.actor]}" if other.actor in names else ""
         asks = f"asks ${other.price:.2f} a good and " if other.price > 0 else ""
         does = f": {asks}employs {other.workforce}" if other.role == "producer" else ""
         lines.append(f"[{other.actor}]{called}, {other.role}{does}.")
-    if len(facts.others) > OTHERS_SHOWN:
-        lines.append(f"… and {len(facts.others) - OTHERS_SHOWN} more.")
+    if facts.more_others:
+        lines.append(f"Listed are governments and the cheapest; there are {facts.more_others} more.")
     lines.append(f"You are [{own.actor}], a {own.role}, with a balance of ${own.balance:.2f}.")
     if own.role == "producer":
         lines.append(
@@ -111,6 +153,16 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
             f"${own.capital:.2f}."
         )
     return "\n".join(lines)
+
+
+def plain(number: float) -> str:
+    """Write a number as people do: whole from 1,000 up, else with four digits that count; 15,520 or 0.0423."""
+    if number == 0:
+        return "0"
+    if not PLAIN[0] <= abs(number) < PLAIN[1]:
+        return f"{number:.4g}"
+    text = f"{number:,.{max(0, 3 - math.floor(math.log10(abs(number))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def write_original(facts: EconomyFacts) -> str:

@@ -26,9 +26,12 @@ from mesa_llm.worlds.economy.state import (
 )
 from mesa_llm.worlds.economy.view import (
     ORIGINAL_RULES_TEXT,
+    OTHERS_SHOWN,
     RULES_TEXT,
     EconomyFacts,
+    Notables,
     ParticipantView,
+    plain,
     write_corrected,
     write_original,
 )
@@ -74,6 +77,7 @@ class Economy(DoNothing):
         chosen = OriginalRules if self.is_original else CorrectedRules
         self.rules: OriginalRules | CorrectedRules = chosen(self.state, self.parameters)
         self._enacted: list[Policy] = []
+        self._notables = Notables()
 
     def enter(self, actor: int, role: Role = "producer", balance: float | None = None) -> Participant:
         """Give an agent an account, unless it has one.
@@ -88,8 +92,17 @@ class Economy(DoNothing):
                 balance = 0.0 if self.is_original else self.parameters.starting_balance
             if not self.is_original and not (math.isfinite(balance) and balance >= 0):
                 raise ConfigError(f"a participant cannot start with a balance of {balance!r}; give 0 or more")
-            self.state.participants[actor] = Participant(actor, role, balance)
+            self._seat(Participant(actor, role, balance))
         return self.state.participants[actor]
+
+    def _seat(self, one: Participant) -> None:
+        """Put a participant on the list, and among those whom everybody sees, if there is room or it governs."""
+        self.state.participants[one.actor] = one
+        self.state.n_governments += one.role == "government"
+        if self._notables.has_room:
+            self._notables.add(one)
+        elif one.role == "government" and self.state.n_governments <= OTHERS_SHOWN + 1:
+            self._notables = Notables(self.state.participants.values())
 
     def observe(self, agent: int) -> Observation:
         """Show a participant the metrics, policies, other participants and its own account."""
@@ -110,10 +123,11 @@ class Economy(DoNothing):
         )
         if isinstance(self.rules, OriginalRules):
             return seen
-        others = [one for one in state.participants.values() if one is not own]
+        others = self._notables.seen_by(agent)
         return replace(
             seen,
             others=tuple(ParticipantView(one.actor, one.role, one.price, one.workforce) for one in others),
+            more_others=len(state.participants) - 1 - len(others),
             wage=self.rules.wage,
             tax_rate=self.rules.tax_rate,
             unemployed=self.rules.unemployed,
@@ -127,8 +141,7 @@ class Economy(DoNothing):
     def may_govern(self, actor: int) -> bool:
         """Tell whether a participant may enact policies: a government, or anyone where there is none."""
         own = self.enter(actor)
-        has_government = any(one.role == "government" for one in self.state.participants.values())
-        return self.is_original or own.role == "government" or not has_government
+        return self.is_original or own.role == "government" or self.state.n_governments == 0
 
     def _producer(self, actor: int) -> Participant:
         """Give the account of someone who may produce."""
@@ -220,6 +233,7 @@ class Economy(DoNothing):
         """Let the step end; tell which metrics changed and, if corrected, which policies are new."""
         self.state.step += 1
         before, self.state.metrics = self.state.metrics, self.rules.close_step()
+        self._notables = Notables(self.state.participants.values())
         enacted, self._enacted = self._enacted, []
         events = [] if self.is_original else [self._policy_event(policy) for policy in enacted]
         for metric, current in self.state.metrics.items():
@@ -230,7 +244,7 @@ class Economy(DoNothing):
     def _metric_event(self, metric: str, previous: float, current: float) -> Event:
         facts = {"metric": metric, "previous": previous, "current": current, "delta": current - previous}
         words = metric.replace("avg_", "average ").replace("_", " ")
-        text = f"In the economy, {words} went from {previous:.4g} to {current:.4g}."
+        text = f"In the economy, {words} went from {plain(previous)} to {plain(current)}."
         return Event(self.name, "metric_change", facts, text, self.state.step)
 
     def _policy_event(self, policy: Policy) -> Event:
