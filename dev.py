@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -25,12 +26,14 @@ ROOT = Path(__file__).resolve().parent
 OLDEST, CEILING = (3, 12), (3, 15)
 WINDOWS = os.name == "nt"
 MESA_4 = "mesa==4.0.0a0"
+BAD_INPUT = 2
 QUIET_AND_OFFLINE = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False",
     "SOLARA_THEME_SHOW_BANNER": "False",
 }
-DEMO = "run social --llm local --steps 3 --set n_agents=8 --set feed_size=4 --set may_pass=false --log runs/demo.sqlite"
+DEMO_LOG = Path("runs", "demo.sqlite")
+DEMO = f"run social --llm local --steps 3 --set n_agents=8 --set feed_size=4 --set may_pass=false --log {DEMO_LOG}"
 
 
 class SetupError(Exception):
@@ -152,8 +155,27 @@ def run(*command: str) -> int:
 
 
 def demo(venv: Environment, arguments: list[str]) -> int:
-    (ROOT / "runs").mkdir(exist_ok=True)
-    return run(venv.program("mesa-llm"), *DEMO.split(), *arguments)
+    (ROOT / DEMO_LOG).parent.mkdir(exist_ok=True)
+    command = [venv.program("mesa-llm"), *DEMO.split(), *arguments]
+    if (ROOT / DEMO_LOG).exists() and is_refused(command):
+        kept = put_aside(ROOT / DEMO_LOG).relative_to(ROOT)
+        print(f"{DEMO_LOG} is of another version of the demo; it is kept as {kept}.", flush=True)
+    return run(*command)
+
+
+def is_refused(command: list[str]) -> bool:
+    """Whether this run, begun without a step, says that it cannot go on with the demo's run log."""
+    begun = subprocess.run([*command, "--steps", "0"], cwd=str(ROOT), capture_output=True, text=True)
+    return begun.returncode == BAD_INPUT and str(DEMO_LOG) in begun.stderr
+
+
+def put_aside(log: Path) -> Path:
+    """Give a run log, and what SQLite keeps beside it, the first free name, and tell that name."""
+    number = next(number for number in itertools.count(1) if not log.with_name(f"demo-{number}.sqlite").exists())
+    aside = log.with_name(f"demo-{number}.sqlite")
+    for file in log.parent.glob(log.name + "*"):
+        file.rename(aside.with_name(aside.name + file.name[len(log.name) :]))
+    return aside
 
 
 def app(venv: Environment, arguments: list[str]) -> int:

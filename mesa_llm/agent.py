@@ -45,11 +45,15 @@ class ToolMixin:
         """Give the tools and actions that may be used on this observation.
 
         Args:
-            seen: What the agent sees; it may name the tools usable now.
+            seen: What the agent sees; it may name the tools usable now. The researcher's functions, of which no
+                world knows, always are.
         """
         agent: Any = self
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
-        return box.only(seen.tools).only(agent.config.tools).usable
+        named = seen.tools
+        if named is not None and self.tools:
+            named = dict.fromkeys((*named, *(function.__name__ for function in self.tools)))
+        return box.only(named).only(agent.config.tools).usable
 
 
 class LLMMixin:
@@ -122,7 +126,7 @@ class LLMMixin:
         elif len(worlds) == 1:
             seen = worlds[0].observe(self.unique_id)
         else:
-            seen = join({world.name: world.observe(self.unique_id) for world in worlds})
+            seen = join({world.name: world.observe(self.unique_id) for world in worlds}, worlds)
         return self.with_news(seen)
 
     def with_news(self, seen: Observation) -> Observation:
@@ -169,6 +173,7 @@ class LLMMixin:
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.config.settings.sent,
             options=seen.options,
+            max_actions=seen.max_actions,
         )
         return await decide(Asking(opened.llm, seen, box, request, engine.parser))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from mesa.experimental.scenarios import Scenario
 
@@ -19,6 +20,8 @@ from mesa_llm.llm.base import LLM
 from mesa_llm.runlog import RunLog
 from mesa_llm.transports import EngineOptions
 from mesa_llm.world import World
+
+N = TypeVar("N", bound=float)
 
 OnError = Literal["skip", "rule", "raise"]
 """What becomes of an agent whose decision failed: it does nothing, its rule twin decides, or the step ends in error."""
@@ -97,3 +100,21 @@ def _as_parameter(value: Any) -> Any:
 def shown(options: Mapping[str, Any]) -> dict[str, str]:
     """Give the options as they may be written down: without the key."""
     return {name: canonical_json(value) for name, value in options.items() if name != "api_key"}
+
+
+def within(name: str, value: N, low: float, high: float = math.inf) -> N:
+    """Give back a parameter that lies in its range; what is infinite or no number lies in none.
+
+    Args:
+        name: What the parameter is called.
+        value: What was given.
+        low: Smallest value possible.
+        high: Largest value possible.
+
+    Raises:
+        ConfigError: If it lies outside; says what is possible.
+    """
+    if not (low <= value <= high and math.isfinite(value)):
+        possible = f"must be {low} or more" if high == math.inf else f"must lie in {low}..{high}"
+        raise ConfigError(f"{name} {possible}, got {value!r}")
+    return value

@@ -68,8 +68,12 @@ def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Ca
 
 @lru_cache(maxsize=4096)
 def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
-    """Keep only the tools of these names, in the order of the names."""
-    return Plan({name: plan.tools[name] for name in names if name in plan.tools})
+    """Keep only the tools of these names, in the order of the names; one that worlds share stands for all of theirs."""
+    meant: dict[str, list[str]] = {}
+    for shown, (found, _) in plan.tools.items():
+        meant.setdefault(found.function.__name__, []).append(shown)
+    kept = [shown for name in names for shown in ([name] if name in plan.tools else meant.get(name, ()))]
+    return Plan({shown: plan.tools[shown] for shown in kept})
 
 
 class ToolBox(Mapping[str, Bound]):

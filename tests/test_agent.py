@@ -9,9 +9,11 @@ from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
 
 from mesa_llm import Decision, LLMAgent, Mind, Observation, ScriptedLLM, ToolCall, action
+from mesa_llm.agent import join
 from mesa_llm.contract import honest, honest_reply
 from mesa_llm.llm.answers import call
-from tests.pot import PotModel
+from tests.llm.asked import Village
+from tests.pot import Pot, PotModel
 
 
 class Giver(MoneyAgent, Mind):
@@ -148,3 +150,21 @@ def test_an_outside_function_can_be_an_agents_action() -> None:
     model.step()
     assert paid == [3]
     assert model.last_decisions[1].actions == (ToolCall("donate", {"amount": 3}),)
+
+
+def test_an_outside_function_stays_usable_where_a_world_names_its_own_tools() -> None:
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        return f"rain in {city}"
+
+    agent = LLMAgent(PotModel(0, rng=1), tools=[weather])
+    assert list(agent.toolbox(Observation(tools=("pay",)))) == ["pay", "weather"]
+
+
+def test_where_one_world_limits_the_tools_all_of_the_other_stay() -> None:
+    seen = {"village": Observation(tools=("rest", "do_nothing")), "pot": Observation()}
+    assert join(seen, [Village(), Pot()]).tools == ("rest", "do_nothing", "pay", "count")
+
+
+def test_where_no_world_limits_the_tools_the_agent_keeps_all_it_has() -> None:
+    assert join({"village": Observation(), "pot": Observation()}, [Village(), Pot()]).tools is None

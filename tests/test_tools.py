@@ -101,6 +101,7 @@ def test_an_unknown_tool_is_refused_with_the_names_there_are() -> None:
 def test_a_name_two_worlds_share_is_told_apart_and_doing_nothing_is_offered_once() -> None:
     names = list(ToolBox.of(object(), 1, [Shop(), Fair()]))
     assert names == ["do_nothing", "shop_sell", "fair_sell"]
+    assert list(ToolBox.of(object(), 1, [Shop(), Fair()]).only(["sell"])) == ["shop_sell", "fair_sell"]
 
 
 def test_a_tool_is_offered_only_while_its_condition_holds() -> None:

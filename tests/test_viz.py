@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import reacton
 from mesa.visualization import Slider
+from solara.core import component
 
 from mesa_llm import Decision, ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
@@ -18,11 +19,12 @@ from mesa_llm.records import Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.answering import Offer, label_of, offers_of
 from mesa_llm.viz.controls import status
-from mesa_llm.viz.gate import Gate, steady
+from mesa_llm.viz.gate import Gate, gate_of, steady
+from mesa_llm.viz.held import held
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.meter import tiles_of
 from mesa_llm.viz.page import tabs_of
-from mesa_llm.viz.parameters import Choice, defaults, takes
+from mesa_llm.viz.parameters import Choice, defaults, meant, takes, worded
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import action_row
 from mesa_llm.viz.thoughts import MOST_CHARACTERS, shortened, thoughts_of
@@ -80,6 +82,17 @@ def test_pause_lets_the_step_that_runs_end(make_runner: Any) -> None:
     runner.pause()
     until(lambda: not runner.busy)
     assert (runner.model.time, runner.note) == (1, "")
+
+
+def test_a_page_that_nobody_has_open_plays_on_no_further_and_says_why() -> None:
+    session = Session(Village, Choice(seed="1"))
+    assert session.runner
+    session.runner.start()
+    until(lambda: session.runner and session.runner.model.time > 1)
+    session.rest()
+    until(lambda: session.runner and not session.runner.busy)
+    assert session.runner.note.startswith("Paused, since this page was not open")
+    session.close()
 
 
 def test_stop_ends_a_step_in_the_middle_and_the_next_one_makes_it_good(make_runner: Any) -> None:
@@ -202,6 +215,43 @@ def test_a_reader_may_read_within_reading_while_a_writer_waits() -> None:
     assert not writer.is_alive()
 
 
+def test_readers_who_wait_go_before_the_next_writer() -> None:
+    gate, done = Gate(), list[str]()
+
+    def read() -> None:
+        with gate.reading():
+            done.append("read")
+
+    with gate.writing():
+        reader = threading.Thread(target=read)
+        reader.start()
+        time.sleep(0.05)
+    with gate.writing():
+        done.append("written")
+    reader.join(PATIENCE_S)
+    assert done == ["read", "written"]
+
+
+def test_a_component_is_drawn_only_while_the_model_stands_still() -> None:
+    model, done = Village(rng=1), list[str]()
+
+    @component
+    def Careless() -> None:
+        done.append("drawn")
+
+    @component
+    def Page() -> None:
+        held(Careless(), model)
+
+    with gate_of(model).writing():
+        page = threading.Thread(target=reacton.render, args=(Page(),))
+        page.start()
+        time.sleep(0.3)
+        done.append("written")
+    page.join(PATIENCE_S)
+    assert done == ["written", "drawn"]
+
+
 def test_a_page_may_look_at_a_model_while_its_agents_think(make_runner: Any) -> None:
     runner = make_runner(llm="scripted", delay_s=30.0)
     runner.start(1)
@@ -248,6 +298,12 @@ def test_a_person_plays_one_agent_or_all() -> None:
 def test_parameters_start_as_mesa_describes_them() -> None:
     described = {"a": Slider("A", 3, 1, 5), "b": {"type": "Checkbox", "value": True}, "c": "fixed"}
     assert defaults(described) == {"a": 3, "b": True, "c": "fixed"}
+
+
+def test_a_list_shows_words_for_the_values_that_a_model_takes() -> None:
+    described = {"type": "Select", "value": "in_turn", "values": ["in_turn", "rule,value", 3]}
+    assert [worded(value) for value in described["values"]] == ["in turn", "rule, value", 3]
+    assert [meant(described, shown) for shown in ("in turn", "rule, value", 3)] == described["values"]
 
 
 def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:

@@ -7,9 +7,9 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mesa_llm.canonical import canonical_json
@@ -17,11 +17,14 @@ from mesa_llm.errors import Refused
 from mesa_llm.llm.answers import as_reply
 from mesa_llm.llm.human import latest
 from mesa_llm.llm.schema import Schema, choice_schema, flat_schema, held_to
-from mesa_llm.llm.words import in_words, read_value, signature
+from mesa_llm.llm.words import in_words, read_value
 from mesa_llm.records import Reply, Request, ToolCall
 
 NO_INPUT = (EOFError, OSError, UnicodeError, NotImplementedError)
 """What reading a line raises where there is nobody to write one."""
+
+PASS = "do_nothing"
+"""The action after which there is nothing more to do."""
 
 LEFT_OUT = object()
 """Stands for an argument that the person leaves out."""
@@ -34,14 +37,14 @@ class TerminalHuman:
     is_person = True
     """A person is given all the time it takes, and is never asked again by itself."""
 
-    def __init__(self, read: Callable[[str], str] = input, write: Callable[[str], object] | None = None) -> None:
+    def __init__(self, read: Callable[[str], str] | None = None, write: Callable[[str], object] | None = None) -> None:
         """Keep where to read and write.
 
         Args:
-            read: Shows a text and gives the line that the person writes.
-            write: Shows a text; None: the standard output.
+            read: Shows a text and gives the line that the person writes; None: the standard input.
+            write: Shows a text; None: the standard error, as the output belongs to what the run tells.
         """
-        self._read = read
+        self._read = read or _read_line
         self._write = write or _show
         self._questions: queue.SimpleQueue[tuple[Request, Future[Reply]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -81,12 +84,11 @@ class TerminalHuman:
         self._introduce(request)
         self._write(f"\nAgent {request.salt.agent}, step {request.salt.time}\n{latest(request)}\n")
         if request.schema is not None:
-            schema = held_to(flat_schema(request.schema), request.options)
-            if schema is None:
-                raise Refused("the question has no possible answer now")
-            return Reply(canonical_json(self._value("answer", schema)), dollars=0.0, model="human")
+            schema = flat_schema(request.schema)
+            asked = Asked("answer", schema, held_to(schema, request.options), request.schema)
+            return Reply(canonical_json(self._value(asked)), dollars=0.0, model="human")
         if request.tools:
-            return as_reply(self._call(request), "human")
+            return Reply(tool_calls=tuple(self._calls(request)), dollars=0.0, model="human")
         return as_reply(self._read("Your answer: "), "human")
 
     def _introduce(self, request: Request) -> None:
@@ -96,50 +98,146 @@ class TerminalHuman:
             texts = [message.content for message in request.messages if message.role == "system"]
             self._write("\n".join(["", *texts, ""]))
 
-    def _call(self, request: Request) -> ToolCall:
-        """Let the person choose one tool or action, then its arguments."""
-        choices = choice_schema(request.tools, request.options)["anyOf"]
-        arguments = {choice["properties"]["action"]["enum"][0]: choice["properties"]["arguments"] for choice in choices}
-        told = {tool.name: f"{signature(tool)} – {tool.description}" for tool in request.tools}
-        names = list(arguments)
-        self._write("".join(f"{number}. {told[name]}\n" for number, name in enumerate(names, 1)))
-        numbers = {str(number): name for number, name in enumerate(names, 1)}
+    def _calls(self, request: Request) -> list[ToolCall]:
+        """Let the person choose what to do, one thing after the other; a tool that reads is asked alone."""
+        held = choice_schema(request.tools, request.options)["anyOf"]
+        arguments = {choice["properties"]["action"]["enum"][0]: choice["properties"]["arguments"] for choice in held}
+        tools = {tool.name: tool for tool in request.tools if tool.name in arguments}
+        told = [f"{number}. {tool.name} – {tool.description}\n" for number, tool in enumerate(tools.values(), 1)]
+        self._write("".join(told))
+        calls: list[ToolCall] = []
+        while len(calls) < request.max_actions:
+            name = self._choose("What do you do? " if not calls else "And then? (empty: nothing more) ", list(tools))
+            if not name and calls:
+                break
+            if not name or (calls and not tools[name].is_action):
+                self._write("First choose one of the above.\n" if not name else f"{name} can only be done alone.\n")
+                continue
+            schema = flat_schema({"type": "object", **tools[name].parameters})
+            calls.append(ToolCall(name, self._value(Asked("", schema, arguments[name], tools[name].parameters))))
+            if not tools[name].is_action or name == PASS:
+                break
+        return calls
+
+    def _choose(self, prompt: str, names: list[str]) -> str:
+        """Ask for one of some names, by itself or by its number; empty if the line is."""
         while True:
-            line = self._read("What do you do? ").strip()
-            name = numbers.get(line, line)
-            if name in arguments:
-                return ToolCall(name, self._value("arguments", arguments[name]))
+            line = self._read(prompt).strip()
+            chosen = names[int(line) - 1] if line.isdecimal() and 1 <= int(line) <= len(names) else line
+            if chosen in names or not chosen:
+                return chosen
             self._write(f"There is no {line[:80]!r}. Write a number from 1 to {len(names)}, or a name.\n")
 
-    def _value(self, name: str, schema: Schema) -> Any:
-        """Ask for a value; of an object, for its properties one by one."""
-        if schema.get("type") != "object" or schema["additionalProperties"] is not False:
-            return self._line(name, schema)
-        filled = {
-            name: self._value(name, inner) if name in schema["required"] else self._line(name, inner, LEFT_OUT)
-            for name, inner in schema["properties"].items()
-        }
+    def _value(self, asked: Asked) -> Any:
+        """Ask for a value; of a needed object with named properties, for one property after the other."""
+        is_open = asked.schema.get("type") != "object" or asked.schema["additionalProperties"] is not False
+        if is_open or not asked.is_needed:
+            return self._line(asked)
+        filled = {name: self._value(asked.part(name)) for name in asked.schema["properties"]}
         return {name: value for name, value in filled.items() if value is not LEFT_OUT}
 
-    def _line(self, name: str, schema: Schema, if_empty: object = None) -> Any:
-        """Ask for one line until it fits.
-
-        Args:
-            name: What is asked for.
-            schema: What fits.
-            if_empty: What an empty line stands for; None: it is read like any other.
-        """
-        hint = "; empty: leave it out" if if_empty is LEFT_OUT else ""
+    def _line(self, asked: Asked) -> Any:
+        """Ask for one line until it fits; what is possible but not offered has to be written twice."""
+        insisted: str | None = None
+        self._write(asked.menu)
         while True:
-            line = self._read(f"{name} ({in_words(schema)}{hint}): ")
-            if not line.strip() and if_empty is not None:
-                return if_empty
+            line = self._read(asked.prompt).strip()
+            if not line and not asked.is_needed:
+                return LEFT_OUT
             try:
-                return read_value(line, schema)
+                return asked.read(line, is_meant=line == insisted)
             except ValueError as error:
+                insisted = line
                 self._write(f"{error}\n")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One value that a person is asked for."""
+
+    name: str
+    """What it is called; a part of something larger after the name of that."""
+
+    schema: Schema
+    """Flat schema of what can be given."""
+
+    offered: Schema | None
+    """The same, held to what is offered now; None: nothing is."""
+
+    described: Mapping[str, Any]
+    """The schema as it was given, with its descriptions."""
+
+    is_needed: bool = True
+    """False if an empty line leaves it out."""
+
+    def part(self, name: str) -> Asked:
+        """Give one property of it."""
+        offered: Schema = self.offered or {}
+        inner = self.described.get("properties", {}).get(name, {})
+        return Asked(
+            f"{self.name}, {name}" if self.name not in ("", "answer") else name,
+            self.schema["properties"][name],
+            offered.get("properties", {}).get(name),
+            inner,
+            name in self.schema["required"],
+        )
+
+    @property
+    def choices(self) -> list[str]:
+        """The texts that are offered, if they are more than two and none is a number; they are chosen by number."""
+        values: list[Any] = (self.offered or {}).get("enum", [])
+        are_texts = all(isinstance(value, str) and not value.isdecimal() for value in values)
+        return values if len(values) > 2 and are_texts else []
+
+    @property
+    def menu(self) -> str:
+        """The choices, one a line."""
+        return "".join(f"  {number}. {choice}\n" for number, choice in enumerate(self.choices, 1))
+
+    @property
+    def prompt(self) -> str:
+        """Say what is asked for, what it means, and what fits."""
+        told = self.described.get("description", "").rstrip(".")
+        fits = f"1..{len(self.choices)}" if self.choices else in_words(self.offered or self.schema)
+        if self.is_free and self.offered != self.schema:
+            fits = f"{in_words(self.schema)}, such as {fits}"
+        hint = "" if self.is_needed else "; empty: leave it out"
+        return f"{self.name}{' – ' if told else ''}{told} ({fits}{hint}): "
+
+    @property
+    def is_free(self) -> bool:
+        """Whether what is offered are but examples: an amount can be any other as well."""
+        return self.schema.get("type") == "number" and self.offered is not None
+
+    def read(self, line: str, *, is_meant: bool) -> Any:
+        """Read the value.
+
+        Args:
+            line: What the person wrote.
+            is_meant: True if the same line was written before.
+
+        Raises:
+            ValueError: If it does not fit; or is not offered, and not meant for sure.
+        """
+        if self.choices and line.isdecimal() and 1 <= int(line) <= len(self.choices):
+            return self.choices[int(line) - 1]
+        try:
+            return read_value(line, self.schema if self.offered is None else self.offered)
+        except ValueError as error:
+            try:
+                value = read_value(line, self.schema)
+            except ValueError:
+                raise error from None
+            if is_meant or self.is_free:
+                return value
+            raise ValueError(f"{error} If you mean {line[:80]!r} all the same, write it once more.") from None
+
+
+def _read_line(prompt: str) -> str:
+    _show(prompt)
+    return input()
+
+
 def _show(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    sys.stderr.write(text)
+    sys.stderr.flush()

@@ -86,7 +86,8 @@ def read_value(line: str, schema: Schema) -> Any:
     """Read the value that a person writes in one line.
 
     Args:
-        line: A choice, a text or a number as it is; yes or no; items with commas between them; else JSON.
+        line: A choice, a text or a number as it is; yes or no; items, or `name: value`, with commas between them;
+            else JSON.
         schema: A flat schema that the value has to fit.
 
     Raises:
@@ -112,6 +113,9 @@ def read_value(line: str, schema: Schema) -> Any:
             items = [read_value(item, schema["items"]) for item in text.split(",") if item.strip()]
             fits = schema.get("minItems", 0) <= len(items) <= schema.get("maxItems", math.inf)
             return _fitting([items] if fits else [], schema)
+        case "object" if not text.startswith("{") and schema["additionalProperties"] is not False:
+            pairs = [item.rpartition(":")[::2] for item in text.split(",") if item.strip()]
+            return _named_values([(name.strip(), value) for name, value in pairs], schema)
         case _:
             return _read_json(text, schema)
 
@@ -144,8 +148,19 @@ def _numbers_in(text: str, schema: Schema) -> list[int | float]:
     return [int(number)] if number == int(number) else []
 
 
+def _named_values(pairs: list[tuple[str, str]], schema: Schema) -> dict[str, Any]:
+    names = schema.get("propertyNames", {}).get("enum")
+    strange = [name for name, _ in pairs if not name or (names is not None and name not in names)]
+    if strange:
+        known = f" The names are {', '.join(names)}." if names else ""
+        raise ValueError(f"Wanted is {in_words(schema)}, with a colon after each name.{known}")
+    return {name: read_value(value, schema["additionalProperties"]) for name, value in pairs}
+
+
 def _read_json(text: str, schema: Schema) -> Any:
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"Wanted is JSON of {in_words(schema)}: {error}") from None
+    kind = {"object": dict, "array": list}.get(schema.get("type", ""), object)
+    return _fitting([value] if isinstance(value, kind) else [], schema)

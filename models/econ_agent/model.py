@@ -13,7 +13,7 @@ from mesa.experimental.scenarios import Scenario
 from mesa_llm import AgentConfig, ConfigError, Failure, LLMModel, Settings
 from mesa_llm.activation import in_order
 from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions
+from mesa_llm.options import ModelOptions, within
 from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.worlds.macro import NO_TAX, US_TAX, Macroeconomy, MacroParameters, TaxSchedule, flat_tax
 from mesa_llm.worlds.macro.indicators import gini, summarise
@@ -100,12 +100,12 @@ class EconAgentModel(LLMModel):
             reflect_every = scenario.reflect_every
         options.setdefault("activation", in_order)
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        self.reflect_every = int(_within("reflect_every", reflect_every, 0, 12))
+        self.reflect_every = int(within("reflect_every", reflect_every, 0, 12))
         parameters = MacroParameters(
-            max_wage_change=_within("max_wage_change", max_wage_change, 0, 1),
-            max_price_change=_within("max_price_change", max_price_change, 0, 1),
-            inflation_target=_within("inflation_target", inflation_target, -1, 1),
-            tax=_tax_of(tax, _within("flat_rate", flat_rate, 0, 1)),
+            max_wage_change=within("max_wage_change", max_wage_change, 0, 1),
+            max_price_change=within("max_price_change", max_price_change, 0, 1),
+            inflation_target=within("inflation_target", inflation_target, -1, 1),
+            tax=_tax_of(tax, within("flat_rate", flat_rate, 0, 1)),
         )
         self._found(n_agents, policy, memory)
         actors = [household.unique_id for household in self.households]
@@ -122,9 +122,7 @@ class EconAgentModel(LLMModel):
         """Found the households, each with a name and the policy of its rule twin."""
         if policy not in POLICIES:
             raise ConfigError(f"no policy is called {policy!r}; choose one of {', '.join(POLICIES)}")
-        if n_agents < 1:
-            raise ConfigError(f"an economy needs at least one household, got n_agents={n_agents}")
-        for place, name in enumerate(draw_names(n_agents, self.random)):
+        for place, name in enumerate(draw_names(within("n_agents", n_agents, 1), self.random)):
             Household(
                 self,
                 POLICIES[policy](self.random),
@@ -265,10 +263,3 @@ def _tax_of(name: str, flat_rate: float) -> TaxSchedule:
     if name not in get_args(TaxName):
         raise ConfigError(f"no tax is called {name!r}; choose one of {', '.join(get_args(TaxName))}")
     return {"us": US_TAX, "flat": flat_tax(flat_rate), "none": NO_TAX}[name]
-
-
-def _within(name: str, value: float, low: float, high: float) -> float:
-    """Check a parameter; NaN lies in no range."""
-    if not low <= value <= high:
-        raise ConfigError(f"{name} must lie in {low}..{high}, got {value!r}")
-    return value

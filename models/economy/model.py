@@ -10,9 +10,8 @@ from mesa.datacollection import DataCollector
 from mesa.experimental.scenarios import Scenario
 
 from mesa_llm import LLMModel, Settings
-from mesa_llm.errors import ConfigError
 from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions
+from mesa_llm.options import ModelOptions, within
 from mesa_llm.population import invented
 from mesa_llm.worlds.economy import Economy, EconomyParameters
 from models.economy.agents import Player
@@ -94,16 +93,15 @@ class EconomyModel(LLMModel):
             n_agents, government = scenario.n_agents, scenario.government
             rules, payout = scenario.rules, scenario.payout
             amounts = {name: getattr(scenario, name) for name in amounts}
-        if not 0 <= payout <= 1:
-            raise ConfigError(f"payout is a share of profits, from 0 to 1; got {payout!r}")
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
         self.rules = RULES
+        within("labor_force", amounts["labor_force"], 1)
         self.world = Economy(EconomyParameters(**amounts), rules=rules)
         self.worlds = (self.world,)
-        for place, persona in enumerate(invented(n_agents, self.random)):
+        for place, persona in enumerate(invented(within("n_agents", n_agents, 1), self.random)):
             role = "government" if government and place == 0 and n_agents > 1 else "producer"
             config = persona.config(settings=Settings(max_tokens=240))
-            Player(self, role, payout, config=config, memory=memory)
+            Player(self, role, within("payout", payout, 0, 1), config=config, memory=memory)
         self.world.names |= {player.unique_id: player.config.name for player in self.agents}
         metrics = {name: name for name in ("employment_rate", "average_price", "total_output", "total_investment")}
         money = {name: name for name in ("firms_money", "government_money", "households_money", "tax_rate")}

@@ -13,7 +13,7 @@ from mesa.experimental.scenarios import Scenario
 
 from mesa_llm import LLMModel, Settings
 from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions
+from mesa_llm.options import ModelOptions, within
 from mesa_llm.population import invented
 from mesa_llm.worlds.market import (
     Forecast,
@@ -104,7 +104,7 @@ class MarketModel(LLMModel):
             liquidity, fee = scenario.liquidity, scenario.fee
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
         self.rules, self.horizon = RULES, horizon
-        self.fates = fates(questions or asked(n_questions), chances, horizon, self.random)
+        self.fates = fates(questions or asked(within("n_questions", n_questions, 1)), chances, horizon, self.random)
         self.world = PredictionMarkets(
             [Question(fate.text) for fate in self.fates],
             maker=maker,
@@ -125,7 +125,8 @@ class MarketModel(LLMModel):
 
     def _gather(self, n_agents: int, noise: float, memory: str) -> None:
         """Let the traders come, each with hints of its own."""
-        for persona in invented(n_agents, self.random):
+        within("noise", noise, 0)
+        for persona in invented(within("n_agents", n_agents, 1), self.random):
             hints = {
                 market_id: hint(fate.chance, noise, self.random)
                 for market_id, fate in zip(self.world.ledger.markets, self.fates, strict=True)

@@ -13,7 +13,7 @@ from mesa.experimental.scenarios import Scenario
 from mesa_llm import LLMModel, Settings
 from mesa_llm.activation import Hourly, everyone
 from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions
+from mesa_llm.options import ModelOptions, within
 from mesa_llm.population import Persona, from_file, invented
 from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.accounts import Account
@@ -95,7 +95,7 @@ class SocialModel(LLMModel):
             n_agents, preset, follows = scenario.n_agents, scenario.preset, scenario.follows
             hourly, step_minutes, start_hour = scenario.hourly, scenario.step_minutes, scenario.start_hour
             viral_threshold = scenario.viral_threshold
-        hours = Hourly(lambda user: user.hours, step_minutes, start_hour)
+        hours = Hourly(lambda user: user.hours, step_minutes, within("start_hour", start_hour, 0, 24))
         options.setdefault("activation", hours if hourly else everyone)
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
         self.rules = RULES
@@ -105,8 +105,9 @@ class SocialModel(LLMModel):
             changes["actions"] = tuple(action for action in PRESETS[preset].actions if action != "do_nothing")
         self.world = SocialWorld(preset, rng=self.random, **changes)
         self.worlds = (self.world,)
-        personas = invented(n_agents or 20, self.random) if users is None else from_file(Path(users), n_agents)
-        self._settle(personas, follows, memory)
+        n_taken = None if n_agents is None else within("n_agents", n_agents, 1)
+        personas = invented(n_taken or 20, self.random) if users is None else from_file(Path(users), n_taken)
+        self._settle(personas, within("follows", follows, 0), memory)
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
             model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts", "follows")}

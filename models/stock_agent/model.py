@@ -10,7 +10,7 @@ from mesa.experimental.scenarios import Scenario
 from mesa_llm import ChatMemory, Event, LLMModel
 from mesa_llm.activation import Stage, minded
 from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions
+from mesa_llm.options import ModelOptions, within
 from mesa_llm.worlds.exchange import (
     Calendar,
     Close,
@@ -138,7 +138,7 @@ class StockAgentModel(LLMModel):
             shows_forum, memory = scenario.shows_forum, scenario.memory
         options.setdefault("activation", by_turn)
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        endowments = draw_endowments(range(1, n_agents + 1), self.random)
+        endowments = draw_endowments(range(1, within("n_agents", n_agents, 1) + 1), self.random)
         self.world = Exchange(
             endowments,
             self.random,

@@ -10,7 +10,6 @@ from mesa_llm import Decision, Failure, Observation, Outcome, ToolCall
 from mesa_llm.agent import join
 from mesa_llm.bridge import digest_of
 from mesa_llm.records import Event
-from mesa_llm.tools import marked_methods
 from mesa_llm.worlds.beliefs import Beliefs, Exposure, beliefs_text
 from mesa_llm.worlds.economy.state import Role
 from models.economy.agents import govern, offers, produce
@@ -93,7 +92,7 @@ class Citizen(SocialUser):
 
     def observe(self) -> Observation:
         """Look at the worlds whose turn it is, and hear of the others."""
-        seen = join({world.name: self._look(world) for world in self.worlds})
+        seen = join({world.name: self._look(world) for world in self.worlds}, self.worlds)
         options = dict(seen.options)
         if "vote" in (seen.tools or ()):
             options = {name: values for name, values in options.items() if name not in ("value", "variable")}
@@ -113,7 +112,7 @@ class Citizen(SocialUser):
         if world is self.model.market:
             return replace(seen, tools=possible(seen.facts), options={**seen.options, **sizes(seen.facts)})
         if world is self.model.economy:
-            return replace(seen, tools=marked_methods(type(world)), options=offers(seen.facts))
+            return replace(seen, options=offers(seen.facts))
         return seen
 
     def with_news(self, seen: Observation) -> Observation:

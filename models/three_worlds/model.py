@@ -14,7 +14,7 @@ from mesa_llm import Bridge, Event, LLMModel, Settings
 from mesa_llm.bridge import PAYLOADS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions
+from mesa_llm.options import ModelOptions, within
 from mesa_llm.population import invented
 from mesa_llm.worlds.beliefs import Beliefs
 from mesa_llm.worlds.economy import Economy, EconomyParameters
@@ -126,11 +126,11 @@ class ThreeWorldsModel(Measures, LLMModel):
             bridged, horizon = scenario.bridged, scenario.horizon
             news_steps, viral_threshold = scenario.news_steps, scenario.viral_threshold
             crowd_dollars = scenario.crowd_dollars
-        if looking not in ("in_turn", "together") or horizon < 2 or n_agents < 1:
-            raise ConfigError(
-                f"looking is 'in_turn' or 'together', horizon 2 or more, n_agents 1 or more; got {looking!r}, "
-                f"{horizon!r} and {n_agents!r}"
-            )
+        if looking not in ("in_turn", "together"):
+            raise ConfigError(f"looking is 'in_turn' or 'together', got {looking!r}")
+        within("horizon", horizon, 2)
+        within("news_steps", news_steps, 0)
+        within("crowd_dollars", crowd_dollars, 0)
         struck, given = read_shocks(shocks), read_variables(variables)
         schedule = [shock.event for shock in struck]
         matters = is_worth_hearing if bridged else is_scheduled
@@ -139,7 +139,7 @@ class ThreeWorldsModel(Measures, LLMModel):
         self.looking, self.bridged, self.horizon = looking, bridged, horizon
         self.topic = goal[:200]
         self.rules = written(goal, seed_text, given)
-        asked = claims(goal, horizon - 1, work, price)
+        asked = claims(goal, horizon - 1, within("work", work, 0, 1), within("price", price, 0))
         self.social = SocialWorld("simswarm", rng=self.random, viral_threshold=viral_threshold)
         self.economy = Economy(EconomyParameters())
         self.market = PredictionMarkets(
@@ -161,7 +161,7 @@ class ThreeWorldsModel(Measures, LLMModel):
 
     def _move_in(self, n_agents: int, memory: str) -> None:
         """Give each citizen an account on the network, a firm or the town hall, and a first opinion."""
-        personas = invented(n_agents, self.random)
+        personas = invented(within("n_agents", n_agents, 1), self.random)
         for place, persona in enumerate(personas):
             Citizen(
                 self,

@@ -57,11 +57,44 @@ def test_nonsense_is_asked_again() -> None:
     assert person.shown.count("Wanted is integer 1..9.") == 2
 
 
-def test_arguments_are_held_to_their_options() -> None:
+def test_what_is_offered_is_shown_and_anything_else_has_to_be_written_twice() -> None:
     person = Person("talk_to", "5", "4", "Hello")
     (reply,) = person.answer(ask(tools=ACTIONS, options={"neighbour": (4, 7)}))
     assert reply.tool_calls[0].arguments["neighbour"] == 4
-    assert "neighbour (4 or 7)" in person.shown
+    assert "neighbour – Who is talked to (4 or 7)" in person.shown
+    (reply,) = Person("talk_to", "5", "5", "Hello").answer(ask(tools=ACTIONS, options={"neighbour": (4, 7)}))
+    assert reply.tool_calls[0].arguments["neighbour"] == 5
+
+
+def test_an_amount_can_be_any_other_than_the_round_ones_offered() -> None:
+    person = Person("12.34")
+    schema = {"type": "object", "properties": {"price": {"type": "number", "minimum": 0}}, "required": ["price"]}
+    (reply,) = person.answer(ask(schema={**schema, "additionalProperties": False}, options={"price": (10.0, 20.0)}))
+    assert json.loads(reply.text) == {"price": 12.34}
+    assert "number from 0, such as 10.0 or 20.0" in person.shown
+
+
+def test_a_text_out_of_several_is_chosen_by_number() -> None:
+    person = Person("talk_to", "4", "2")
+    (reply,) = person.answer(ask(tools=ACTIONS, options={"neighbour": (4,), "text": ("Yes.", "No.", "Rain?")}))
+    assert reply.tool_calls[0].arguments["text"] == "No."
+    assert "3. Rain?" in person.shown
+
+
+def test_where_a_decision_may_hold_several_actions_they_are_asked_for_one_after_the_other() -> None:
+    (reply,) = Person("walk", "3", "3", "").answer(ask(tools=ACTIONS, max_actions=3))
+    assert [call.name for call in reply.tool_calls] == ["walk", "rest"]
+    (reply,) = Person("rest", "rest").answer(ask(tools=ACTIONS, max_actions=2))
+    assert [call.name for call in reply.tool_calls] == ["rest", "rest"]
+
+
+def test_values_under_names_of_ones_own_are_written_with_colons_and_belong_to_what_is_named_before() -> None:
+    person = Person("5", "Oil: 4", "Oil: 2.5, Gas: 1")
+    spent = {"type": "object", "additionalProperties": {"type": "number", "maximum": 3}}
+    schema = {"type": "object", "properties": {"spent": {**VOTE, "properties": {"Ann": spent}, "required": ["Ann"]}}}
+    (reply,) = person.answer(ask(schema={**schema, "required": ["spent"], "additionalProperties": False}))
+    assert json.loads(reply.text) == {"spent": {"Ann": {"Oil": 2.5, "Gas": 1.0}}}
+    assert "spent, Ann ({name: number up to 3, …})" in person.shown
 
 
 def test_an_answer_is_filled_in_property_by_property() -> None:

@@ -132,7 +132,7 @@ def test_a_plan_that_cannot_be_is_refused_with_a_reason_and_changes_nothing(argu
         ({"flat_rate": float("nan")}, r"flat_rate must lie in 0\.\.1, got nan"),
         ({"max_price_change": -0.1}, r"max_price_change must lie in 0\.\.1"),
         ({"reflect_every": 13}, r"reflect_every must lie in 0\.\.12"),
-        ({"n_agents": 0}, "at least one household"),
+        ({"n_agents": 0}, "n_agents must be 1 or more"),
         ({"memory": "elephant"}, "no memory 'elephant'"),
     ],
 )

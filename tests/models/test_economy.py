@@ -136,7 +136,7 @@ def test_the_baseline_mostly_does_what_can_be_done() -> None:
 
 
 def test_a_share_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="payout is a share"):
+    with pytest.raises(ConfigError, match=r"payout must lie in 0\.\.1"):
         EconomyModel(payout=NAN)
 
 

@@ -176,7 +176,7 @@ def test_known_answers_and_own_questions_can_be_given() -> None:
 def test_chances_that_cannot_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="one number from 0 to 1 for each of 2 questions"):
         MarketModel(questions=["Rain?", "Snow?"], chances=[0.5, 1.5])
-    with pytest.raises(ConfigError, match="at least one question"):
+    with pytest.raises(ConfigError, match="n_questions must be 1 or more, got 0"):
         MarketModel(n_questions=0)
 
 

@@ -1,0 +1,100 @@
+"""Every model runs from the command line in every cheap form of `--llm`: by rule, at random, by a person, remotely.
+
+The embedded model has the same seams as the remote ones, and is asked in `tests/llm/test_local.py` and by the demo.
+"""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from mesa_llm.cli import app
+from mesa_llm.contract import honest_reply
+from mesa_llm.gallery import find_models
+from mesa_llm.llm.schema import flat_schema
+from mesa_llm.llm.simple import ScriptedLLM
+from mesa_llm.llm.terminal import PASS
+from mesa_llm.runlog import RunLog
+from tests.faulty_server import FaultyServer
+
+STEPS = 3
+
+every_model = pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
+
+
+def typed(entry, llm, log, *words, lines=()) -> str:
+    """Run a model as its user types it, and give what that shows."""
+    command = ["run", entry.name, "--llm", llm, "--rng", "4", "--steps", str(STEPS), "--log", str(log)]
+    done = CliRunner().invoke(app, [*command, *words], input="".join(f"{line}\n" for line in lines))
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def told(*form) -> dict:
+    """Run a model, and give the JSON object that the run ends with."""
+    return json.loads(typed(*form, "--json").splitlines()[-1])
+
+
+def done_in(log) -> list:
+    """List what was done in a run, and what came of it."""
+    return RunLog(log, "read").actions().values.tolist()
+
+
+@every_model
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_a_run_without_a_language_model_acts_and_asks_nobody(entry, llm, tmp_path) -> None:
+    run = told(entry, llm, tmp_path / "run.sqlite")
+    assert (run["steps"], run["failures"], run["calls"], run["tokens"]) == (STEPS, 0, 0, 0)
+    assert run["decisions"] >= STEPS
+    assert len(done_in(tmp_path / "run.sqlite")) > 0
+
+
+@every_model
+def test_a_run_on_an_endpoint_asks_it_for_every_decision(entry, tmp_path) -> None:
+    with FaultyServer() as server:
+        run = told(entry, "stub", tmp_path / "run.sqlite", "--api-base", server.url)
+    assert (run["steps"], run["failures"]) == (STEPS, 0)
+    assert run["calls"] == server.count >= run["decisions"] > 0
+    assert run["tokens"] > 0
+
+
+@every_model
+def test_a_person_at_the_terminal_can_do_what_a_model_does(entry, tmp_path) -> None:
+    lines: list[str] = []
+
+    def watched(request):
+        reply = honest_reply(request)
+        lines.extend(typed_for(request, reply))
+        return reply
+
+    model = entry.load()(rng=4, llm=ScriptedLLM(watched), log=tmp_path / "model.sqlite", concurrency=1)
+    model.run_for(STEPS)
+    model.close()
+    assert "(0 failed)" in typed(entry, "human", tmp_path / "person.sqlite", lines=lines)
+    assert done_in(tmp_path / "person.sqlite") == done_in(tmp_path / "model.sqlite")
+
+
+@every_model
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_population_of_nobody_is_refused_in_words(entry, count) -> None:
+    done = CliRunner().invoke(app, ["run", entry.name, "--set", f"n_agents={count}"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "n_agents" in done.stderr
+
+
+def typed_for(request, reply) -> list[str]:
+    """Give the lines that a person types for the same decision."""
+    if not reply.tool_calls:
+        return lines_of(json.loads(reply.text), flat_schema(request.schema)) if request.schema else [reply.text]
+    (call,) = reply.tool_calls
+    (tool,) = (tool for tool in request.tools if tool.name == call.name)
+    no_more = [""] if request.max_actions > 1 and call.name != PASS else []
+    return [call.name, *lines_of(call.arguments, flat_schema({"type": "object", **tool.parameters})), *no_more]
+
+
+def lines_of(answer, schema) -> list[str]:
+    """Give a line for each value, down to where an object has names of its own; an empty one for what is left out."""
+    if isinstance(answer, dict) and schema["additionalProperties"] is False:
+        asked = schema["properties"].items()
+        return [line for name, inner in asked for line in lines_of(answer.get(name, ""), inner)]
+    return [answer if isinstance(answer, str) else json.dumps(answer)]

@@ -1,0 +1,26 @@
+"""The script that sets the project up keeps what it finds."""
+
+import sys
+from pathlib import Path
+
+import dev
+
+
+def test_a_demo_of_an_older_version_is_told_from_one_to_go_on_with(tmp_path) -> None:
+    log = tmp_path / dev.DEMO_LOG
+    begin = [sys.executable, "-m", "mesa_llm.cli", "run", "social", "--log", str(log), "--set"]
+    assert not dev.is_refused([*begin, "n_agents=3"])
+    assert not dev.is_refused([*begin, "n_agents=3"])
+    assert dev.is_refused([*begin, "n_agents=4"])
+
+
+def test_a_run_log_is_put_aside_whole_under_the_first_free_name(tmp_path) -> None:
+    for name in ("demo.sqlite", "demo.sqlite-wal", "demo-1.sqlite"):
+        (tmp_path / name).write_text(name)
+    assert dev.put_aside(tmp_path / "demo.sqlite") == tmp_path / "demo-2.sqlite"
+    kept = {file.name: file.read_text() for file in Path(tmp_path).iterdir()}
+    assert kept == {
+        "demo-1.sqlite": "demo-1.sqlite",
+        "demo-2.sqlite": "demo.sqlite",
+        "demo-2.sqlite-wal": "demo.sqlite-wal",
+    }

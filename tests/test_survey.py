@@ -1,0 +1,61 @@
+"""Questions asked aside: what was answered before an interruption is never asked for again."""
+
+from mesa_llm import AgentDesign
+from mesa_llm.contract import honest_reply
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.simple import ScriptedLLM
+from tests.pot import PotModel
+
+
+class Cut:
+    """Answers questions aside until the connection is cut, once; then answers all of them.
+
+    Attributes:
+        asked: The questions that arrived.
+    """
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+        self.asked = []
+
+    def __call__(self, request):
+        if request.salt.purpose == "decide":
+            return honest_reply(request)
+        self.asked.append(request.key)
+        return ConfigError("the key was withdrawn") if len(self.asked) == self.after + 1 else "Fine."
+
+
+def go_on(act) -> None:
+    """Do something that is interrupted once, again."""
+    try:
+        act()
+    except ConfigError:
+        act()
+    else:
+        raise AssertionError("nothing was interrupted")
+
+
+def test_an_interrupted_survey_uses_every_reply_that_came() -> None:
+    script = Cut(after=3)
+    model = PotModel(3, ScriptedLLM(script), rng=1, concurrency=1)
+    go_on(lambda: model.survey(["How are you?", "Why?"]))
+    assert len(script.asked) == 6 + 1
+    assert len(set(script.asked)) == 6
+    assert model.usage.replayed == 3
+
+
+def test_a_second_survey_of_the_same_step_is_asked_anew() -> None:
+    script = Cut(after=4)
+    model = PotModel(3, ScriptedLLM(script), rng=1, concurrency=1)
+    model.survey(["How are you?"])
+    go_on(lambda: model.survey(["How are you?"]))
+    assert len(set(script.asked)) == 6
+    assert model.usage.replayed == 1
+
+
+def test_an_interrupted_summary_of_memories_uses_every_reply_that_came() -> None:
+    script = Cut(after=2)
+    model = PotModel(3, ScriptedLLM(script), rng=1, concurrency=1, design=AgentDesign(memory="summary:2"))
+    go_on(lambda: model.run_for(8))
+    assert model.usage.replayed == 2
+    assert len(set(script.asked)) == len(script.asked) - 1
