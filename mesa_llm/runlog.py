@@ -11,10 +11,10 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mesa_llm.canonical import canonical_json, compact_json
 from mesa_llm.errors import ConfigError, TransportError
@@ -120,13 +120,10 @@ class RunLog:
         """
         wanted = json.loads(canonical_json({"format": FORMAT, **identity}))
         found = self.manifest
-        if found and self.mode == "record":
-            differing = [name for name in wanted if found.get(name) != wanted[name]]
-            if differing:
-                told = "; ".join(f"{name}: {found.get(name)!r}, now {wanted[name]!r}" for name in differing)
-                raise ConfigError(
-                    f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
-                )
+        if found and self.mode == "record" and (told := "; ".join(_differing(found, wanted))):
+            raise ConfigError(
+                f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
+            )
         if self.mode == "record":
             rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
             with self._lock, self._db:
@@ -325,6 +322,16 @@ class RunLog:
             self._is_closed = True
             self._recorded.close()
             self._db.close()
+
+
+def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Name what differs between two runs; of their parameters, each by itself."""
+    for name, value in wanted.items():
+        before = found.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            yield from _differing(cast("dict[str, Any]", before), cast("dict[str, Any]", value))
+        elif before != value:
+            yield f"{name}: {before!r}, now {value!r}"
 
 
 def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -162,9 +162,10 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
 def _tell(model: Any, told: dict[str, Any], say: Say) -> None:
     say(model.story())
     say(
-        f"\n{told['steps']} steps, {told['decisions']} decisions ({told['failures']} failed), "
-        f"{told['calls']} live replies, "
-        f"{told['replayed']} from the log, {told['tokens']} tokens, ${told['dollars']}, {told['seconds']} s"
+        f"\n{told['steps']} step{'s' * (told['steps'] != 1)}, "
+        f"{told['decisions']} decisions ({told['failures']} failed), "
+        f"{told['calls']} live replies, {told['replayed']} from the log, "
+        f"{told['tokens']} tokens, ${told['dollars']}, {told['seconds']} s"
     )
     for reason in list(dict.fromkeys(model.runlog.failures()))[:3]:
         say(f"failed: {reason[:200]}")

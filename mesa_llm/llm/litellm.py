@@ -19,7 +19,10 @@ from mesa_llm.records import Reply, Request
 MAX_TEXT = 2_000_000
 """Longest text of a reply, in characters."""
 
-_NEEDS_A_PERSON = re.compile(r"provider not provided|missing credentials|api[_ ]?key", re.IGNORECASE)
+_NO_PROVIDER = re.compile(r"provider not provided", re.IGNORECASE)
+"""What litellm says of a model whose provider it cannot tell from the name."""
+
+_NEEDS_A_PERSON = re.compile(r"missing credentials|api[_ ]?key", re.IGNORECASE)
 """What litellm says, under several statuses, where a person has to change something."""
 
 _OWN_NAMES = re.compile(r"^(litellm\.|\w+Error: )+")
@@ -123,6 +126,11 @@ class LiteLLM:
         if isinstance(error, self._litellm.exceptions.APIResponseValidationError):
             return BadReply(f"{self.model}: {complaint.words}")
         status = int(getattr(error, "status_code", None) or 500)
+        if _NO_PROVIDER.search(complaint.words):
+            return ConfigError(
+                f"no provider is known for llm={self.model!r}. Write rule, random, human or local; provider/model, "
+                "such as openai/gpt-5-mini or ollama/qwen3; or any name together with the api_base of an endpoint"
+            )
         if status in (400, 500) and _NEEDS_A_PERSON.search(complaint.words):
             return ConfigError(f"{self.model}: {complaint.words}; check the model's name and its API key")
         headers = getattr(error, "litellm_response_headers", None) or {}

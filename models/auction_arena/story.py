@@ -36,8 +36,8 @@ def tell_auction(auction: Auction) -> str:
     lots = [f"{number}. {tell_lot(auction, sale)}" for number, sale in enumerate(auction.sales, start=1)]
     watched = list(auction.auctioneer.watched.values())
     sums = [
-        f"{account.bidder.name}: {len(account.wins)} lots, profit {dollars(account.profit)}, "
-        f"{dollars(account.budget)} left."
+        f"{account.bidder.name}: {len(account.wins)} lot{'s' * (len(account.wins) != 1)}, "
+        f"profit {dollars(account.profit)}, {dollars(account.budget)} left."
         for account in watched
     ]
     return "\n".join([*lots, *sums, *more(len(auction.accounts) - len(watched))])
