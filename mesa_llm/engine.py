@@ -41,6 +41,7 @@ class Engine:
         decisions: How many decisions have been asked for.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Entered while replies are waited for: nothing is written meanwhile.
+        should_stop: Says whether what is about to be asked is to be stopped at once.
     """
 
     _of: ClassVar[weakref.WeakKeyDictionary[Any, Engine]] = weakref.WeakKeyDictionary()
@@ -60,6 +61,7 @@ class Engine:
         self.decisions = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.should_stop: Callable[[], bool] = bool
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
         self._salts: dict[tuple[int, str], tuple[int, int]] = {}
@@ -122,12 +124,15 @@ class Engine:
         """The second model that puts faulty replies into form, if there is one."""
         return self._transports.parser
 
-    def gather(self, agents: Sequence[Thinker], seen: Sequence[Observation]) -> list[Decision | Failure]:
+    def gather(
+        self, agents: Sequence[Thinker], seen: Sequence[Observation], *, aside: bool = False
+    ) -> list[Decision | Failure]:
         """Let agents decide at once; give what they decided in the order asked.
 
         Args:
             agents: Who decides.
             seen: What each sees.
+            aside: True for what is no decision of the run: it is counted in calls and tokens alone.
 
         Raises:
             BudgetSpent: If a budget is spent; what is in flight is waited for and kept.
@@ -141,13 +146,13 @@ class Engine:
         for place, (agent, sight) in enumerate(zip(agents, seen, strict=True)):
             opened = self.open(getattr(agent, "llm", "rule"))
             if opened.is_immediate:
-                results[place] = self._done(run_now(agent.decide(sight)))
+                results[place] = self._done(run_now(agent.decide(sight)), aside)
             else:
                 waiting.setdefault(opened.name, []).append(place)
                 limits[opened.name] = max(limits.get(opened.name, 1), opened.concurrency)
         if waiting:
             jobs = [(places, limits[name]) for name, places in waiting.items()]
-            self.wait(self._ask_all(agents, seen, jobs, results))
+            self.wait(self._ask_all(agents, seen, jobs, results, aside))
         return results
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -158,6 +163,8 @@ class Engine:
         """
         future = submit(work)
         self._running = future
+        if self.should_stop():  # told so before there was anything to cancel
+            future.cancel()
         try:
             with self.while_waiting():
                 return future.result()
@@ -185,6 +192,7 @@ class Engine:
         seen: Sequence[Observation],
         jobs: Sequence[tuple[list[int], int]],
         results: list[Any],
+        aside: bool,
     ) -> None:
         """Let a bounded number of workers take agents in order, for each model by itself."""
         raised: dict[int, Exception] = {}
@@ -194,7 +202,7 @@ class Engine:
                 if raised:
                     return
                 try:
-                    results[place] = self._done(await agents[place].decide(seen[place]))
+                    results[place] = self._done(await agents[place].decide(seen[place]), aside)
                 except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
                     raised[place] = error
 
@@ -206,7 +214,9 @@ class Engine:
         if raised:
             raise raised[min(raised)]
 
-    def _done(self, decided: Decision | Failure) -> Decision | Failure:
+    def _done(self, decided: Decision | Failure, aside: bool) -> Decision | Failure:
+        if aside:
+            return decided
         self.decisions += 1
         if isinstance(decided, Failure):
             self.count(Usage(failures=1))

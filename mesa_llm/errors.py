@@ -7,6 +7,7 @@
   · Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
   · DecisionError          a person: only with `on_error="raise"`, at the end of the step
   · ToolError              the language model: an action or tool was refused, and why
+  · ToolBroken             the engine: a tool raised something else while an agent decided
   · ParseError             the engine: a reply could not be used; the text tells the model why
   · TransportError         the engine: no reply came
     · RateLimited          the engine: wait, then ask again
@@ -44,6 +45,10 @@ class DecisionError(MesaLLMError):
 
 class ToolError(MesaLLMError):
     """An action or a tool was refused; the language model reads the text."""
+
+
+class ToolBroken(MesaLLMError):
+    """A tool raised something that is no refusal; the decision of the agent that called it has failed."""
 
 
 class ParseError(MesaLLMError):

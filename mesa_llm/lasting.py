@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import mesa
 from mesa.time import Priority, Schedule
 
 from mesa_llm.activation import Stage
+from mesa_llm.errors import Stopped
 from mesa_llm.records import Observation
 
 
@@ -29,7 +32,7 @@ class LastingModel(mesa.Model[Any, Any]):
             **kwargs: `rng` or `scenario`, for Mesa.
         """
         self.step = self._guarded_step
-        self._in_step = self._stopping = self._is_acting = False
+        self._in_run = self._in_step = self._stopping = self._is_acting = False
         self._stages: list[Stage] | None = None  # what is left of a step that is under way
         self._seen: list[Observation] | None = None  # what the agents of its current stage see
         super().__init__(**kwargs)
@@ -44,19 +47,41 @@ class LastingModel(mesa.Model[Any, Any]):
         step: Any = vars(self)["step"]
         step()
 
+    def run_for(self, duration: float) -> None:
+        """Run for a number of steps, or until `stop` is called."""
+        with self._run():
+            super().run_for(duration)
+
+    def run_until(self, end_time: float) -> None:
+        """Run until a time, or until `stop` is called."""
+        with self._run():
+            super().run_until(end_time)
+
+    @contextmanager
+    def _run(self) -> Generator[None]:
+        self._in_run, self._stopping = True, False
+        try:
+            yield
+        finally:
+            self._in_run = False
+
     def stop(self) -> None:
-        """Stop the step that is under way, from any thread, before its next stage."""
+        """Stop what is under way, from any thread: the step before its next stage, a run before its next step."""
         self._stopping = True
 
     def _guarded_step(self) -> None:
         """Run one step, and leave a model that can step again."""
         if not self.running:
             return
-        self._in_step, self._stopping, self._is_acting = True, False, False
+        self._in_step, self._is_acting = True, False
+        self._stopping &= self._in_run
+        is_early = self._stopping
         try:
+            if is_early:
+                raise Stopped("stopped between two steps; run_for() goes on with the next")
             type(self).step(self)
         except BaseException:
-            if self._stages is not None and not self._is_acting:
+            if is_early or (self._stages is not None and not self._is_acting):
                 self.time -= 1
                 if "steps" in vars(self):  # Mesa 3 counts steps as well
                     self.steps -= 1

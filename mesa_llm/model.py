@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time as clock
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from mesa.datacollection import DataCollector
 
 from mesa_llm.activation import Activation, Stage, everyone, minded
-from mesa_llm.agent import AgentDesign, as_decision
+from mesa_llm.agent import AgentDesign, LLMMixin, as_decision
 from mesa_llm.bridge import Bridge
 from mesa_llm.engine import Engine, run_seed_of
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
@@ -117,6 +118,8 @@ class LLMModel(LastingModel):
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, options)
         self.engine.join(self)
+        this = weakref.ref(self)  # the engine must not keep its model alive
+        self.engine.should_stop = lambda: (model := this()) is not None and model._stopping
         self.llm = llm
         self.design = design
         self.worlds = tuple(worlds)
@@ -127,6 +130,7 @@ class LLMModel(LastingModel):
         self.last_decisions: dict[int, Decision | Failure] = {}
         self.last_outcomes: dict[int, list[Outcome]] = {}
         self._failed: list[Failure] = []
+        self._asked: dict[int, Decision | Failure] = {}
         self._usage_before, self._step_usage, self._begun = Usage(), Usage(), 0.0
         self.step_seconds = 0.0
         self._datacollector: DataCollector | None = None
@@ -169,8 +173,6 @@ class LLMModel(LastingModel):
         """Let everyone who is due decide together and act in order."""
         self.begin_step()
         while self._stages:
-            if self._stopping:
-                raise Stopped("stopped between two stages of a step; the next step() goes on with it")
             self._act(self._decide())
         summarise(minded(self))
         self._finish_step()
@@ -182,6 +184,7 @@ class LLMModel(LastingModel):
         self._begun = clock.perf_counter()
         self._usage_before = self.engine.usage
         self._failed.clear()
+        self._asked.clear()
         for message in self.mailbox.deliver():
             self.runlog.add(message, self.now)
         for event in self.bridge.start_step(self.now):
@@ -204,8 +207,8 @@ class LLMModel(LastingModel):
         """Do what a controller from outside decided: the second half of a step.
 
         Args:
-            decisions: Agent (or its number) → an action (`ToolCall`), a list of them, a typed answer, or a
-                `Decision`; agents left out do nothing.
+            decisions: Agent (or its number) → an action (`ToolCall`), a list of them, a typed answer, or what
+                `ask` gave; agents left out do nothing.
 
         Returns:
             Agent → what came of its actions.
@@ -217,7 +220,8 @@ class LLMModel(LastingModel):
             raise ConfigError(f"agents {sorted(strangers)} are not due in this step; see observations()")
         decisions_made = [as_decision(a.unique_id, given.get(a.unique_id), "outside") for a in agents]
         for decision in decisions_made:
-            self.runlog.add(decision, self.now)
+            if decision is not self._asked.get(decision.agent):
+                self.runlog.add(decision, self.now)
         outcomes = self._act(decisions_made)
         if not self._stages:
             self.advance()
@@ -235,6 +239,9 @@ class LLMModel(LastingModel):
             those that failed.
         """
         seen = [agent.observe() for agent in agents] if seen is None else seen
+        if self._stopping:
+            raise Stopped("stopped before agents decided; the next step() goes on with this one")
+        self._check_twins(agents)
         kept = self.random.getstate(), self.rng.bit_generator.state
         numbers = self.engine.numbering(agent.unique_id for agent in agents)
         try:
@@ -251,7 +258,14 @@ class LLMModel(LastingModel):
                 if self.on_error == "rule":
                     decided[place] = agent.rule_decision(seen[place])
                     self.runlog.add(decided[place], self.now)
+            self._asked[agent.unique_id] = decided[place]
         return decided
+
+    def _check_twins(self, agents: Sequence[Any]) -> None:
+        """Find out before anything is asked and paid for that no rule twin could stand in."""
+        for kind in {type(agent): None for agent in agents} if self.on_error == "rule" else ():
+            if getattr(kind, "rule", None) is LLMMixin.rule:
+                raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
 
     @property
     def due(self) -> Stage:
@@ -272,7 +286,8 @@ class LLMModel(LastingModel):
             self._stages.pop(0)
         done: list[list[Outcome]] = []
         for agent, sight, decision in zip(agents, seen, decisions, strict=True):
-            outcomes = agent.act(decision, sight)
+            is_alive = agent in self.agents  # those before it in the order may have removed it
+            outcomes = agent.act(decision, sight) if is_alive else []
             self.last_decisions[agent.unique_id] = decision
             self.last_outcomes[agent.unique_id] = outcomes
             for outcome in outcomes:
@@ -319,7 +334,7 @@ class LLMModel(LastingModel):
         return row if not agents else {**row, "agents": list(agents)}
 
     def stop(self) -> None:
-        """Stop the step that is being decided, from any thread; it has then not happened."""
+        """Stop the step that is being decided, from any thread; it has then not happened. A run ends with it."""
         super().stop()
         self.engine.stop()
 

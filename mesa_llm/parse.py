@@ -7,6 +7,7 @@ whose name and arguments are known.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,11 +16,13 @@ from typing import Any, NoReturn, cast
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.errors import ParseError, ToolError, TransportError
+from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.base import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Reply, Request, ToolCall
 from mesa_llm.toolbox import ToolBox
 from mesa_llm.tools import describe, plain_schema
+
+logger = logging.getLogger(__name__)
 
 MAX_TOOL_ROUNDS = 5
 """Most times a model may call tools before it decides."""
@@ -90,7 +93,7 @@ async def decide(asking: Asking) -> Decision | Failure:
             request = _answer_tools(request, reply, decided, asking.box)
     except ParseError as error:
         return Failure(agent, str(error), "Unparsed", by, tuple(asking.replies))
-    except TransportError as error:
+    except (TransportError, ToolBroken) as error:
         return Failure(agent, str(error), type(error).__name__, by, tuple(asking.replies))
 
 
@@ -114,19 +117,24 @@ def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box
     answers: list[ChatMessage] = []
     wanted = {call.name for call in calls}
     for call in _numbered(reply.tool_calls or tuple(calls)):
-        if call.name in wanted:
-            try:
-                result = box.call(call)
-                text = result if isinstance(result, str) else canonical_json(result)
-            except ToolError as error:
-                text = f"Error: {error}"
-        else:
-            text = "Not run: decide after you have read the answers."
+        text = _result(call, box) if call.name in wanted else "Not run: decide after you have read the answers."
         answers.append(ChatMessage("tool", text[:MAX_TOOL_RESULT], call_id=call.call_id))
     if not reply.tool_calls:
         joined = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
         return _next(request, _as_said(reply), ChatMessage("user", joined))
     return _next(request, _as_said(reply), *answers)
+
+
+def _result(call: ToolCall, box: ToolBox) -> str:
+    """Run a tool, and give what the model is told of it."""
+    try:
+        result = box.call(call)
+        return result if isinstance(result, str) else canonical_json(result)
+    except ToolError as error:
+        return f"Error: {error}"
+    except Exception as error:  # a tool is anybody's code; it ends one agent's decision, not the step
+        logger.exception("tool %s raised", call.name)
+        raise ToolBroken(f"tool {call.name} raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
 def _repair(request: Request, reply: Reply, error: ParseError, asking: Asking) -> Request:
@@ -173,7 +181,7 @@ def read(reply: Reply, seen: Observation, box: ToolBox) -> Decision | tuple[Tool
     """
     if seen.answer is not None and not reply.tool_calls:
         return Decision(0, answer=read_answer(reply.text, seen.answer))
-    calls = reply.tool_calls or _calls_in(reply.text)
+    calls = reply.tool_calls or _calls_in(_after_thought(reply.text))
     if not calls:
         raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
     checked: list[ToolCall] = []
@@ -190,6 +198,12 @@ def read(reply: Reply, seen: Observation, box: ToolBox) -> Decision | tuple[Tool
     if len(actions) > seen.max_actions:
         raise ParseError(f"{len(actions)} actions were named; at most {seen.max_actions} can be done.")
     return Decision(0, actions=actions, text=reply.text[:MAX_TEXT] if reply.tool_calls else "")
+
+
+def _after_thought(text: str) -> str:
+    """Leave out what a model wrote while it thought aloud, as some do in the same text as their reply."""
+    _, thought, said = text.rpartition("</think>")
+    return said if thought and said.strip() else text
 
 
 def _calls_in(text: str) -> tuple[ToolCall, ...]:
@@ -261,6 +275,7 @@ def read_answer(text: str, answer: Any) -> Any:
     Raises:
         ParseError: If there is none of this type; the text says what was found.
     """
+    text = _after_thought(text)
     if not text.strip():
         raise ParseError("the reply is empty.")
     found = find_json(text)

@@ -139,6 +139,9 @@ class Request:
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Argument name → the values it may take now, for transports that can hold a model to them."""
 
+    adapter: str | None = None
+    """LoRA adapter that is asked for in place of the model; `model` is then its name, too."""
+
     max_actions: int = 1
     """How many actions the reply may hold, for people, who are asked for one after the other; no part of the key."""
 

@@ -11,6 +11,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.engine import Engine
 from mesa_llm.errors import ConfigError
 from mesa_llm.parse import Asking, answer_schema, decide
+from mesa_llm.plain import engine_of
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.toolbox import ToolBox
 
@@ -53,7 +54,7 @@ def survey(model: Any, questions: Iterable[Question | str], agents: Iterable[Any
     asked = [question if isinstance(question, Question) else Question(question) for question in questions]
     if not asked:
         raise ConfigError("a survey needs at least one question")
-    engine = Engine.of(model)
+    engine = engine_of(model)
     jobs = [(agent, question) for agent in (minded(model) if agents is None else agents) for question in asked]
     answers = ask_aside(engine, [_Interview(agent, question) for agent, question in jobs])
     rows: list[dict[str, Any]] = []
@@ -89,7 +90,7 @@ class Aside:
     def decide(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
         """Ask; nothing enters the agent's memory."""
         agent, answer = self.agent, self.answer
-        engine = Engine.of(agent.model)
+        engine = engine_of(agent.model)
         opened = engine.open(agent.llm)
         if opened.llm is None:
             return self.by_rule()
@@ -99,6 +100,7 @@ class Aside:
             engine.salt(self.unique_id, agent.now, self.purpose),
             schema=None if answer is str else answer_schema(answer),
             settings=agent.config.settings.sent,
+            adapter=agent.config.adapter,
         )
         asking = Asking(opened.llm, replace(seen, answer=answer), ToolBox.of(object(), 0), request, engine.parser)
         return decide(asking)
@@ -125,7 +127,7 @@ def ask_aside(engine: Engine, jobs: Sequence[Aside]) -> list[Decision | Failure]
     for job in jobs:
         numbers |= engine.numbering([job.unique_id], job.purpose)
     try:
-        return engine.gather(jobs, [Observation()] * len(jobs))
+        return engine.gather(jobs, [Observation()] * len(jobs), aside=True)
     except BaseException:
         engine.renumber(numbers)
         raise
@@ -161,16 +163,16 @@ def summarise(agents: Iterable[Any]) -> None:
         if wanted is not None:
             jobs.append(Aside(agent, "memory", (ChatMessage("user", wanted),)))
     if jobs:
-        for job, summary in zip(jobs, ask_aside(Engine.of(jobs[0].agent.model), jobs), strict=True):
+        for job, summary in zip(jobs, ask_aside(engine_of(jobs[0].agent.model), jobs), strict=True):
             if isinstance(summary, Decision):
                 job.agent.memory.keep_summary(str(summary.answer))
 
 
 def _prompt(agent: Any, question: Question) -> tuple[ChatMessage, ...]:
-    """Write the prompt: who the agent is, what it remembers, and the question."""
+    """Write the prompt: who the agent is, the conversation so far, what it remembers, and the question."""
     remembered = agent.memory.recall(question.text, agent.now, aside=True)
     memory = f"What you remember:\n{remembered}" if remembered else ""
     aside = "Somebody who takes no part in all this asks you, and nobody else will hear the answer:"
     user = "\n\n".join(filter(None, (memory, f"{aside}\n{question.text}")))
     first = (ChatMessage("system", agent.config.text),) if agent.config.text else ()
-    return (*first, ChatMessage("user", user))
+    return (*first, *agent.memory.messages(), ChatMessage("user", user))

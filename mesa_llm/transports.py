@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import threading
 import time as clock
 import weakref
@@ -11,13 +12,15 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from mesa_llm.errors import ConfigError, ReplayError, TransportError
+from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm import Endpoint, open_llm
 from mesa_llm.llm.base import LLM, Closable
 from mesa_llm.llm.limits import Budget, Limits, Retry
 from mesa_llm.loop import EventLoop
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog import RunLog
+
+logger = logging.getLogger(__name__)
 
 
 class EngineOptions(TypedDict, total=False):
@@ -101,7 +104,7 @@ class Recorded:
             raise ReplayError(log.explain(request))
         begun = clock.perf_counter()
         try:
-            reply = await self.inner.reply(request)
+            reply = await self._ask(request)
         except TransportError as error:
             log.keep(request, error, clock.perf_counter() - begun, commit=False)
             await self.commit()
@@ -113,6 +116,15 @@ class Recorded:
         await self.commit()
         self.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
         return reply
+
+    async def _ask(self, request: Request) -> Reply:
+        try:
+            return await self.inner.reply(request)
+        except MesaLLMError:
+            raise
+        except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
+            logger.exception("%s raised", request.model)
+            raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
 class Transports:
@@ -220,7 +232,12 @@ def _close_all(transports: list[LLM]) -> None:
     transports.clear()
     if not closing:
         return
-    loop = EventLoop.get()
+    try:
+        loop = EventLoop.get()
+    except RuntimeError:  # the interpreter is ending, and with it whatever is open
+        for work in closing:
+            work.close()
+        return
     started = [asyncio.run_coroutine_threadsafe(work, loop) for work in closing]
     if threading.current_thread() is not EventLoop.thread:
         concurrent.futures.wait(started, timeout=5)

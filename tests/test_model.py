@@ -277,6 +277,75 @@ def test_removed_agents_neither_decide_nor_act() -> None:
     assert len(model.agents) == 2
 
 
+def test_an_agent_that_others_remove_before_its_turn_does_not_act() -> None:
+    class Jealous(Payer):
+        def act(self, decision, seen=None):
+            self.model.agents.select(lambda other: other is not self).do("remove")
+            return super().act(decision, seen)
+
+    model = PotModel(0, rng=1)
+    Jealous.create_agents(model, 3)
+    model.run_for(2)
+    assert (len(model.agents), len(model.runlog.actions())) == (1, 2)
+
+
+def test_a_stop_between_two_steps_ends_the_run_and_the_next_goes_on() -> None:
+    model = PotModel(2, rng=1)
+    model.end_step = lambda: model.stop() if model.now == 3 else None
+    with pytest.raises(Stopped, match="between two steps"):
+        model.run_for(5)
+    assert model.time == 3
+    model.run_for(2)
+    assert (model.time, len(model.runlog.steps())) == (5, 5)
+
+
+def test_a_stop_while_agents_observe_leaves_a_step_that_has_not_happened() -> None:
+    whole = run(PotModel(2, rng=1))
+    model = PotModel(2, rng=1)
+    seeing = model.pot.observe
+    model.pot.observe = lambda agent: model.stop() or seeing(agent)
+    with pytest.raises(Stopped):
+        model.step()
+    model.pot.observe = seeing
+    assert (model.time, run(model)) == (0, whole)
+
+
+def test_a_tool_or_a_transport_that_raises_fails_one_decision_and_replays_as_it_was(tmp_path) -> None:
+    def weigh() -> int:
+        """Weigh the pot."""
+        raise ZeroDivisionError("no scales")
+
+    def broken(request):
+        if request.salt.agent == 1:
+            raise OSError("the cable is cut")
+        return call("weigh") if request.salt.agent == 2 else call("pay", coins=1)
+
+    told = []
+    for replay in (False, True):
+        design = AgentDesign(tools=(weigh,))
+        model = PotModel(3, ScriptedLLM(broken), rng=1, log=tmp_path / "run.sqlite", replay=replay, design=design)
+        told.append((run(model, 2), sorted(set(model.runlog.failures())), model.pot.coins))
+        model.close()
+    assert told[0] == told[1]
+    assert told[0][1:] == (["it raised OSError: the cable is cut", "tool weigh raised ZeroDivisionError: no scales"], 2)
+
+
+def test_what_was_asked_apart_and_then_applied_is_noted_once() -> None:
+    model = PotModel(3, ScriptedLLM(lambda request: "?" if request.salt.agent == 2 else call("pay", coins=1)), rng=1)
+    seen = model.observations()
+    model.apply(dict(zip(seen, model.ask(list(seen), list(seen.values())), strict=True)))
+    assert (len(model.runlog.decisions()), len(model.runlog.failures()), model.pot.coins) == (3, 1, 2)
+
+
+def test_without_rule_twins_on_error_rule_is_refused_before_anything_is_asked() -> None:
+    asked = []
+    model = PotModel(0, ScriptedLLM(asked.append), rng=1, on_error="rule")
+    LLMAgent(model)
+    with pytest.raises(ConfigError, match="no rule twin"):
+        model.step()
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     ("options", "fault"),
     [

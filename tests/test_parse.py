@@ -37,10 +37,18 @@ class Bid:
         ('{"cents": 12}', Bid, Bid(12)),
         ("[1, 2]", list[int], [1, 2]),
         ("I like it.", str, "I like it."),
+        ('<think>{"cents": 1}? Or more?</think>\n{"cents": 12}', Bid, Bid(12)),
     ],
 )
 def test_a_typed_answer_is_read_from_what_models_write(text, kind, value) -> None:
     assert read_answer(text, kind) == value
+
+
+def test_an_action_that_is_only_thought_of_is_not_done() -> None:
+    text = '<think>{"action": "pay", "arguments": {"coins": 9}}</think>{"action": "pay", "arguments": {"coins": 1}}'
+    decided = read(Reply(text), Observation(), ToolBox.of(object(), 1, [Pot()]))
+    assert isinstance(decided, Decision)
+    assert decided.actions == (ToolCall("pay", {"coins": 1}),)
 
 
 @pytest.mark.parametrize(

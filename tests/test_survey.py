@@ -35,6 +35,12 @@ def go_on(act) -> None:
         raise AssertionError("nothing was interrupted")
 
 
+def test_what_is_asked_aside_counts_as_calls_and_neither_as_decisions_nor_as_failures() -> None:
+    model = PotModel(3, ScriptedLLM(lambda request: "" if request.salt.purpose == "survey" else "?"), rng=1)
+    model.survey(["How are you?"])
+    assert (model.usage.calls, model.usage.failures, model.engine.decisions) == (6, 0, 0)
+
+
 def test_an_interrupted_survey_uses_every_reply_that_came() -> None:
     script = Cut(after=3)
     model = PotModel(3, ScriptedLLM(script), rng=1, concurrency=1)

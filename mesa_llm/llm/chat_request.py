@@ -16,6 +16,7 @@ _COMPLAINTS = {
     "schema": r"response.?format|json.?(schema|mode|object)|structured.?output|guided|grammar",
     "length": r"max_completion_tokens",
     "seed": r"\bseed\b",
+    "sampling": r"\btemperature\b|\btop_p\b",
     "tools": r"support\w* (the )?(tool|function)|tool.call.parser|tools param|'body', 'tools'"
     r"|(tool|function)\w*( call\w*| use)? (is|are)( not|n't) supported",
 }
@@ -37,6 +38,9 @@ class Dialect:
 
     seed: bool = True
     """False: leave the seed out."""
+
+    sampling: bool = True
+    """False: leave out how it samples (models that reason often know only their own way)."""
 
     length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """What it calls the setting `max_tokens`."""
@@ -64,6 +68,8 @@ class Dialect:
             simpler["length"] = replace(self, length="max_completion_tokens")
         if self.seed:
             simpler["seed"] = replace(self, seed=False)
+        if self.sampling:
+            simpler["sampling"] = replace(self, sampling=False)
         if self.tools:
             simpler["tools"] = replace(self, tools=False)
         return simpler
@@ -80,7 +86,9 @@ class Writer:
     def write(self, request: Request, dialect: Dialect) -> bytes:
         """Write the body of a request as JSON."""
         messages = [message.to_wire() for message in request.messages]
-        body: dict[str, Any] = {"model": self.model, **request.settings, "messages": messages}
+        body: dict[str, Any] = {"model": request.adapter or self.model, **request.settings, "messages": messages}
+        if not dialect.sampling:
+            body = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
         if dialect.length != "max_tokens" and "max_tokens" in body:
             body[dialect.length] = body.pop("max_tokens")
         if dialect.seed:

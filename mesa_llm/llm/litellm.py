@@ -101,7 +101,7 @@ class LiteLLM:
         arguments: dict[str, Any] = {
             "seed": request.salt.seed,
             **request.settings,
-            "model": self.model,
+            "model": self._asked(request.adapter),
             "messages": [message.to_wire() for message in request.messages],
             "timeout": self.timeout_s,
             "num_retries": 0,
@@ -118,6 +118,11 @@ class LiteLLM:
         if self._key is not None:
             arguments["api_key"] = self._key
         return arguments
+
+    def _asked(self, adapter: str | None) -> str:
+        """Name the model, or the adapter at the same provider."""
+        provider, slash, _ = self.model.partition("/")
+        return f"{provider}{slash}{adapter}" if adapter and slash else adapter or self.model
 
     def _mapped(self, error: Any) -> MesaLLMError:
         """Turn an exception of litellm's into ours."""

@@ -37,6 +37,12 @@ def test_without_a_key_none_is_sent() -> None:
     assert "authorization" not in server.requests[0].headers
 
 
+def test_an_adapter_is_asked_for_by_its_name() -> None:
+    with FaultyServer() as server:
+        asyncio.run(OpenAIHTTP("tiny", server.url).reply(ask(adapter="my-lora")))
+    assert server.last["model"] == "my-lora"
+
+
 def test_connections_are_kept_open_and_no_more_than_there_are_requests_at_once() -> None:
     ports: set[str] = set()
 
