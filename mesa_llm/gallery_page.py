@@ -53,7 +53,7 @@ def exhibit(entry: ModelEntry) -> Exhibit:
         page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
     except ConfigError as error:
         return Exhibit(entry, fault=str(error))
-    except Exception as error:
+    except Exception as error:  # a model is anybody's code; the gallery tells what it raised, and shows the others
         logger.exception("the page of %s cannot be imported", entry.name)
         return Exhibit(entry, fault=f"its page cannot be imported: {type(error).__name__}: {error}")
     return Exhibit(entry, page)

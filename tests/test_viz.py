@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import reacton
 from mesa.visualization import Slider
+from reacton import use_effect
 from solara.core import component
 
 from mesa_llm import Decision, ScriptedLLM, ToolCall
@@ -28,6 +30,7 @@ from mesa_llm.viz.parameters import Choice, defaults, meant, takes, worded
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import action_row
 from mesa_llm.viz.thoughts import MOST_CHARACTERS, shortened, thoughts_of
+from mesa_llm.viz.ticker import TICK_S, moment, watch, words
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
 
 PATIENCE_S = 10.0
@@ -259,6 +262,43 @@ def test_a_page_may_look_at_a_model_while_its_agents_think(make_runner: Any) -> 
     begun = time.monotonic()
     with steady(runner.model):
         assert time.monotonic() - begun < 1.0
+
+
+# -- the ticker
+
+
+class Restless:
+    """Something that is never the same for long."""
+
+    drawn = 0
+    shown: object = None
+    still = staticmethod(nullcontext)
+
+    def rest(self) -> None:
+        """Go on all the same."""
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """Change all the time."""
+        return (time.monotonic(),)
+
+
+def test_a_page_that_is_slow_to_draw_gets_done_although_the_ticker_has_more_to_say() -> None:
+    restless, drawings = Restless(), list[float]()
+
+    @component
+    def Page() -> None:
+        shown = moment()
+        use_effect(lambda: setattr(restless, "shown", shown), [shown])
+        drawings.append(time.monotonic())
+        time.sleep(2 * TICK_S)
+
+    _, context = reacton.render(Page(), handle_error=False)
+    end = watch(restless)
+    words.set(object())  # as a click does; comes back when nothing is left to draw
+    end()
+    assert len(drawings) < 6
+    context.close()
 
 
 # -- what is chosen

@@ -6,7 +6,7 @@ from mesa_llm.viz.inspector import AgentInspector
 from mesa_llm.viz.markup import Markup, markup
 from mesa_llm.viz.meter import CostMeter
 from mesa_llm.viz.page import LLMPage
-from mesa_llm.viz.plots import finish
+from mesa_llm.viz.plots import drawn_by, finish
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.space import Space
 from mesa_llm.viz.tables import ActionTable, EventLog
@@ -21,6 +21,7 @@ __all__ = [
     "Markup",
     "Runner",
     "Space",
+    "drawn_by",
     "finish",
     "markup",
     "steady",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import solara
-from mesa.visualization.utils import update_counter
+from reacton import use_effect
 from solara.core import component
 
 from mesa_llm.model import LLMModel
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.session import Session
-from mesa_llm.viz.ticker import words
+from mesa_llm.viz.ticker import moment, words
 
 
 @component
@@ -23,8 +23,8 @@ def Controls(session: Session, chosen: solara.Reactive[Choice]) -> None:
         session: What is run.
         chosen: What Reset builds from.
     """
-    update_counter.get()
-    words.get()
+    shown = moment()
+    use_effect(lambda: setattr(session, "shown", shown), [shown])  # runs once all of the page is drawn
     runner = session.runner
     with solara.Column(gap="8px"):
         if runner is not None:

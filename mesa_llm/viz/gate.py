@@ -17,13 +17,15 @@ class Gate:
     """A lock that readers share and a writer has alone.
 
     A reader never waits for a writer that waits itself, so that a thread may read within its own reading: a page
-    draws from several threads, and each holds other locks meanwhile.
+    draws from several threads, and each holds other locks meanwhile. Readers who wait go before the next writer: a
+    model that steps without a break still lets its page look in between.
     """
 
     def __init__(self) -> None:
         """Start open."""
         self._changed = threading.Condition()
         self._readers = 0
+        self._awaiting = 0
         self._writer: int | None = None
 
     @contextmanager
@@ -31,7 +33,11 @@ class Gate:
         """Read: wait until nobody writes."""
         me = threading.get_ident()
         with self._changed:
-            self._changed.wait_for(lambda: self._writer in (None, me))
+            self._awaiting += 1
+            try:
+                self._changed.wait_for(lambda: self._writer in (None, me))
+            finally:
+                self._awaiting -= 1
             self._readers += 1
         try:
             yield
@@ -63,7 +69,7 @@ class Gate:
 
     def _enter(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._writer is None and self._readers == 0)
+            self._changed.wait_for(lambda: self._writer is None and not self._readers and not self._awaiting)
             self._writer = threading.get_ident()
 
     def _leave(self) -> None:

@@ -14,6 +14,7 @@ from solara.core import component
 from mesa_llm.model import LLMModel
 from mesa_llm.viz.controls import Controls
 from mesa_llm.viz.gate import steady
+from mesa_llm.viz.held import held
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AgentInspector
 from mesa_llm.viz.markup import CSS
@@ -80,7 +81,7 @@ def LLMPage(
                 CostMeter(session.runner.model)
     if session.runner is not None:
         shown = session.runner.model
-        with solara.Column(gap="12px", style={"padding": "0 12px 48px"}):
+        with solara.Column(gap="12px", classes=["mesa-llm-main"]):
             if session.desks:
                 HumanPanel(shown)
             _Tabs(shown, tabs)
@@ -143,4 +144,6 @@ def _Tabs(model: LLMModel, tabs: dict[str, list[Component]]) -> None:
 def _Shown(component: Component, model: LLMModel) -> None:
     update_counter.get()
     with solara.Card(margin=0, classes=["mesa-llm-card"]):
-        component(model)
+        with steady(model):
+            made = component(model)
+        held(made, model)

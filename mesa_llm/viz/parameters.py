@@ -114,7 +114,7 @@ def Parameters(factory: Factory, model_params: Mapping[str, Any], chosen: solara
         chosen.set(replace(chosen.value, **changes))
 
     def adjust(name: str, value: Any) -> None:
-        choose(parameters={**chosen.value.parameters, name: value})
+        choose(parameters={**chosen.value.parameters, name: meant(model_params[name], value)})
 
     with solara.Column(gap="4px"):
         if takes(factory, "llm") and "llm" not in model_params:
@@ -126,15 +126,28 @@ def Parameters(factory: Factory, model_params: Mapping[str, Any], chosen: solara
         UserInputs(_labelled(model_params, chosen.value.parameters), on_change=adjust)
 
 
+def worded(value: Any) -> Any:
+    """Write one of several values as words: `in_turn` as `in turn`; what is no text stays as it is."""
+    return value.replace("_", " ").replace(",", ", ") if isinstance(value, str) else value
+
+
+def meant(param: Any, shown: Any) -> Any:
+    """Give the value of a parameter that a list showed in words."""
+    values = param["values"] if isinstance(param, dict) and param["type"] == "Select" else ()
+    return next((value for value in values if worded(value) == shown), shown)
+
+
 def _labelled(model_params: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the adjustable parameters; sliders say in their label where they stand."""
+    """Give the adjustable parameters; sliders say in their label where they stand, lists offer words."""
     labelled: dict[str, Any] = {}
     for name, param in split_model_params(model_params)[0].items():
         if isinstance(param, Slider):
             labelled[name] = copy(param)
-            labelled[name].label = f"{param.label or name}: {values[name]}"
+            labelled[name].label = f"{param.label or name}: {values[name]:,}"
         elif str(param["type"]).startswith("Slider"):
-            labelled[name] = {**param, "label": f"{param.get('label', name)}: {values[name]}"}
+            labelled[name] = {**param, "label": f"{param.get('label', name)}: {values[name]:,}"}
+        elif param["type"] == "Select":
+            labelled[name] = {**param, "value": worded(param["value"]), "values": [*map(worded, param["values"])]}
         else:
             labelled[name] = param
     return labelled

@@ -46,6 +46,9 @@ class _Run:
     halted: threading.Event = field(default_factory=threading.Event)
     """Set when no further step may begin."""
 
+    why: str = ""
+    """Why no further step may begin, where a person does not know it."""
+
     is_stopping: bool = False
     """True once the step that runs has been told to stop."""
 
@@ -142,10 +145,15 @@ class Runner:
             self.version += 1
         _daemon(self._work, self.model, run)
 
-    def pause(self) -> None:
-        """Begin no further step; the one that runs goes on to its end."""
+    def pause(self, why: str = "") -> None:
+        """Begin no further step; the one that runs goes on to its end.
+
+        Args:
+            why: What to tell then; empty: nothing, for somebody just pressed Pause.
+        """
         with self._lock:
-            if self._run is not None:
+            if self._run is not None and not self._run.halted.is_set():
+                self._run.why = why
                 self._run.halted.set()
                 self.version += 1
 
@@ -195,7 +203,7 @@ class Runner:
             note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
         except MesaLLMError as known:
             error = str(known)
-        except Exception as unknown:
+        except Exception as unknown:  # a model is anybody's code; the page tells what it raised, and can step again
             logger.exception("a step failed")
             error = f"The step failed with {type(unknown).__name__}: {unknown}"
         with self._lock:
@@ -208,10 +216,12 @@ class Runner:
 
     def _steps(self, model: LLMModel, run: _Run) -> str:
         done = 0
-        while model.running and not run.halted.is_set() and done != run.steps:
-            if self._run is run:
-                self.decided, self._begun = 0, clock.perf_counter()
+        while model.running and done != run.steps:
             with gate_of(model).writing():
+                if run.halted.is_set():  # also while it waited for the page to be drawn
+                    break
+                if self._run is run:
+                    self.decided, self._begun = 0, clock.perf_counter()
                 model.step()
             done += 1
             if self._run is run:
@@ -219,7 +229,7 @@ class Runner:
                 self.drawn += 1
             if run.steps is None:
                 run.halted.wait(self.pause_s)
-        return "" if model.running else "The model has ended; Reset begins anew."
+        return run.why if model.running else "The model has ended; Reset begins anew."
 
 
 def _close(model: LLMModel, run: _Run | None) -> None:

@@ -22,6 +22,7 @@ class Session:
     Attributes:
         runner: Steps the model; None until a model could be built.
         desks: Where the model's questions to people lie.
+        shown: The `moment` of the ticker that the page has shown to the end.
         error: Why a model could not be built; empty if it could.
         built_from: What the model that is shown was built from.
     """
@@ -38,6 +39,7 @@ class Session:
         self.desks: list[HumanDesk] = []
         self.built_from = choice
         self.error = ""
+        self.shown: object = None
         self._tries = 0
         self.build(choice)
 
@@ -54,7 +56,7 @@ class Session:
             desks = desks_of(model)
         except MesaLLMError as error:
             self.error = str(error)
-        except Exception as error:
+        except Exception as error:  # a model is anybody's code; the page tells what it raised, and keeps the old one
             logger.exception("a model could not be built")
             self.error = f"The model could not be built: {type(error).__name__}: {error}"
         else:
@@ -82,6 +84,11 @@ class Session:
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""
         return nullcontext() if self.runner is None else steady(self.runner.model)
+
+    def rest(self) -> None:
+        """Begin no further step, since nobody has the page open."""
+        if self.runner is not None:
+            self.runner.pause("Paused, since this page was not open for a while. Press Play to go on.")
 
     def close(self) -> None:
         """Stop and close the model."""

@@ -10,6 +10,7 @@ from reacton import use_memo
 from solara.core import component
 
 from mesa_llm.model import LLMModel
+from mesa_llm.viz.held import held
 
 MakeRenderer = Callable[[LLMModel], SpaceRenderer]
 """Sets a renderer up for a model: `SpaceRenderer(model).setup_agents(portray)`."""
@@ -23,7 +24,7 @@ def Space(model: LLMModel, renderer: MakeRenderer) -> None:
         model: The model; its space is `model.grid` or `model.space`.
         renderer: Sets a renderer up for it.
     """
-    SpaceRendererComponent(model, use_memo(lambda: rendered(renderer, model), [model]))
+    held(SpaceRendererComponent(model, use_memo(lambda: rendered(renderer, model), [model])), model)
 
 
 def rendered(renderer: MakeRenderer, model: LLMModel) -> SpaceRenderer:

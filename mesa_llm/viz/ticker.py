@@ -1,7 +1,11 @@
 """The one thread that sets a page's state while its model runs.
 
-Two threads that set state can make Solara render without end. So the runner's thread sets none; handlers of clicks set
-only what the visitor chose; and all that the runner does, the ticker looks at and tells.
+Two threads that set state can make Solara render without end: what one sets while the other renders is rendered by the
+other, which never gets done. So the runner's thread sets none; handlers of clicks set only what the visitor chose; all
+that the runner does, the ticker looks at and tells; and it says nothing more until what was said before is shown.
+
+All pages of a server share one interpreter, and drawing is what costs: some 80 ms of processor time a plot. So one page
+draws at a time, the others go on telling in words meanwhile; and nothing is drawn for a page that nobody has open.
 """
 
 from __future__ import annotations
@@ -14,12 +18,22 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 import solara
-from mesa.visualization.utils import force_update
+from mesa.visualization.utils import force_update, update_counter
+from solara.server import kernel_context
 
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.15
 """Seconds between two looks."""
+
+LONGEST_REST_S = 1.0
+"""Seconds for which a page that was drawn is not drawn again, at most; at least as long as drawing took."""
+
+SETTLING_S = 10.0
+"""Seconds after which the ticker goes on even if what it said last was never shown: a drawing may have failed."""
+
+AWAY_S = 20.0
+"""Seconds without an open browser page after which no further step begins: a lost connection is back before."""
 
 words = solara.reactive(object())
 """Changes whenever what is said about a running step has to be said anew.
@@ -27,9 +41,15 @@ words = solara.reactive(object())
 Mesa's `update_counter` changes when the model itself has changed, and is to be drawn anew.
 """
 
+_turn = threading.Lock()
+"""Held by the page that draws."""
+
 
 class Watched(Protocol):
     """What the ticker looks at."""
+
+    shown: object
+    """The `moment` that the page has shown to the end."""
 
     @property
     def drawn(self) -> int:
@@ -45,6 +65,10 @@ class Watched(Protocol):
         """Hold what is drawn still, so that all of a page shows one moment."""
         ...
 
+    def rest(self) -> None:
+        """Begin no further step: nobody looks."""
+        ...
+
 
 def watch(watched: Watched) -> Callable[[], None]:
     """Start the thread; give what ends it.
@@ -57,18 +81,51 @@ def watch(watched: Watched) -> Callable[[], None]:
     return closed.set
 
 
+def moment() -> tuple[object, ...]:
+    """Give what a page that is drawn now shows; a component that calls this is drawn anew whenever it changes."""
+    return update_counter.get(), words.get()
+
+
+def is_seen() -> bool:
+    """Say whether a browser has the page of this thread open; outside Solara's server, somebody always looks."""
+    if not kernel_context.has_current_context():
+        return True
+    return kernel_context.PageStatus.CONNECTED in tuple(kernel_context.get_current_context().page_status.values())
+
+
 def _tell(watched: Watched, closed: threading.Event) -> None:
-    drawn, state, pause_s = watched.drawn, watched.state, TICK_S
-    while not closed.wait(pause_s):
-        begun = clock.perf_counter()
-        is_drawn, is_said = watched.drawn == drawn, watched.state == state
-        drawn, state = watched.drawn, watched.state
+    drawn, state, rested_at = watched.drawn, watched.state, 0.0
+    seen_at = settled_at = clock.monotonic()
+    while not closed.wait(TICK_S):
+        now = clock.monotonic()
+        if not is_seen():
+            if now - seen_at > AWAY_S:
+                watched.rest()
+            continue
+        seen_at = now
+        if watched.shown != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
+            continue
+        settled_at, was_drawn, was_said = now, drawn, state
+        drawn, state = watched.drawn, watched.state  # read once: what changes from here on is for the next look
         try:
-            if not is_drawn:
-                with watched.still():
-                    force_update()
-            elif not is_said:
+            if drawn != was_drawn and now >= rested_at and _draw(watched):
+                ended = clock.monotonic()
+                rested_at = ended + min(ended - now, LONGEST_REST_S)  # as much time for clicks as for drawing
+                continue
+            drawn = was_drawn
+            if state != was_said:
                 words.set(object())
-        except Exception:
+        except Exception:  # whatever a model's own drawings raise: Solara shows it, and the page goes on
             logger.exception("a page could not be drawn")
-        pause_s = min(max(TICK_S, clock.perf_counter() - begun), 3 * TICK_S)  # time for clicks, as for drawing
+
+
+def _draw(watched: Watched) -> bool:
+    """Draw all of a page, unless other pages keep their turn for too long; say whether it was drawn."""
+    with watched.still():
+        if not _turn.acquire(timeout=TICK_S):
+            return False
+        try:
+            force_update()
+        finally:
+            _turn.release()
+    return True

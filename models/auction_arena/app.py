@@ -8,12 +8,12 @@ from typing import Any
 
 import solara
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, finish, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
 from mesa_llm.worlds.auction import Auction
 from models.auction_arena.model import AuctionArena
 from models.auction_arena.opening import LOTS
@@ -21,6 +21,8 @@ from models.auction_arena.shown import COLOURS, belief_views, bidder_views, colo
 from models.auction_arena.twins import TWINS
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+DOLLARS = StrMethodFormatter("${x:,.0f}")
 
 PRIORITY_COLOURS = {1: "#f1f5f9", 2: "#bfdbfe", 3: "#60a5fa"}
 
@@ -103,38 +105,32 @@ def _draw_line(axes: Any, values: list[int], name: str, colour: str) -> None:
     axes.legend()
 
 
-def plot(draw: Callable[[AuctionArena, Any], None], title: str, post: Callable[[Any], None]) -> Any:
+def plot(draw: Callable[[AuctionArena, Any], None], post: Callable[[Any], None]) -> Any:
     """Make a component that draws something of the auction.
 
     Args:
         draw: Draws on axes.
-        title: Name of the component.
         post: Finishes the axes.
     """
 
-    @component
-    def Plot(model: AuctionArena) -> None:
-        update_counter.get()
+    def figure_of(model: AuctionArena) -> Figure:
         figure = Figure()
         axes = figure.subplots()
-        with steady(model):
-            draw(model, axes)
+        draw(model, axes)
         post(axes)
-        solara.FigureMatplotlib(figure, format="png", bbox_inches="tight")
+        return figure
 
-    Plot.__doc__ = title
-    return Plot
+    return drawn_by(figure_of)
 
 
 def finish_bars(axes: Any) -> None:
     """Finish the bars of the prices."""
-    axes.set_title(
-        "Price (colour of the winner), true value (grey), start (line)", loc="left", fontsize=13, color="#475569"
-    )
+    axes.set_title("Price by winner; grey: true value, line: start", loc="left", fontsize=13, color="#475569")
     axes.grid(axis="y", color="#e2e8f0", zorder=0)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(colors="#475569", length=0)
+    axes.yaxis.set_major_formatter(DOLLARS)
     axes.get_figure().set_size_inches(7, 3.6)
 
 
@@ -150,13 +146,17 @@ def finish_lines(title: str) -> Callable[[Any], None]:
         common(axes)
         axes.set_xlim(-0.2, max(len(axes.lines[0].get_xdata()) - 0.8, 1.2))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(DOLLARS)
+        axes.set_xlabel("lots sold", color="#475569")
+        if axes.get_ylim()[1] <= 1:  # nobody has gained anything yet
+            axes.set_ylim(0, 1000)
 
     return finished
 
 
-prices = plot(draw_prices, "Prices", finish_bars)
-profits = plot(draw_profits, "Profits", finish_lines("Profit after each lot ($)"))
-budgets = plot(draw_budgets, "Budgets", finish_lines("Money left after each lot ($)"))
+prices = plot(draw_prices, finish_bars)
+profits = plot(draw_profits, finish_lines("Profit after each lot"))
+budgets = plot(draw_budgets, finish_lines("Money left after each lot"))
 
 model_params = {
     "n_agents": {"type": "SliderInt", "label": "Bidders", "value": 3, "min": 2, "max": len(COLOURS), "step": 1},
@@ -176,7 +176,7 @@ model_params = {
     },
     "desire": {
         "type": "Select",
-        "label": "They want",
+        "label": "Bidders want",
         "value": "maximize_profit",
         "values": ["maximize_profit", "maximize_items", "maximize_profit,maximize_items"],
     },

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import solara
 from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from models.econ_agent import plots
 from models.econ_agent.agents import POLICIES
 from models.econ_agent.model import EconAgentModel
@@ -22,46 +19,15 @@ from models.econ_agent.story import comparable
 OKUN, HOMES = (Path(__file__).parent / "templates" / name for name in ("okun.html", "homes.html"))
 
 
-Draw = Callable[[Any, EconAgentModel], None]
-"""Draws something of the economy on Matplotlib axes."""
+def showing(draw: Callable[[Any, EconAgentModel], None]) -> Any:
+    """Make a component of what draws something of the economy on Matplotlib axes."""
 
-_drawn: WeakKeyDictionary[EconAgentModel, dict[Draw, tuple[float, bytes]]] = WeakKeyDictionary()
-
-
-def picture(model: EconAgentModel, draw: Draw) -> bytes:
-    """Give a drawing as PNG, drawn once a month however often the page is rendered.
-
-    Args:
-        model: The model.
-        draw: What draws it.
-    """
-    pictures = _drawn.setdefault(model, {})
-    with steady(model):
-        if draw in pictures and pictures[draw][0] == model.time:
-            return pictures[draw][1]
-        figure, month = Figure(figsize=(7, 3.9)), model.time
+    def figure_of(model: EconAgentModel) -> Figure:
+        figure = Figure(figsize=(7, 3.9))
         draw(figure.subplots(), model)
-    file = BytesIO()
-    figure.savefig(file, format="png", bbox_inches="tight")
-    pictures[draw] = month, file.getvalue()
-    return file.getvalue()
+        return figure
 
-
-@component
-def Plot(model: EconAgentModel, draw: Draw) -> None:
-    """Show one drawing of the economy, anew after each month.
-
-    Args:
-        model: The model.
-        draw: What draws it.
-    """
-    update_counter.get()
-    solara.Image(picture(model, draw))
-
-
-def showing(draw: Draw) -> Callable[[EconAgentModel], Any]:
-    """Make a component of a drawing."""
-    return lambda model: Plot(model, draw)
+    return drawn_by(figure_of)
 
 
 @component
@@ -101,7 +67,7 @@ model_params = {
     "n_agents": {"type": "SliderInt", "label": "Households", "value": 50, "min": 1, "max": 200, "step": 1},
     "policy": {"type": "Select", "label": "Rule of the households", "value": "composite", "values": list(POLICIES)},
     "tax": {"type": "Select", "label": "Income tax", "value": "us", "values": ["us", "flat", "none"]},
-    "flat_rate": {"type": "SliderFloat", "label": "Rate, if flat", "value": 0.2, "min": 0.0, "max": 0.9, "step": 0.05},
+    "flat_rate": {"type": "SliderFloat", "label": "Flat tax rate", "value": 0.2, "min": 0.0, "max": 0.9, "step": 0.05},
     "max_price_change": {
         "type": "SliderFloat",
         "label": "Most the price moves in a month",
@@ -156,8 +122,8 @@ page = LLMPage(
         (Caveat, "Okun's law"),
         (real_okun, "Okun's law"),
         (nominal_okun, "Okun's law"),
-        (savings, "Households"),
         (Homes, "Households"),
+        (savings, "Savings"),
     ],
     name="Macroeconomy (EconAgent)",
 )

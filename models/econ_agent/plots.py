@@ -55,10 +55,10 @@ def draw_unemployment(axes: Any, months: pd.DataFrame, years: pd.DataFrame, hous
         households: How many there are.
     """
     at = months["month"] / MONTHS_PER_YEAR
-    axes.plot(at, 1 - months["employed"] / households, color=RED, lw=1, alpha=0.35, label="unemployment, month")
+    axes.plot(at, 1 - months["employed"] / households, color=RED, lw=1, alpha=0.35, label="out of work, month")
     if len(years):
         edges = np.arange(len(years) + 1)
-        axes.stairs(years["unemployment"], edges, baseline=None, color=RED, lw=2.4, label="unemployment, year")
+        axes.stairs(years["unemployment"], edges, baseline=None, color=RED, lw=2.4, label="year")
     axes.plot(at, months["interest_rate"], color=GREEN, lw=2, drawstyle="steps-post", label="interest rate")
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(bottom=0)
@@ -152,7 +152,7 @@ def _line(axes: Any, at: Any, fit: Regression) -> None:
 
 
 def _told(fit: Regression) -> str:
-    return f": r = {fit.r:+.2f} over {fit.points} years" if np.isfinite(fit.r) else ": needs four years and more"
+    return f": r = {fit.r:+.2f} over {fit.points} years" if np.isfinite(fit.r) else ": r after four years"
 
 
 def _short(amount: float) -> str:
@@ -163,6 +163,8 @@ def _short(amount: float) -> str:
 
 
 def _frame(axes: Any, title: str, under: str) -> None:
+    if np.isneginf(axes.dataLim.width):  # nothing yet: ticks would count what is not there
+        axes.set(xlim=(0, 1), xticks=[], yticks=[])
     is_named = bool(axes.get_legend_handles_labels()[0])
     axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if is_named else 10)
     axes.set_xlabel(under, color=GREY)
@@ -172,5 +174,12 @@ def _frame(axes: Any, title: str, under: str) -> None:
     axes.tick_params(colors=GREY, length=0)
     if is_named:
         axes.legend(
-            frameon=False, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=4, borderaxespad=0.2, fontsize=9
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(-0.02, 1.0),
+            ncols=4,
+            borderaxespad=0.2,
+            fontsize=9,
+            handlelength=1.3,
+            columnspacing=1.2,
         )

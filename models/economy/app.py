@@ -5,11 +5,10 @@ from __future__ import annotations
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.economy.charts import goods_figure, money_figure, price_figure, work_figure
 from models.economy.model import EconomyModel
-from models.market.app import drawn_by
 
 
 @component
@@ -44,21 +43,35 @@ def Books(model: EconomyModel) -> None:
 
 model_params = {
     "n_agents": {"type": "SliderInt", "label": "Participants", "value": 9, "min": 1, "max": 50, "step": 1},
-    "government": {"type": "Checkbox", "label": "The first one governs", "value": True},
+    "government": {"type": "Checkbox", "label": "The first participant governs", "value": True},
     "rules": {"type": "Select", "label": "Rules", "value": "corrected", "values": ["corrected", "original"]},
     "payout": {
         "type": "SliderFloat",
-        "label": "Profits paid out",
+        "label": "Share of profits paid out",
         "value": 0.9,
         "min": 0.0,
         "max": 1.0,
         "step": 0.1,
     },
-    "labor_force": {"type": "SliderInt", "label": "People", "value": 1000, "min": 10, "max": 5000, "step": 10},
-    "wage": {"type": "SliderFloat", "label": "Wage", "value": 10.0, "min": 1.0, "max": 50.0, "step": 1.0},
+    "labor_force": {
+        "type": "SliderInt",
+        "label": "People who can work",
+        "value": 1000,
+        "min": 10,
+        "max": 5000,
+        "step": 10,
+    },
+    "wage": {
+        "type": "SliderFloat",
+        "label": "Wage at the start, $",
+        "value": 10.0,
+        "min": 1.0,
+        "max": 50.0,
+        "step": 1.0,
+    },
     "spending_share": {
         "type": "SliderFloat",
-        "label": "Households spend",
+        "label": "Share of money households spend",
         "value": 0.9,
         "min": 0.0,
         "max": 1.0,

@@ -29,8 +29,8 @@ def work_figure(model: EconomyModel) -> Figure:
 def price_figure(model: EconomyModel) -> Figure:
     """Draw what goods cost, and what a worker earns."""
     table = model.datacollector.get_model_vars_dataframe()
-    figure, axes = sheet("What a good costs, and what a worker earns in a step")
-    _line(axes, table["average_price"], COLOURS[1], "average price")
+    figure, axes = sheet("Price of a good, and wage in a step")
+    _line(axes, table["average_price"].where(table["average_price"] > 0), COLOURS[1], "average price")
     if not model.world.is_original:
         axes.axhline(model.world.parameters.wage, color=GREY, lw=1.4, ls="--", label="wage at the start")
     axes.set_ylim(bottom=0)

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import solara
-from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.market.charts import gains_figure, money_figure, price_figure, truth_figure
 from models.market.model import MarketModel
 
 TRADES_SHOWN = 40
 """Latest trades that are listed."""
-
-
-def drawn_by(draw: Callable[[Any], Figure]) -> Any:
-    """Make a component that shows a model as a figure."""
-
-    @component
-    def Drawing(model: Any) -> None:
-        update_counter.get()
-        with steady(model):
-            figure = draw(model)
-        solara.FigureMatplotlib(figure, format="png")
-
-    return Drawing
 
 
 @component
@@ -42,20 +24,21 @@ def Trades(model: MarketModel) -> None:
     update_counter.get()
     with steady(model):
         trades, names = list(model.world.ledger.trades), dict(model.world.names)
+        questions = {number: fate.text for number, fate in zip(model.world.ledger.markets, model.fates, strict=True)}
     rows = [
         Row(
             (
                 str(trade.step),
                 names.get(trade.actor, f"trader {trade.actor}"),
                 f"{'buys' if trade.side == 'buy' else 'sells'} {trade.shares:.2f} {trade.outcome.upper()}",
-                trade.market_id,
+                questions[trade.market_id],
                 f"${trade.dollars:.2f}",
                 f"${trade.price_yes:.3f}",
             )
         )
         for trade in reversed(trades[-TRADES_SHOWN:])
     ]
-    columns = ("Step", "Who", "Trade", "Market", "Dollars", "YES afterwards")
+    columns = ("Step", "Who", "Trade", "Question", "Dollars", "YES afterwards")
     Markup("table.html", columns=columns, rows=rows, more=len(trades) - len(rows), nothing="Nobody has traded yet.")
 
 
@@ -69,10 +52,10 @@ model_params = {
         "values": ["fixed_product", "lmsr", "constant_product_legacy"],
     },
     "rules": {"type": "Select", "label": "Rules", "value": "corrected", "values": ["corrected", "original"]},
-    "horizon": {"type": "SliderInt", "label": "Last answer", "value": 10, "min": 1, "max": 50, "step": 1},
+    "horizon": {"type": "SliderInt", "label": "Last answer in step", "value": 10, "min": 1, "max": 50, "step": 1},
     "noise": {
         "type": "SliderFloat",
-        "label": "Error of hints",
+        "label": "Error of private hints",
         "value": 1.0,
         "min": 0.0,
         "max": 4.0,
@@ -80,13 +63,20 @@ model_params = {
     },
     "liquidity": {
         "type": "SliderFloat",
-        "label": "Liquidity",
+        "label": "Depth of the market, $",
         "value": 500.0,
         "min": 20.0,
         "max": 2000.0,
         "step": 20.0,
     },
-    "fee": {"type": "SliderFloat", "label": "Fee", "value": 0.0, "min": 0.0, "max": 0.1, "step": 0.005},
+    "fee": {
+        "type": "SliderFloat",
+        "label": "Fee, share of a trade",
+        "value": 0.0,
+        "min": 0.0,
+        "max": 0.1,
+        "step": 0.005,
+    },
 }
 
 page = LLMPage(

@@ -20,8 +20,12 @@ DOLLARS = StrMethodFormatter("${x:,.0f}")
 MOST_NAMED = 8
 """Up to so many questions, each path says whose it is."""
 
-NAME_CHARACTERS = 44
+NAME_CHARACTERS = 34
 """Characters of a question that a legend shows."""
+
+
+LINE_CHARACTERS = 48
+"""Characters of all its names up to which a legend stands on one line."""
 
 
 def sheet(title: str, *, width: float = 7.0, height: float = 3.9) -> tuple[Figure, Any]:
@@ -71,7 +75,16 @@ def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[
 
 def legend_below(axes: Any, columns: int) -> None:
     """Put the legend under the plot, where it hides nothing."""
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, fontsize=9)
+    is_wide = sum(len(label) for label in axes.get_legend_handles_labels()[1]) > LINE_CHARACTERS
+    axes.legend(
+        frameon=False,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.18),
+        ncols=min(columns, 2) if is_wide else columns,
+        fontsize=9,
+        handlelength=1.3,
+        columnspacing=1.2,
+    )
 
 
 def short(text: str) -> str:
@@ -81,7 +94,8 @@ def short(text: str) -> str:
 
 def price_figure(model: MarketModel) -> Figure:
     """Draw the price of YES of every question, its answer, and (dotted) the chance that nobody sees."""
-    figure, axes = sheet("Price of YES; dotted: the true chance, ●/○: answered yes/no", height=4.6)
+    figure, axes = sheet("Price of YES", height=4.6)
+    axes.set_xlabel("step (dotted: the true chance; ●/○: answered yes/no)", color=GREY)
     last = 1
     for place, (market, fate) in enumerate(zip(model.world.ledger.markets.values(), model.fates, strict=True)):
         colour, path = COLOURS[place % len(COLOURS)], market.prices_yes

@@ -13,6 +13,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.viz import LLMPage, Markup, finish, steady
+from mesa_llm.viz.plots import enlarge
 from models.social.model import SocialModel
 
 FEED = Path(__file__).parent / "templates" / "feed.html"
@@ -42,8 +43,9 @@ def network(model: Any) -> SpaceRenderer:
     )
     renderer.setup_agents(portray)
     axes: Any = renderer.canvas
-    axes.get_figure().set_size_inches(7, 7.2)
-    axes.set_title("Users (larger: more followers; orange: active)", loc="left", color="#475569")
+    axes.get_figure().set_size_inches(7, 6.4)
+    enlarge(axes.get_figure())
+    axes.set_title("Users (larger: more followers; orange: active)", loc="left", color="#475569", fontsize=13)
     return renderer
 
 
@@ -76,11 +78,11 @@ model_params = {
     "n_agents": {"type": "SliderInt", "label": "Users", "value": 20, "min": 2, "max": 200, "step": 1},
     "preset": {
         "type": "Select",
-        "label": "Actions and feed of",
+        "label": "Actions and feed as in",
         "value": "simswarm",
         "values": ["simswarm", "x", "reddit"],
     },
-    "follows": {"type": "SliderInt", "label": "Follows of a new user", "value": 3, "min": 0, "max": 10, "step": 1},
+    "follows": {"type": "SliderInt", "label": "Users a newcomer follows", "value": 3, "min": 0, "max": 10, "step": 1},
     "viral_threshold": {
         "type": "SliderInt",
         "label": "Likes to go viral",

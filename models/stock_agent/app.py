@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import solara
 from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.worlds.exchange import OFFICIAL, Exchange
 from models.stock_agent.charts import book_figure, price_figure, profit_figure, trading_figure
 from models.stock_agent.model import StockAgentModel
@@ -20,17 +19,9 @@ from models.stock_agent.strategies import TWINS
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def drawn_by(draw: Callable[[Exchange], Figure]) -> Any:
+def of_exchange(draw: Callable[[Exchange], Figure]) -> Any:
     """Make a component that shows the exchange of a model as a figure."""
-
-    @component
-    def Drawing(model: StockAgentModel) -> None:
-        update_counter.get()
-        with steady(model):
-            figure = draw(model.world)
-        solara.FigureMatplotlib(figure, format="png")
-
-    return Drawing
+    return drawn_by(lambda model: draw(model.world))
 
 
 @component
@@ -66,7 +57,7 @@ model_params = {
     "n_agents": {"type": "SliderInt", "label": "Traders", "value": 20, "min": 2, "max": 100, "step": 1},
     "days": {"type": "SliderInt", "label": "Days", "value": 10, "min": 1, "max": 264, "step": 1},
     "sessions": {"type": "SliderInt", "label": "Sessions a day", "value": 3, "min": 1, "max": 6, "step": 1},
-    "twin": {"type": "Select", "label": "Traders without a model", "value": "mixed", "values": list(TWINS)},
+    "twin": {"type": "Select", "label": "Rule of the traders", "value": "mixed", "values": list(TWINS)},
     "rules": {
         "type": "Select",
         "label": "Settlement",
@@ -81,10 +72,10 @@ page = LLMPage(
     StockAgentModel,
     model_params=model_params,
     components=[
-        drawn_by(price_figure),
-        drawn_by(book_figure),
-        drawn_by(trading_figure),
-        drawn_by(profit_figure),
+        of_exchange(price_figure),
+        of_exchange(book_figure),
+        of_exchange(trading_figure),
+        of_exchange(profit_figure),
         (Traders, "Traders"),
         (Forum, "Forum"),
     ],

@@ -8,9 +8,8 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.bridge import wording
-from mesa_llm.viz import LLMPage, Markup, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
-from models.market.app import drawn_by
 from models.three_worlds.charts import market_figure, money_figure, news_figure, opinion_figure
 from models.three_worlds.crossings import is_worth_telling
 from models.three_worlds.model import GOAL, ThreeWorldsModel
@@ -71,12 +70,26 @@ model_params = {
         "value": "in_turn",
         "values": ["in_turn", "together"],
     },
-    "horizon": {"type": "SliderInt", "label": "Answers in step", "value": 20, "min": 2, "max": 60, "step": 1},
-    "viral_threshold": {"type": "SliderInt", "label": "Viral from", "value": 3, "min": 1, "max": 15, "step": 1},
-    "news_steps": {"type": "SliderInt", "label": "News lasts", "value": 1, "min": 1, "max": 5, "step": 1},
+    "horizon": {
+        "type": "SliderInt",
+        "label": "Questions answered in step",
+        "value": 20,
+        "min": 2,
+        "max": 60,
+        "step": 1,
+    },
+    "viral_threshold": {
+        "type": "SliderInt",
+        "label": "Likes and reposts to go viral",
+        "value": 3,
+        "min": 1,
+        "max": 15,
+        "step": 1,
+    },
+    "news_steps": {"type": "SliderInt", "label": "Steps that news is told", "value": 1, "min": 1, "max": 5, "step": 1},
     "crowd_dollars": {
         "type": "SliderFloat",
-        "label": "Bet of the crowd",
+        "label": "Crowd bets on a viral post, $",
         "value": 50.0,
         "min": 0.0,
         "max": 200.0,

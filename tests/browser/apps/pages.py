@@ -27,7 +27,7 @@ def Fast() -> None:
 
 @component
 def Slow() -> None:
-    """Villagers who think for five seconds."""
+    """Villagers who think for five minutes, unless they are stopped."""
     LLMPage(Village, model_params={"n_agents": 3, "delay_s": DELAY}, renderer=renderer, llm="scripted", name="Slow")
 
 

@@ -100,4 +100,4 @@ def renderer(model: LLMModel) -> SpaceRenderer:
 
 
 N_AGENTS = {"type": "SliderInt", "label": "Villagers", "value": 4, "min": 2, "max": 10, "step": 1}
-DELAY = {"type": "Select", "label": "Seconds to think", "value": 5.0, "values": [0.0, 5.0]}
+DELAY = {"type": "Select", "label": "Seconds to think", "value": 300.0, "values": [0.0, 300.0]}
