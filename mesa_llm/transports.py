@@ -109,10 +109,9 @@ class Recorded:
             log.keep(request, error, clock.perf_counter() - begun, commit=False)
             await self.commit()
             raise
-        seconds = clock.perf_counter() - begun
         if not reply.latency_s:
-            reply = replace(reply, latency_s=seconds)
-        log.keep(request, reply, seconds, commit=False)
+            reply = replace(reply, latency_s=clock.perf_counter() - begun)
+        log.keep(request, reply, reply.latency_s, commit=False)
         await self.commit()
         self.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
         return reply

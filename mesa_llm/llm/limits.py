@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import random
+import time
 from dataclasses import dataclass, field, replace
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -163,6 +164,7 @@ class Limits:
         """
         characters = 1 + sum(len(message.content) for message in request.messages)
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
+        begun = time.perf_counter()
         try:
             reply = await self.inner.reply(request)
             self.pace.taken()
@@ -174,7 +176,7 @@ class Limits:
         if reply.prompt_tokens:
             self._tokens_seen += reply.prompt_tokens + reply.reply_tokens
             self._characters_seen += characters
-        return reply
+        return reply if reply.latency_s else replace(reply, latency_s=time.perf_counter() - begun)
 
     async def close(self) -> None:
         """Close what is asked."""
