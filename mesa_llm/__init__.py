@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         WindowMemory,
     )
     from mesa_llm.model import LLMModel
+    from mesa_llm.plain import connect
     from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Reply, ToolCall, Usage
     from mesa_llm.runlog import RunLog
     from mesa_llm.survey import Question
@@ -57,6 +58,7 @@ _HOME = {
     "mailbox": ("TalkMixin",),
     "memory": ("ChatMemory", "MemoryMixin", "NoMemory", "StreamMemory", "SummaryMemory", "WindowMemory"),
     "model": ("LLMModel",),
+    "plain": ("connect",),
     "records": ("Decision", "Event", "Failure", "Observation", "Outcome", "Reply", "ToolCall", "Usage"),
     "runlog": ("RunLog",),
     "survey": ("Question",),
@@ -104,6 +106,7 @@ __all__ = [
     "WindowMemory",
     "World",
     "action",
+    "connect",
     "tool",
 ]
 

@@ -8,16 +8,20 @@ from typing import Any, TypeVar
 
 import mesa
 
+from mesa_llm.activation import minded
 from mesa_llm.canonical import canonical_json
-from mesa_llm.config import NOBODY, AgentConfig, ConfigMixin
-from mesa_llm.engine import Engine
+from mesa_llm.config import AgentConfig, ConfigMixin
+from mesa_llm.entering import check_components, enter
 from mesa_llm.errors import ConfigError, ToolError, TransportError
 from mesa_llm.llm.base import LLM
-from mesa_llm.memory import ChatMemory, Memory, MemoryEntry, MemoryMixin, open_memory
+from mesa_llm.mailbox import Mailbox
+from mesa_llm.memory import ChatMemory, Memory, MemoryEntry, MemoryMixin, one_line, open_memory
 from mesa_llm.parse import Asking, answer_schema, decide
+from mesa_llm.plain import engine_of, has_moved_on
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall
 from mesa_llm.space import describe_surroundings
-from mesa_llm.toolbox import ToolBox
+from mesa_llm.survey import summarise
+from mesa_llm.toolbox import ToolBox, checked_tools
 from mesa_llm.tools import marked_methods
 
 A = TypeVar("A", bound="LLMMixin")
@@ -37,8 +41,11 @@ class ToolMixin:
             *args: Passed on.
             tools: Functions and methods the agent may call; marked with `@action` they are actions.
             **kwargs: Passed on.
+
+        Raises:
+            ConfigError: If one of them can be no tool.
         """
-        self.tools = tuple(tools)
+        self.tools = checked_tools(tools)
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
@@ -132,9 +139,9 @@ class LLMMixin:
     def with_news(self, seen: Observation) -> Observation:
         """Put what arrived for the agent after an observation: messages, and news of other worlds."""
         told = [seen.text]
-        mailbox, bridge = (getattr(self.model, name, None) for name in ("mailbox", "bridge"))
-        if mailbox is not None and (inbox := mailbox.inbox(self.unique_id)):
-            told.append("\n".join(f"Message from agent {m.sender}: {m.text}" for m in inbox))
+        bridge = getattr(self.model, "bridge", None)
+        if inbox := Mailbox.of(self.model).inbox(self.unique_id):
+            told.append("\n".join(f"Message from agent {m.sender}: {one_line(m.text)}" for m in inbox))
         if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
             told.append(f"News from elsewhere:\n{news}")
         return seen if len(told) == 1 else _with_text(seen, "\n\n".join(filter(None, told)))
@@ -152,13 +159,18 @@ class LLMMixin:
         return (*first, *history, ChatMessage("user", user))
 
     async def decide(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation: one request, plus tools called and one repair; reads only."""
-        engine = Engine.of(self.model)
+        """Decide on an observation: one request, plus tools called and one repair; reads only.
+
+        Where an action is wanted and none can be done, nobody is asked.
+        """
+        engine = engine_of(self.model)
         opened = engine.open(self.llm)
         if opened.llm is None:
             return self.rule_decision(seen)
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
+        if seen.answer is None and not any(spec.is_action for spec in box.specs):
+            return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.name == "random" else self.prompt(seen)
@@ -173,6 +185,7 @@ class LLMMixin:
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.config.settings.sent,
             options=seen.options,
+            adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
         return await decide(Asking(opened.llm, seen, box, request, engine.parser))
@@ -185,7 +198,7 @@ class LLMMixin:
         """
         raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
 
-    def rule_decision(self, seen: Observation) -> Decision:
+    def rule_decision(self, seen: Observation) -> Decision | Failure:
         """Give what the rule twin decides, as a decision."""
         return as_decision(self.unique_id, self.rule(seen), "rule")
 
@@ -202,13 +215,14 @@ class LLMMixin:
             What came of each action; a refused one says why, and hinders nobody else.
         """
         if isinstance(decision, Failure):
+            self.remember_messages()
             return []
         agent: Any = self
         box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
         outcomes: list[Outcome] = []
         for call in decision.actions:
             try:
-                ok, result = True, box.call(call)
+                ok, result = True, _done(box, call)
             except ToolError as error:
                 ok, result = False, str(error)
             outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result))
@@ -216,13 +230,13 @@ class LLMMixin:
         return outcomes
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Keep in memory what was decided and what came of it; a conversation also keeps what was seen."""
+        """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
         if seen is not None and isinstance(self.memory, ChatMemory):
             self.memory.add(MemoryEntry(self.now, "observation", seen.text))
-            said = canonical_json([[call.name, call.arguments] for call in decision.actions])
-            self.memory.add(
-                MemoryEntry(self.now, "decision", str(decision.answer) if decision.answer is not None else said)
-            )
+            said = _said(decision.actions) if decision.answer is None else str(decision.answer)
+            self.memory.add(MemoryEntry(self.now, "decision", said))
+        else:
+            self.remember_messages()
         for outcome in outcomes:
             told = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
             came = outcome.result if outcome.ok else f"refused: {outcome.result}"
@@ -231,10 +245,20 @@ class LLMMixin:
         if decision.answer is not None and not isinstance(self.memory, ChatMemory):
             self.memory.add(MemoryEntry(self.now, "decision", f"You answered: {decision.answer}"[:600]))
 
+    def remember_messages(self) -> None:
+        """Keep in memory what arrived for the agent, once a step: at most `mailbox.MAX_INBOX` messages."""
+        for message in Mailbox.of(self.model).take(self.unique_id):
+            text = f"agent {message.sender}: {message.text}"
+            self.memory.add(MemoryEntry(self.now, "message", text[:600]))
+
     def step(self) -> None:
         """Observe, decide and act alone: what a plain Mesa model activates. `LLMModel` lets all decide at once."""
+        engine = engine_of(self.model)
+        if has_moved_on(self.model, self.now):
+            for message in Mailbox.of(self.model).deliver():
+                engine.runlog.add(message, self.now)
+            summarise(minded(self.model))
         seen = self.observe()
-        engine = Engine.of(self.model)
         (decision,) = engine.gather([self], [seen])
         engine.runlog.add(decision, self.now)
         for outcome in self.act(decision, seen):
@@ -250,7 +274,9 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
     def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
         """Give agents that live already a mind: each becomes one of this class, and keeps all it has.
 
-        The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`.
+        The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`. The model goes on
+        activating them as agents of the class before. Those that are born into this class get the same components,
+        but for a callable `config`, which knows only who lives already.
 
         Args:
             agents: Agents of the first base class of this one.
@@ -258,49 +284,32 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
                 each agent.
 
         Raises:
-            ConfigError: If an agent is of another class.
+            ConfigError: If an agent is of another class, or a component is unknown.
         """
+        check_components(components)
         living = list(agents)
         for agent in living:
             if cls.__base__ is not type(agent):
                 body = type(agent).__name__
                 raise ConfigError(f"a {body} cannot become a {cls.__name__}; write class {cls.__name__}({body}, Mind)")
-        return [_entered(cls, agent, components) for agent in living]
-
-
-def _entered(cls: Any, agent: Any, components: Mapping[str, Any]) -> Any:
-    """Change an agent's class, and give it the four components; its number and place stay."""
-    model, number, count = agent.model, agent.unique_id, agent.model.agent_id_counter
-    given = dict(components)
-    config = given.pop("config", None)
-    config = config(agent) if callable(config) else config
-    agent._llm = given.pop("llm", None)
-    agent.config = AgentConfig(persona=config) if isinstance(config, str) else config or NOBODY
-    agent.memory = open_memory(given.pop("memory", None))
-    agent.tools = tuple(given.pop("tools", ()))
-    if given:
-        raise ConfigError(f"unknown components: {', '.join(given)}; choose of llm, config, memory, tools")
-    model.deregister_agent(agent)
-    agent.__class__ = cls
-    model.register_agent(agent)
-    agent.unique_id, model.agent_id_counter = number, count
-    return agent
+        return [enter(cls, agent, components) for agent in living]
 
 
 class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMethodOverride]
     """A Mesa agent that thinks."""
 
 
-def as_decision(agent: int, decided: Any, by: str) -> Decision:
+def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
     """Read what a rule, a person or an outside controller decided.
 
     Args:
         agent: Mesa `unique_id`.
-        decided: A `Decision`, an action or a list of them, an answer, or None for nothing.
+        decided: A `Decision` or `Failure`, which stays what it is; an action or a list of them, an answer, or None for
+            nothing.
         by: Who decided.
     """
     match decided:
-        case Decision():
+        case Decision() | Failure():
             return decided
         case None:
             return Decision(agent, by=by)
@@ -346,6 +355,23 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
     )
 
 
+def _done(box: ToolBox, call: ToolCall) -> Any:
+    """Run an action, unless its own condition says that it cannot be done now.
+
+    Raises:
+        ToolError: If it cannot be done now, or the world refuses.
+    """
+    if call.name in box and not box[call.name].is_usable:
+        raise ToolError(f"{call.name} cannot be done now.")
+    return box.call(call)
+
+
+def _said(actions: Iterable[ToolCall]) -> str:
+    """Write actions as a model has to write them; nothing if there are none."""
+    said = [{"action": call.name, "arguments": call.arguments} for call in actions]
+    return canonical_json(said[0] if len(said) == 1 else {"actions": said}) if said else ""
+
+
 def _with_text(seen: Observation, text: str) -> Observation:
     return replace(seen, text=text, cue=seen.cue or seen.text)
 
@@ -383,4 +409,4 @@ class AgentDesign:
         if self.memory is not None:
             agent.memory = open_memory(self.memory)
         if self.tools:
-            agent.tools = (*agent.tools, *self.tools)
+            agent.tools = (*agent.tools, *checked_tools(self.tools))

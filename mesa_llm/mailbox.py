@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -18,10 +19,19 @@ MAX_INBOX = 20
 class Mailbox:
     """Holds messages until the next step, so that nobody reads what is written while others decide."""
 
+    _lent: ClassVar[weakref.WeakKeyDictionary[Any, Mailbox]] = weakref.WeakKeyDictionary()
+
     def __init__(self) -> None:
         """Open an empty mailbox."""
         self._sent: list[Message] = []
         self._inboxes: dict[int, list[Message]] = {}
+        self._taken: set[int] = set()
+
+    @classmethod
+    def of(cls, model: Any) -> Mailbox:
+        """Give the mailbox of a Mesa model; one that brings none is lent one."""
+        own = getattr(model, "mailbox", None)
+        return own if isinstance(own, Mailbox) else cls._lent.setdefault(model, cls())
 
     def send(self, sender: int, recipients: Iterable[int], text: str, time: int = 0) -> Message:
         """Take a message; it is read in the next step."""
@@ -33,6 +43,7 @@ class Mailbox:
         """Bring what was sent to its readers; what they had before is gone."""
         delivered, self._sent = self._sent, []
         self._inboxes = {}
+        self._taken.clear()
         for message in delivered:
             for recipient in message.recipients:
                 self._inboxes.setdefault(recipient, []).append(message)
@@ -41,6 +52,13 @@ class Mailbox:
     def inbox(self, agent: int) -> list[Message]:
         """Give what an agent was sent in the last step, oldest first."""
         return self._inboxes.get(agent, [])[-MAX_INBOX:]
+
+    def take(self, agent: int) -> list[Message]:
+        """Give an agent its inbox to be kept in memory: once, however often it acts in a step."""
+        if agent in self._taken:
+            return []
+        self._taken.add(agent)
+        return self.inbox(agent)
 
 
 class TalkMixin:
@@ -63,5 +81,6 @@ class TalkMixin:
             raise ToolError("you cannot send a message to yourself.")
         if not any(agent.unique_id == to for agent in self.model.agents):
             raise ToolError(f"there is no agent {to}.")
-        self.model.mailbox.send(self.unique_id, (to,), text, self.model.now)
+        agent: Any = self
+        Mailbox.of(self.model).send(self.unique_id, (to,), text, agent.now)
         return f"Sent to agent {to}."

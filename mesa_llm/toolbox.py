@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from mesa_llm.errors import ToolError
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall, ToolSpec
 from mesa_llm.tools import Tool, compile_tool, marked_methods
 
@@ -45,6 +45,23 @@ class Plan:
 def _renamed(spec: ToolSpec, name: str) -> ToolSpec:
     """Tell of a tool under the name it has here."""
     return spec if spec.name == name else ToolSpec(name, spec.description, spec.parameters, spec.is_action)
+
+
+def checked_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
+    """Give a researcher's own functions as they are, once each of them can be a tool.
+
+    Raises:
+        ConfigError: If one is no function or method, or could not be described or called.
+    """
+    checked = tuple(functions)
+    for function in checked:
+        target = getattr(function, "__func__", function)
+        if not callable(function) or not isinstance(getattr(target, "__name__", None), str):
+            raise ConfigError(f"tools= takes functions and methods, got {function!r}; wrap it in a function (def)")
+        leading = 0 if target is function else 1
+        if compile_tool(target, leading).when is not None and not leading:
+            raise ConfigError(f"tool {target.__name__!r} has when=, which names a method; a plain function has none")
+    return checked
 
 
 @lru_cache(maxsize=256)

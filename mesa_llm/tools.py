@@ -142,10 +142,12 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         leading: How many first parameters the model does not see (`self`, the acting agent).
 
     Raises:
-        ConfigError: If a parameter has no type, cannot be described as JSON, or is variadic.
+        ConfigError: If it is asynchronous, or a parameter has no type, cannot be described as JSON, or is variadic.
     """
     mark = getattr(function, _MARK, _Mark(is_action=False, when=None))
     name = function.__name__
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"tool {name!r} is async; tools are called as plain functions, write def without async")
     signature = inspect.signature(function)
     shown = list(signature.parameters.values())[leading:]
     hints = typing.get_type_hints(function, include_extras=True)

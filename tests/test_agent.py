@@ -1,17 +1,33 @@
 """Minds for agents: in our models, in Mesa's own, in every kind of thread."""
 
 import asyncio
+import functools
 import subprocess
 import sys
 import threading
 
+import pytest
 from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
 
-from mesa_llm import Decision, LLMAgent, Mind, Observation, ScriptedLLM, ToolCall, action
-from mesa_llm.agent import join
+from mesa_llm import (
+    AgentDesign,
+    ConfigError,
+    Decision,
+    Failure,
+    LLMAgent,
+    Mind,
+    Observation,
+    Reply,
+    ScriptedLLM,
+    ToolCall,
+    action,
+    tool,
+)
+from mesa_llm.agent import as_decision, join
 from mesa_llm.contract import honest, honest_reply
 from mesa_llm.llm.answers import call
+from mesa_llm.parse import read
 from tests.llm.asked import Village
 from tests.pot import Pot, PotModel
 
@@ -168,3 +184,108 @@ def test_where_one_world_limits_the_tools_all_of_the_other_stay() -> None:
 
 def test_where_no_world_limits_the_tools_the_agent_keeps_all_it_has() -> None:
     assert join({"village": Observation(), "pot": Observation()}, [Village(), Pot()]).tools is None
+
+
+class Taker(LLMAgent):
+    """Takes the one apple there is, whatever it sees."""
+
+    apples = 1
+
+    def has_apple(self) -> bool:
+        return Taker.apples > 0
+
+    @action(when="has_apple")
+    def take(self) -> str:
+        """Take the apple."""
+        Taker.apples -= 1
+        return "You have the apple."
+
+    def rule(self, seen: Observation) -> ToolCall:
+        return ToolCall("take")
+
+
+@pytest.mark.parametrize("llm", ["rule", ScriptedLLM(lambda request: call("take"))])
+def test_what_another_made_impossible_in_the_same_step_is_refused(monkeypatch, llm) -> None:
+    monkeypatch.setattr(Taker, "apples", 1)
+    model = PotModel(0, llm, rng=1)
+    Taker.create_agents(model, 3)
+    model.step()
+    assert Taker.apples == 0
+    assert sorted(model.runlog.actions()["ok"]) == [0, 0, 1]
+    assert '"take cannot be done now."' in set(model.runlog.actions()["result"])
+
+
+def test_an_agent_that_can_do_nothing_is_not_asked(monkeypatch) -> None:
+    monkeypatch.setattr(Taker, "apples", 0)
+    model = PotModel(0, ScriptedLLM(lambda request: "Well."), rng=1)
+    agent = Taker(model)
+    model.worlds = ()
+    model.step()
+    assert model.usage.calls == 0
+    assert model.last_decisions[agent.unique_id].text == "There is no action that could be done now."
+
+
+def test_a_failure_from_outside_stays_a_failure() -> None:
+    failure = Failure(1, "nobody answered", "Timeout", "outside")
+    assert as_decision(1, failure, "outside") is failure
+    model = PotModel(1, rng=1)
+    assert list(model.apply({1: failure}).values()) == [[]]
+    assert model.runlog.failures() == ["nobody answered"]
+
+
+class Adder:
+    def __call__(self, a: int) -> int:
+        return a
+
+
+async def fetch(city: str) -> str:
+    """Fetch the weather."""
+    return city
+
+
+@tool(when="is_open")
+def enquire(city: str) -> str:
+    """Enquire."""
+    return city
+
+
+@pytest.mark.parametrize("function", [functools.partial(int, base=2), Adder(), fetch, enquire])
+def test_what_can_be_no_tool_is_refused_when_it_is_given(function) -> None:
+    model = PotModel(1, rng=1)
+    with pytest.raises(ConfigError, match="tool"):
+        LLMAgent(model, tools=[function])
+    with pytest.raises(ConfigError, match="tool"):
+        PotModel(1, rng=1, design=AgentDesign(tools=(function,)))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_conversation_holds_answers_in_the_form_that_is_read(count) -> None:
+    decided = Decision(1, tuple(ToolCall("pay", {"coins": n}) for n in range(count)))
+    agent = LLMAgent(PotModel(0, rng=1), memory="chat")
+    seen = Observation("The pot is empty.", max_actions=3)
+    agent.act(decided, seen)
+    (_, answered) = agent.memory.messages()
+    again = read(Reply(answered.content), seen, agent.toolbox(seen))
+    assert isinstance(again, Decision)
+    assert again.actions == decided.actions
+
+
+def test_messages_are_remembered_once_even_where_the_decision_failed() -> None:
+    model = PotModel(2, rng=1)
+    agent = next(iter(model.agents))
+    model.mailbox.send(2, [1], "x\n" * 900)
+    model.mailbox.deliver()
+    for _ in range(2):
+        agent.act(Failure(1, "nobody answered", "Timeout", "outside"))
+    (line,) = agent.memory.recall("", 2).splitlines()
+    assert line.startswith("Step 1, you were told: agent 2: x x x")
+    assert len(line) < 650
+
+
+def test_a_conversation_that_showed_a_message_holds_it_once() -> None:
+    model = PotModel(0, rng=1)
+    agent = LLMAgent(model, memory="chat")
+    model.mailbox.send(2, [1], "good morning")
+    model.mailbox.deliver()
+    agent.act(Decision(1, (ToolCall("pay", {"coins": 1}),)), agent.observe())
+    assert str([entry.text for entry in agent.memory.entries]).count("good morning") == 1

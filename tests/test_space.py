@@ -216,6 +216,15 @@ def test_an_agent_in_no_space_sees_nothing_and_reads_nothing() -> None:
         assert (seen.text, seen.facts, seen.options) == ("", Surroundings("nowhere"), {})
 
 
+def test_an_agent_in_no_space_reads_who_else_there_is() -> None:
+    model = Meadow()
+    me, other, *_ = [Sheep(model) for _ in range(25)]
+    assert describe_surroundings(me).text.splitlines()[:2] == ["You are Sheep 1. The others:", "- Sheep 2"]
+    assert describe_surroundings(me).text.splitlines()[20:] == ["- Sheep 21", "- and 4 more"]
+    assert describe_surroundings(other).text.splitlines()[1] == "- Sheep 3"
+    assert "- woolly" in describe_surroundings(me, describe=lambda agent: "woolly\n").text
+
+
 def test_a_grid_of_three_dimensions_is_seen_along_its_axes() -> None:
     model = meadow(OrthogonalMooreGrid, (3, 3, 3))
     me, *_ = model.put(Sheep, (1, 1, 1), (0, 1, 2))

@@ -3,6 +3,7 @@
 from mesa_llm import AgentDesign
 from mesa_llm.contract import honest_reply
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.answers import call
 from mesa_llm.llm.simple import ScriptedLLM
 from tests.pot import PotModel
 
@@ -65,3 +66,20 @@ def test_an_interrupted_summary_of_memories_uses_every_reply_that_came() -> None
     go_on(lambda: model.run_for(8))
     assert model.usage.replayed == 2
     assert len(set(script.asked)) == len(script.asked) - 1
+
+
+def test_an_agent_that_keeps_its_conversation_is_asked_at_its_end_and_keeps_it_unchanged() -> None:
+    asked = []
+
+    def script(request):
+        asked.append([(message.role, message.content) for message in request.messages])
+        return "Fine." if request.salt.purpose == "survey" else call("pay", coins=request.salt.time)
+
+    model = PotModel(1, ScriptedLLM(script), rng=1, design=AgentDesign(memory="chat"))
+    model.run_for(2)
+    memory = next(iter(model.agents)).memory
+    before = memory.to_json()
+    model.survey(["How much did you pay?"])
+    assert [role for role, _ in asked[-1]] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert asked[-1][2][1] == '{"action":"pay","arguments":{"coins":1}}'
+    assert memory.to_json() == before

@@ -1,7 +1,7 @@
 """What agents remember: bounded, readable in prompts, and able to be carried into another life."""
 
 from mesa_llm.memory.chat import ChatMemory
-from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens
+from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens, one_line
 from mesa_llm.memory.opening import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
@@ -22,5 +22,6 @@ __all__ = [
     "WindowMemory",
     "estimate_tokens",
     "memory_from_json",
+    "one_line",
     "open_memory",
 ]

@@ -15,7 +15,7 @@ from mesa.experimental.continuous_space import ContinuousSpaceAgent
 from mesa_llm.config import ConfigMixin
 from mesa_llm.errors import ConfigError
 from mesa_llm.space.compass import compass_direction, grid_offset, grid_words, hexagon_words
-from mesa_llm.space.surroundings import TERMS, Neighbour, Place, SpaceKind, Spot, Surroundings
+from mesa_llm.space.surroundings import MOST_SHOWN, TERMS, Neighbour, Place, SpaceKind, Spot, Surroundings
 
 Describe = Callable[[Any], str]
 
@@ -46,6 +46,28 @@ def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe |
         return _around_point(agent, radius, describe or description)
     _refuse_old_space(agent)
     return Surroundings("nowhere")
+
+
+def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str:
+    """Name the agents of a model without a place, itself first; empty if there is nobody else.
+
+    Those that think come first. Of many, an agent reads of those that were made after it, and round again, so that
+    nobody is known to all.
+
+    Args:
+        agent: Who looks.
+        describe: Says in words what another is; by default its own name, or its class, with its id.
+    """
+    everyone = list(agent.model.agents)
+    here = everyone.index(agent) if agent in agent.model.agents else 0
+    others = [other for other in everyone[here:] + everyone[:here] if other is not agent]
+    if not others:
+        return ""
+    others.sort(key=lambda other: not getattr(other, "is_minded", False))
+    shown = [f"- {_one_line((describe or description)(other))}" for other in others[:MOST_SHOWN]]
+    if len(others) > MOST_SHOWN:
+        shown.append(f"- and {len(others) - MOST_SHOWN} more")
+    return "\n".join([f"You are {description(agent)}. The others:", *shown])
 
 
 def description(agent: mesa.Agent[Any]) -> str:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Observation
 from mesa_llm.space.compass import Direction, compass_direction, grid_offset, hexagon_direction
-from mesa_llm.space.looking import Describe, Near, kind_of, near_cells, space_of, surroundings
+from mesa_llm.space.looking import Describe, Near, kind_of, near_cells, others_text, space_of, surroundings
 from mesa_llm.space.surroundings import TERMS, spot_list
 from mesa_llm.tools import action
 
@@ -77,8 +77,8 @@ class MovesOnGrid:
 def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | None = None) -> Observation:
     """Show an agent what lies around it, as an observation.
 
-    Its `facts` are the `Surroundings`. An agent that `MovesOnGrid` or `MovesToPlaces` also reads where it can
-    go, and the `options` of its action say the same.
+    An agent in no space reads who else there is. One that `MovesOnGrid` or `MovesToPlaces` also reads where it can
+    go, and the `options` of its action say the same. The `facts` are the `Surroundings`.
 
     Args:
         agent: Any Mesa agent, in any space or in none.
@@ -89,7 +89,9 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
         ConfigError: If the radius does not fit the space, or the space cannot be found.
     """
     seen = surroundings(agent, radius, describe)
-    if seen.place is None or not isinstance(agent, MovesOnGrid | MovesToPlaces):
+    if seen.place is None:
+        return Observation(text=others_text(agent, describe), facts=seen)
+    if not isinstance(agent, MovesOnGrid | MovesToPlaces):
         return Observation(text=seen.text, facts=seen)
     if not seen.open:
         return Observation(text=f"{seen.text}\nYou cannot go anywhere now.", facts=seen)

@@ -57,7 +57,6 @@ def served(server: FaultyServer, around: Callable[[LLM], LLM], number: int, time
     return asyncio.run(ask_all())
 
 
-@pytest.mark.parametrize("error", [RateLimited("slow"), ServerTrouble("gone"), BadReply("html")])
 def test_the_latency_of_a_reply_is_that_of_its_call_and_not_of_its_turn() -> None:
     async def all_at_once() -> list[Reply]:
         llm = Limits(ScriptedLLM(lambda request: "Fine.", delay_s=lambda request: 0.05), concurrency=1)
@@ -68,6 +67,7 @@ def test_the_latency_of_a_reply_is_that_of_its_call_and_not_of_its_turn() -> Non
     assert sum(reply.latency_s for reply in replies) <= time.perf_counter() - begun
 
 
+@pytest.mark.parametrize("error", [RateLimited("slow"), ServerTrouble("gone"), BadReply("html")])
 def test_what_may_pass_is_asked_again_and_counted(error: TransportError) -> None:
     (reply,) = gathered(Retry(failing(error, error), base_s=0), 1)
     assert (reply.text, reply.attempts) == ("hm", 3)
