@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -72,7 +71,7 @@ def list_models() -> None:
 Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
 ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint.")]
 Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line, also of a stopped run.")]
 
 
 @app.command()
@@ -87,26 +86,24 @@ def run(
     set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
     log: Log = None,
     on_error: Annotated[str, typer.Option(help="skip, rule or raise.")] = "skip",
-    max_calls: Annotated[int | None, typer.Option(help="Budget of replies.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens.")] = None,
-    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Budget of live replies; those from the log are free.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens of live replies.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars of live replies.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Most requests in flight.")] = 64,
     retry_failures: Annotated[bool, typer.Option(help="Ask again where the log holds a failure.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a model; the same command with the same --log goes on with a run that was stopped."""
     from mesa_llm.gallery import find_model
-    from mesa_llm.running import parameters, run_model
+    from mesa_llm.running import budget, parameters, run_model
 
-    kind = find_model(model).load()
-    given = parameters(kind, set_ or [], users)
-    options = {"max_calls": max_calls, "max_tokens": max_tokens, "max_dollars": max_dollars}
-    given |= {name: value for name, value in options.items() if value is not None}
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    entry = find_model(model)
+    kind = entry.load()
+    given = parameters(kind, set_ or [], users) | spend
     given |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
     given |= {"concurrency": concurrency, "retry_failures": retry_failures}
-    told = run_model(model, kind(**given), steps, quiet=as_json, say=_say)
-    if as_json:
-        _say(json.dumps(told))
+    run_model(entry.name, kind(**given), steps, as_json=as_json, say=_say)
 
 
 @app.command()
@@ -115,9 +112,7 @@ def replay(file: Annotated[Path, typer.Argument(help="Run log of the run.")], as
     """Run a recorded run again without asking anybody, and compare the digests."""
     from mesa_llm.running import replay_run
 
-    told = replay_run(file, quiet=as_json, say=_say)
-    if as_json:
-        _say(json.dumps(told))
+    told = replay_run(file, as_json=as_json, say=_say)
     if told["digest"] != told["recorded_digest"]:
         _say(f"mesa-llm: the digests differ: recorded {told['recorded_digest']}, now {told['digest']}", err=True)
         raise typer.Exit(DIFFERENT)

@@ -1,7 +1,9 @@
 """Finds models: ours, and those that other packages add through the entry-point group `mesa_llm.models`.
 
-An entry point names a package. If it has a `model` module, it is a model; if not, the models are looked for in the
-packages inside it. A model that cannot be imported is listed with its error, and disturbs nothing.
+An entry point names a package with a `model` module (`mine = mypackage`), or a class (`mine = mypackage.model:Mine`):
+that is one model, listed under the entry point's name. If it names a package without, the models are looked for in the
+packages inside it, and listed under their names. A model that cannot be imported is listed with its error, and disturbs
+nothing.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module, resources
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from typing import Any
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.model import LLMModel
+from mesa_llm.options import class_named
 
 GROUP = "mesa_llm.models"
 """The entry-point group."""
@@ -26,57 +29,63 @@ class ModelEntry:
     """A model that was found."""
 
     name: str
-    """Name of its folder."""
+    """Name of its entry point, or of its folder."""
 
     package: str
-    """Its package: `model` and, if it has a page, `app` are in it."""
+    """Its package: `README.md` and, if it has a page, `app` are in it; empty if its module is in none."""
 
     error: str = ""
     """Why it cannot be used; empty if it was found whole."""
 
-    def load(self) -> type[Any]:
+    module: str = ""
+    """The module that holds its class."""
+
+    qualname: str = ""
+    """Its class; empty: the one LLMModel that the module defines."""
+
+    def load(self) -> type[LLMModel]:
         """Import its model class.
 
         Raises:
             ConfigError: If it cannot be imported, or its module holds not exactly one model.
         """
-        from mesa_llm.model import LLMModel
-
         if self.error:
             raise ConfigError(f"the model {self.name!r} cannot be used: {self.error}")
         try:
-            module = import_module(f"{self.package}.model")
-        except Exception as error:
+            module = import_module(self.module)
+        except (Exception, SystemExit) as error:
             raise ConfigError(f"the model {self.name!r} cannot be imported: {_said(error)}") from error
+        if self.qualname:
+            return class_named(f"{self.module}:{self.qualname}", LLMModel)
         own = [kind for _, kind in inspect.getmembers(module, inspect.isclass) if kind.__module__ == module.__name__]
         found = [kind for kind in own if issubclass(kind, LLMModel)]
         if len(found) != 1:
             names = ", ".join(kind.__name__ for kind in found) or "none"
-            raise ConfigError(f"{self.package}.model should define one LLMModel, found {names}")
+            raise ConfigError(f"{self.module} should define one LLMModel, found {names}")
         return found[0]
 
     @property
     def question(self) -> str:
         """What the model asks: the first line after `## Question` in its README, else of its docstring."""
-        readme = resources.files(self.package).joinpath("README.md")
-        if readme.is_file():
-            lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
+        readme = resources.files(self.package).joinpath("README.md") if self.package else None
+        if readme is not None and readme.is_file():
+            lines = [line.strip() for line in readme.read_bytes().decode("utf-8", "replace").splitlines()]
             for place, line in enumerate(lines):
                 if line.lstrip("#").strip() == "Question":
                     return next((text for text in lines[place + 1 :] if text), "")
-        return ""
+        return next(iter(inspect.cleandoc(self.load().__doc__ or "").splitlines()), "")
 
     @property
     def has_page(self) -> bool:
         """True if it has a page of its own."""
-        return find_spec(f"{self.package}.app") is not None
+        return bool(self.package) and find_spec(f"{self.package}.app") is not None
 
 
 def find_models() -> list[ModelEntry]:
     """List all models, by name; of two with one name the first found is kept."""
     found: dict[str, ModelEntry] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        for entry in _models_in(point.name, point.value):
+        for entry in _models_of(point):
             found.setdefault(entry.name, entry)
     return sorted(found.values(), key=lambda entry: entry.name)
 
@@ -87,21 +96,38 @@ def find_model(name: str) -> ModelEntry:
     Raises:
         ConfigError: If there is none; the text lists those there are.
     """
-    models = {entry.name: entry for entry in find_models()}
+    models = find_models()
     wanted = name.replace("-", "_")
-    if wanted not in models:
-        raise ConfigError(f"there is no model {name!r}; there are: {', '.join(models) or 'none'}")
-    return models[wanted]
+    found = [entry for entry in models if wanted == entry.name.replace("-", "_")]
+    if not found:
+        there_are = ", ".join(entry.name for entry in models) or "none"
+        raise ConfigError(f"there is no model {name!r}; there are: {there_are}")
+    return found[0]
+
+
+def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:
+    """Give the models of an entry point."""
+    module, _, qualname = (part.strip() for part in point.value.partition(":"))
+    if not qualname:
+        yield from _models_in(point.name, module)
+        return
+    try:
+        spec = find_spec(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's package; it is listed with its error
+        yield ModelEntry(point.name, module, _said(error))
+        return
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    yield ModelEntry(point.name, module if is_package else module.rpartition(".")[0], "", module, qualname)
 
 
 def _models_in(name: str, package: str) -> Iterator[ModelEntry]:
     """Give the model that a package is, or those inside it."""
     try:
         if find_spec(f"{package}.model") is not None:
-            yield ModelEntry(package.rpartition(".")[2], package)
+            yield ModelEntry(name, package, "", f"{package}.model")
             return
         module = import_module(package)
-    except Exception as error:  # noqa: BLE001 - somebody else's package; it is listed with its error
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's package; it is listed with its error
         yield ModelEntry(name, package, _said(error))
         return
     for inner in pkgutil.iter_modules(getattr(module, "__path__", [])):
@@ -109,5 +135,5 @@ def _models_in(name: str, package: str) -> Iterator[ModelEntry]:
             yield from _models_in(inner.name, f"{package}.{inner.name}")
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

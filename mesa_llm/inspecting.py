@@ -47,21 +47,20 @@ def tables(file: Path, wanted: Sequence[str], agent: int | None, *, csv: bool) -
         if not wanted:
             yield "\n".join(f"{name}: {value}" for name, value in log.manifest.items())
         for name in wanted:
-            table: pd.DataFrame = usage(log) if name == "usage" else log.table(name)
-            if agent is not None and "agent" in table.columns:
-                table = table.loc[table["agent"] == agent]
+            table: pd.DataFrame = usage(log, agent) if name == "usage" else _of(agent, log.table(name))
             yield table.to_csv(index=False).rstrip("\n") if csv else _for_terminal(name, table)
     finally:
         log.close()
 
 
-def usage(log: RunLog) -> pd.DataFrame:
+def usage(log: RunLog, agent: int | None = None) -> pd.DataFrame:
     """Sum what a run used, one row a model: calls, failed, tokens, dollars, seconds.
 
     Args:
         log: The run log.
+        agent: Only what this agent used.
     """
-    calls = log.calls()
+    calls = _of(agent, log.calls())
     sums: dict[str, Any] = {
         "calls": ("key", "count"),
         "failed": ("error_kind", "count"),
@@ -71,6 +70,11 @@ def usage(log: RunLog) -> pd.DataFrame:
         "mean_latency_s": ("latency_s", "mean"),
     }
     return calls.groupby("model").agg(**sums).reset_index()
+
+
+def _of(agent: int | None, table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows of one agent, where a table has any; None: all."""
+    return table if agent is None or "agent" not in table.columns else table.loc[table["agent"] == agent]
 
 
 def _for_terminal(name: str, table: pd.DataFrame) -> str:

@@ -329,9 +329,15 @@ class LLMModel(LastingModel):
         if self._datacollector is None:
             return {}
         fields = vars(self._datacollector)
-        row = {name: values[-1] for name, values in fields["model_vars"].items() if name not in USAGE and values}
-        agents = fields.get("_agent_records", {}).get(self.time)
-        return row if not agents else {**row, "agents": list(agents)}
+        unasked = set(USAGE.values())
+        reporters = fields["model_reporters"]
+        costs = {name for name, reporter in reporters.items() if isinstance(reporter, str) and reporter in unasked}
+        row = {name: values[-1] for name, values in fields["model_vars"].items() if name not in costs and values}
+        if agents := fields.get("_agent_records", {}).get(self.time):
+            row["agents"] = list(agents)
+        if by_type := fields.get("_agenttype_records", {}).get(self.time):
+            row["agents_by_type"] = {kind.__qualname__: list(records) for kind, records in by_type.items()}
+        return row
 
     def stop(self) -> None:
         """Stop the step that is being decided, from any thread; it has then not happened. A run ends with it."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 import secrets
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -22,6 +25,7 @@ from mesa_llm.transports import EngineOptions
 from mesa_llm.world import World
 
 N = TypeVar("N", bound=float)
+T = TypeVar("T")
 
 OnError = Literal["skip", "rule", "raise"]
 """What becomes of an agent whose decision failed: it does nothing, its rule twin decides, or the step ends in error."""
@@ -53,13 +57,26 @@ def identity(model: Any, arguments: Mapping[str, Any], seed: int | None) -> dict
         seed: Its seed; None if a scenario brought it.
     """
     kind = type(model)
-    parameters = dict(arguments)
-    for name, parameter in inspect.signature(kind).parameters.items():
+    given = inspect.BoundArguments(inspect.signature(kind), OrderedDict(arguments))
+    bound = constructor(kind).bind_partial(*given.args, **given.kwargs)
+    bound.apply_defaults()
+    parameters = dict(bound.arguments)
+    for name, parameter in bound.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             parameters |= parameters.pop(name, {})
+        elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
+            del parameters[name]
     kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
-    named = f"{kind.__module__}:{kind.__qualname__}"
-    return {"model": named, "parameters": kept, "rng": seed, "run_seed": model.run_seed}
+    return {"model": name_of(kind), "parameters": kept, "rng": seed, "run_seed": model.run_seed}
+
+
+def constructor(kind: type[Any]) -> inspect.Signature:
+    """Give what the constructor of a model takes, without `self`.
+
+    The signature of a class that adds none of its own is that of `LLMModel.__new__`, which takes anything.
+    """
+    signature = inspect.signature(kind.__init__)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 def seed_for(rng: int | str | None, runlog: RunLog) -> int:
@@ -85,15 +102,58 @@ def activation_for(activation: Activation | str) -> Activation:
     return ACTIVATIONS[activation]
 
 
+def name_of(kind: type[Any]) -> str:
+    """Name a class so that it can be found again: `module:qualname`."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def class_named(name: str, parent: type[T]) -> type[T]:
+    """Find a class by its `module:qualname`, and check what it is before anybody calls it.
+
+    Args:
+        name: The name.
+        parent: What it has to be a subclass of.
+
+    Raises:
+        ConfigError: If there is none, or it is something else.
+    """
+    module, _, qualname = name.partition(":")
+    try:
+        found = attrgetter(qualname)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be found: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, parent)):
+        raise ConfigError(f"{name} is no {parent.__name__}")
+    return found
+
+
+def as_given(value: Any) -> Any:
+    """Give a parameter back from how it was written down: a scenario is built again.
+
+    Raises:
+        ConfigError: If it had no seed, or its class cannot be found or is no scenario.
+    """
+    if not (isinstance(value, dict) and set(value) == {"scenario", "fields"}):
+        return value
+    fields: dict[str, Any] = value["fields"]
+    if not isinstance(fields.get("rng"), (int, list)):
+        raise ConfigError("the scenario of this run had no seed, so that it is not run again; give scenarios a rng=")
+    return class_named(str(value["scenario"]), Scenario)(**fields)
+
+
 def _as_parameter(value: Any) -> Any:
-    """Give a parameter as it is written down: a scenario by its fields, a transport by its name."""
+    """Give a parameter as it is written down: a scenario as its class and fields, a transport by its name."""
     if isinstance(value, Scenario):
-        return {name: field for name, field in value.to_dict().items() if name not in ("model", "rng", "_scenario_id")}
+        fields = {name: field for name, field in value.to_dict().items() if name not in ("model", "_scenario_id")}
+        return {"scenario": name_of(type(value)), "fields": fields}
+    for name, activation in ACTIVATIONS.items():
+        if value is activation:
+            return name
     if isinstance(value, LLM):
         return str(getattr(value, "name", type(value).__name__))
     if isinstance(value, Mapping):
-        fields: Mapping[Any, Any] = value
-        return {str(name): _as_parameter(field) for name, field in fields.items()}
+        items: Mapping[Any, Any] = value
+        return {str(name): _as_parameter(item) for name, item in items.items()}
     return str(value) if isinstance(value, Path) else value
 
 

@@ -28,7 +28,7 @@ from mesa_llm.records import (
     Request,
     ToolCall,
 )
-from mesa_llm.runlog_tables import SCHEMA, difference, failure_of, kept_prompt
+from mesa_llm.runlog_tables import SCHEMA, checked, connect, difference, failure_of, kept_prompt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,8 @@ Mode = Literal["record", "replay", "read"]
 _REPLY_VALUES = attrgetter(*Reply.__slots__)
 
 _KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
+
+_FORGET = "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
 
 FORMAT = 1
 """Version of the file's layout."""
@@ -68,36 +70,46 @@ class RunLog:
         self._retry_failures = retry_failures
         self._lock = threading.RLock()
         self._is_closed = False
-        self._recorded = self._open()
-        self._db = _connect(":memory:") if mode == "replay" else self._recorded
+        self._replies = self._open()
+        self._trace = connect(":memory:") if mode == "replay" else self._replies
         if mode != "read":
-            self._db.executescript(SCHEMA)
-        self.may_repeat = self._count("calls") > 0
+            self._trace.executescript(SCHEMA)
+        self.may_repeat = self._recorded.execute("SELECT count(*) FROM calls").fetchone()[0] > 0
+        self._answers_before: int = self._db.execute("SELECT ifnull(max(rowid), 0) FROM answers").fetchone()[0]
+        self._first_open = 0  # all steps before it are closed
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
 
     def _open(self) -> sqlite3.Connection:
         if self.path is None:
-            return _connect(":memory:")
+            return connect(":memory:")
+        if self.mode != "record" and not self.path.is_file():
+            raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
         try:
             if self.mode != "record":
-                if not self.path.is_file():
-                    raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
-                database = _connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
-            else:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                database = _connect(str(self.path))
-                database.execute("PRAGMA journal_mode=WAL")
-                database.execute("PRAGMA synchronous=NORMAL")
-                database.executescript(SCHEMA)
-            database.execute("SELECT count(*) FROM manifest")
+                return checked(connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True))
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return checked(connect(str(self.path)), write=True)
         except (sqlite3.DatabaseError, OSError) as error:
             raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {error}") from error
-        return database
 
-    def _count(self, table: str) -> int:
-        return self._recorded.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    @property
+    def _recorded(self) -> sqlite3.Connection:
+        """What was recorded before, to look replies up in."""
+        self._demand_open()
+        return self._replies
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """What this run writes."""
+        self._demand_open()
+        return self._trace
+
+    def _demand_open(self) -> None:
+        if self._is_closed:
+            named = f" {str(self.path)!r}" if self.path is not None else ""
+            raise ConfigError(f"the run log{named} is closed; to go on, make the model anew with the same log=")
 
     # -- what the run is
 
@@ -133,6 +145,7 @@ class RunLog:
 
     def find(self, request: Request) -> Reply | TransportError | None:
         """Look a reply up; a recorded failure comes back as the error it was."""
+        self._demand_open()
         if not self.may_repeat:
             return None
         with self._lock:
@@ -200,7 +213,11 @@ class RunLog:
         Args:
             record: What happened.
             time: Step in which it happened.
+
+        Raises:
+            ConfigError: If the log is closed.
         """
+        self._demand_open()
         match record:
             case Decision():
                 acts = [[call.name, call.arguments] for call in record.actions]
@@ -245,13 +262,15 @@ class RunLog:
         self._digest.update(told.encode("utf-8", "surrogatepass"))
         digest = self.digest
         self.commit()
+        written_anew = (min(self._first_open, time), time)  # with the steps that broke since the last one was closed
         with self._lock, self._db:
-            for table in ("decisions", "actions", "events", "messages"):
-                self._db.execute(f"DELETE FROM {table} WHERE time = ?", (time,))
+            for table in ("decisions", "actions", "events", "messages", "steps"):
+                self._db.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", written_anew)
                 if rows := self._rows.get(table):
                     slots = ",".join("?" * len(rows[0]))
                     self._db.executemany(f"INSERT INTO {table} VALUES ({slots})", rows)
-            self._db.execute("INSERT OR REPLACE INTO steps VALUES (?, ?, ?)", (time, collected, digest))
+            self._db.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, collected, digest))
+        self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()
         return digest
@@ -311,17 +330,25 @@ class RunLog:
             return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def keep_answer(self, row: Mapping[str, Any]) -> None:
-        """Note an answer given aside; it is no part of the run's digest."""
+        """Note an answer given aside; it is no part of the run's digest.
+
+        It replaces what an earlier run with this log was answered to the same question, by the same agent, in the
+        same step.
+
+        Args:
+            row: time, agent, question, answer and failure.
+        """
         with self._lock, self._db:
-            self._db.execute("INSERT INTO answers VALUES (?,?,?,?,?)", tuple(row.values()))
+            self._db.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure)", row)
+            self._db.execute(_FORGET, {**row, "before": self._answers_before})
 
     def close(self) -> None:
         """Close the file."""
         self.commit()
         with self._lock:
             self._is_closed = True
-            self._recorded.close()
-            self._db.close()
+            self._replies.close()
+            self._trace.close()
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
@@ -332,7 +359,3 @@ def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[
             yield from _differing(cast("dict[str, Any]", before), cast("dict[str, Any]", value))
         elif before != value:
             yield f"{name}: {before!r}, now {value!r}"
-
-
-def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)

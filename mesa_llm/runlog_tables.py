@@ -1,9 +1,10 @@
-"""The tables of a run log, and how requests are kept in them and compared."""
+"""The file of a run log, its tables, and how requests are kept in them and compared."""
 
 from __future__ import annotations
 
 import difflib
 import json
+import sqlite3
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -31,8 +32,40 @@ CREATE INDEX IF NOT EXISTS decisions_at ON decisions (time);
 CREATE INDEX IF NOT EXISTS actions_at ON actions (time);
 CREATE INDEX IF NOT EXISTS events_at ON events (time);
 CREATE INDEX IF NOT EXISTS messages_at ON messages (time);
+CREATE INDEX IF NOT EXISTS answers_at ON answers (time, agent);
 """
 """Layout of a run log."""
+
+
+def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    """Open a database for all threads."""
+    return sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
+
+
+def checked(database: sqlite3.Connection, *, write: bool = False) -> sqlite3.Connection:
+    """Give a database back if it is a run log; close it, untouched, and refuse it if it holds something else.
+
+    Args:
+        database: The database.
+        write: Make an empty one a run log, and prepare to write.
+
+    Raises:
+        sqlite3.DatabaseError: If it is no run log.
+    """
+    try:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        fields = [field[1] for field in database.execute("PRAGMA table_info(manifest)")]
+        if tables and fields != ["name", "value"]:
+            raise sqlite3.DatabaseError(f"it is a database of something else (tables: {', '.join(tables)})")
+        if write:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+            database.executescript(SCHEMA)
+        database.execute("SELECT 1 FROM manifest, calls, steps, answers LIMIT 0")
+    except sqlite3.DatabaseError:
+        database.close()
+        raise
+    return database
 
 
 def kept_prompt(request: Request) -> tuple[str, str, str]:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import time as clock
 import typing
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from tqdm import tqdm
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.gallery import find_models
+from mesa_llm.model import LLMModel
+from mesa_llm.options import as_given, class_named, constructor
 from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
 
 Say = Callable[[str], None]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 OWN = {
     "llm",
@@ -30,7 +34,6 @@ OWN = {
     "replay",
     "on_error",
     "retry_failures",
-    "options",
     *EngineOptions.__annotations__,
 }
 """Constructor arguments that have an option of their own."""
@@ -47,7 +50,11 @@ def parameters(kind: type[Any], given: Sequence[str], users: Path | None) -> dic
     Raises:
         ConfigError: If a name is unknown or a value does not fit its type.
     """
-    known = {name: p for name, p in inspect.signature(kind).parameters.items() if name not in OWN}
+    known = [
+        name
+        for name, parameter in constructor(kind).parameters.items()
+        if name not in OWN and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
     hints = typing.get_type_hints(kind.__init__)
     chosen: dict[str, Any] = {}
     for pair in given:
@@ -79,7 +86,36 @@ def _value(name: str, text: str, wanted: Any) -> Any:
             return adapter.validate_python(candidate)
         except ValidationError as error:
             fault = describe(error)
+    if candidates == [text] and (shape := _shape(adapter)):
+        fault = f"this is a {shape}, and is written as JSON: --set '{name}={'[…]' if shape == 'list' else '{…}'}'"
     raise ConfigError(f"--set {name}={text}: {fault}")
+
+
+def _shape(adapter: TypeAdapter[Any]) -> str:
+    """Say what a parameter is that JSON alone can write: `list`, `mapping`, or nothing of the kind."""
+    for shape, empty in (("list", []), ("mapping", {})):
+        try:
+            adapter.validate_python(empty)
+        except ValidationError:
+            continue
+        return shape
+    return ""
+
+
+def budget(**limits: float | None) -> dict[str, float]:
+    """Give the budgets that were given, by name.
+
+    Args:
+        **limits: `max_calls`, `max_tokens`, `max_dollars`; None: no budget.
+
+    Raises:
+        ConfigError: If one allows nothing.
+    """
+    for name, limit in limits.items():
+        if limit is not None and not limit > 0:
+            option = "--" + name.replace("_", "-")
+            raise ConfigError(f"{option} {limit:g}: a budget is more than 0; leave {option} out for no budget")
+    return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 class _Progress:
@@ -111,21 +147,24 @@ class _Progress:
         self.bar.update(0)
 
 
-def run_model(name: str, model: Any, steps: int, *, quiet: bool, say: Say) -> dict[str, Any]:
-    """Run a model and tell what happened.
+def run_model(
+    name: str, model: Any, steps: int, *, as_json: bool, say: Say, also: Mapping[str, Any] = _NOTHING
+) -> dict[str, Any]:
+    """Run a model and tell what happened: in words at the end, or in figures however the run ends.
 
     Args:
         name: What the model is called.
         model: The model.
         steps: Steps to run in all.
-        quiet: Tell nothing.
+        as_json: Tell one line of JSON, also when the run is stopped, and nothing else.
         say: Where words go.
+        also: What else is told in figures.
 
     Returns:
-        What `--json` prints: model, steps, digest, decisions, failures, calls, replayed, tokens, dollars, seconds, log.
+        What `--json` prints: see `summary`.
     """
     begun = clock.perf_counter()
-    progress = _Progress(model, steps, quiet=quiet)
+    progress = _Progress(model, steps, quiet=as_json)
     model.engine.on_decision = progress.decision
     try:
         while model.running and model.time < steps:
@@ -134,15 +173,26 @@ def run_model(name: str, model: Any, steps: int, *, quiet: bool, say: Say) -> di
     finally:
         progress.bar.close()
         model.engine.on_decision = None
-    told = summary(name, model, clock.perf_counter() - begun)
-    if not quiet:
+        told = {**summary(name, model, clock.perf_counter() - begun), **also}
+        if as_json:
+            say(json.dumps(told))
+    if not as_json:
         _tell(model, told, say)
     model.close()
     return told
 
 
 def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
-    """Say in figures what a run was."""
+    """Say in figures what a run was, or has been so far.
+
+    Args:
+        name: What the model is called.
+        model: The model.
+        seconds: How long it ran.
+
+    Returns:
+        model, steps, digest, decisions, failures, calls, replayed, tokens, dollars, seconds, log.
+    """
     usage: Usage = model.usage
     return {
         "model": name,
@@ -178,12 +228,12 @@ def _tell(model: Any, told: dict[str, Any], say: Say) -> None:
     say("page: mesa-llm app")
 
 
-def replay_run(file: Path, *, quiet: bool, say: Say) -> dict[str, Any]:
+def replay_run(file: Path, *, as_json: bool, say: Say) -> dict[str, Any]:
     """Run a recorded run again from its log alone.
 
     Args:
         file: The run log.
-        quiet: Tell nothing.
+        as_json: Tell one line of JSON and nothing else.
         say: Where words go.
 
     Returns:
@@ -198,12 +248,29 @@ def replay_run(file: Path, *, quiet: bool, say: Say) -> dict[str, Any]:
     source.close()
     if not manifest or steps.empty:
         raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
-    module, _, qualname = str(manifest["model"]).partition(":")
-    try:
-        kind = getattr(import_module(module), qualname)
-        model = kind(**manifest["parameters"], rng=manifest["rng"], log=file, replay=True)
-    except (ImportError, AttributeError, TypeError) as error:
-        raise ConfigError(f"{manifest['model']} cannot be made from the log alone: {error}") from error
+    made = str(manifest["model"])
+    model = _made_again(class_named(made, LLMModel), manifest, file)
     last = steps.iloc[-1]
-    told = run_model(qualname, model, int(last["time"]), quiet=quiet, say=say)
-    return {**told, "recorded_digest": last["digest"]}
+    also = {"recorded_digest": str(last["digest"])}
+    return run_model(_listed_as(made), model, int(last["time"]), as_json=as_json, say=say, also=also)
+
+
+def _made_again(kind: type[LLMModel], manifest: Mapping[str, Any], file: Path) -> LLMModel:
+    """Make the model of a recorded run, to be replayed."""
+    given = {name: as_given(value) for name, value in manifest["parameters"].items()}
+    positional: list[Any] = []
+    taken = list(constructor(kind).parameters.values())
+    try:
+        for place, parameter in enumerate(taken):
+            if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in given:
+                positional = [given.pop(before.name) for before in taken[:place]] + given.pop(parameter.name)
+        return kind(*positional, **given, rng=manifest["rng"], log=file, replay=True)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{manifest['model']} cannot be made from the log alone: {error}") from error
+
+
+def _listed_as(made: str) -> str:
+    """Give the name by which a model is run: that of the list, or of its class if it is not in it."""
+    module, _, qualname = made.partition(":")
+    names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]
+    return names[0] if names else qualname

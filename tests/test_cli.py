@@ -3,16 +3,23 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from functools import partial
 
 import pytest
 from typer.testing import CliRunner
 
+from mesa_llm import LLMModel
+from mesa_llm.activation import in_turn
 from mesa_llm.cli import app
-from mesa_llm.gallery import find_models
+from mesa_llm.gallery import find_model, find_models
+from models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer
+from tests.pot import PotModel
 
 FIELDS = {
     *("model", "steps", "digest", "decisions", "failures", "calls"),
@@ -57,10 +64,54 @@ def test_a_recorded_run_is_replayed_inspected_and_gone_on_with(tmp_path) -> None
     assert (longer["replayed"], longer["calls"]) == (first["calls"], longer["decisions"] - 8)
     again = told("replay", log)
     assert (again["digest"], again["calls"], again["replayed"]) == (longer["digest"], 0, 12)
+    assert again["model"] == longer["model"] == "social"
     assert "prompt" in typed("inspect", log, "--calls", "--csv").stdout
     assert "stub" in typed("inspect", log, "--usage").stdout
     assert "social" in typed("inspect", log).stdout
     assert len(typed("inspect", log, "--decisions", "--agent", 2, "--csv").stdout.splitlines()) == 4
+    assert typed("inspect", log, "--usage", "--agent", 2, "--csv").stdout.splitlines()[1].startswith("stub,3,")
+
+
+def test_a_scenario_of_a_recorded_run_is_built_again_for_its_replay(tmp_path) -> None:
+    made = SocialModel(scenario=SocialScenario(n_agents=5, rng=3), llm="random", log=tmp_path / "run.sqlite")
+    made.run_for(2)
+    made.close()
+    assert told("replay", tmp_path / "run.sqlite")["digest"] == made.runlog.digest
+
+
+def test_a_run_whose_scenario_had_no_seed_is_not_replayed_as_another(tmp_path) -> None:
+    SocialModel(scenario=SocialScenario(n_agents=5), log=tmp_path / "run.sqlite").run_for(1)
+    done = typed("replay", tmp_path / "run.sqlite")
+    assert (done.exit_code, "had no seed" in done.output) == (2, True)
+
+
+class Plain(LLMModel):
+    """Nobody lives here."""
+
+
+class Passing(PotModel):
+    """Hands on whatever it is given."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+
+
+@pytest.mark.parametrize("make", [Plain, partial(Plain, activation=in_turn), partial(Passing, 2, "random")])
+def test_a_model_whose_constructor_names_no_parameters_is_replayed(make, tmp_path) -> None:
+    made = make(rng=1, log=tmp_path / "run.sqlite")
+    made.run_for(2)
+    made.close()
+    assert told("replay", tmp_path / "run.sqlite")["digest"] == made.runlog.digest
+
+
+@pytest.mark.parametrize("named", ["os:system", "models.social.model:SocialScenario", "os:nothing", "nowhere:Model"])
+def test_a_log_can_call_nothing_but_a_model(named, tmp_path) -> None:
+    PotModel(rng=1, log=tmp_path / "run.sqlite").run_for(1)
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
+        file.execute("UPDATE manifest SET value = ? WHERE name = 'model'", [json.dumps(named)])
+    done = typed("replay", tmp_path / "run.sqlite")
+    assert (done.exit_code, len(done.output.splitlines())) == (2, 1)
+    assert named in done.output
 
 
 def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, request) -> None:
@@ -88,28 +139,42 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, requ
         (["run", "social", "--set", "n_agents=many"], "n_agents=many"),
         (["run", "social", "--users", "nowhere.csv"], "no file 'nowhere.csv'"),
         (["run", "social", "--on-error", "cry"], "on_error is"),
-        (["run", "social", "--max-calls", "0"], "budget"),
+        (["run", "social", "--max-calls", "0"], "--max-calls 0: a budget is more than 0"),
+        (["run", "social", "--llm", "stub", "--max-dollars", "nan"], "--max-dollars nan: a budget is more than 0"),
+        (["run", "three_worlds", "--set", "shocks=5"], "this is a list, and is written as JSON: --set 'shocks=[…]'"),
+        (["run", "three_worlds", "--set", "variables=5"], "this is a mapping, and is written as JSON"),
         (["replay", "nowhere.sqlite"], "no run log"),
         (["inspect", "nowhere.sqlite"], "no run log"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_is_told_in_one_line_and_exits_with_2(words, fault, tmp_path) -> None:
-    done = typed(*words, *(["--llm", "stub", "--api-base", "http://127.0.0.1:9"] if "--max-calls" in words else []))
+    done = typed(*words)
     assert done.exit_code == 2
     assert fault in done.output
-    assert "Traceback" not in done.output
+    assert len(done.output.splitlines()) == 1
 
 
 def test_a_spent_budget_exits_with_3_and_can_be_gone_on_with(tmp_path) -> None:
     words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
     words += ["--log", tmp_path / "run.sqlite"]
     with FaultyServer() as server:
-        poor = typed(*words, "--api-base", server.url, "--max-calls", 5)
+        poor = typed(*words, "--api-base", server.url, "--max-calls", 5, "--json")
         assert poor.exit_code == 3
         assert "5 calls" in poor.output
         rich = told(*words, "--api-base", server.url, "--max-calls", 50)
-    assert rich["replayed"] == 5
+    so_far = json.loads(poor.stdout.splitlines()[-1])
+    assert set(so_far) == FIELDS
+    assert (so_far["steps"], so_far["calls"], so_far["decisions"], rich["replayed"]) == (1, 5, 5, 5)
+
+
+def test_a_budget_is_that_of_one_command_and_replies_from_the_log_are_free(tmp_path) -> None:
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
+    words += ["--log", tmp_path / "run.sqlite", "--max-calls", 4]
+    with FaultyServer() as server:
+        assert typed(*words, "--api-base", server.url).exit_code == 3
+        again = told(*words, "--api-base", server.url)
+    assert (again["steps"], again["calls"], again["replayed"]) == (2, 4, 4)
 
 
 def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(tmp_path) -> None:
@@ -117,34 +182,67 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(tmp_path) -> None:
     command += ["--set", "n_agents=4", "--log", str(tmp_path / "run.sqlite"), "--json", "--concurrency", "1"]
     with FaultyServer(latency_s=0.2) as server:
         command += ["--api-base", server.url]
-        run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while server.count < 3 and run.poll() is None:
             time.sleep(0.01)
         os.kill(run.pid, signal.SIGINT)
-        _, said = run.communicate(timeout=60)
+        so_far, said = run.communicate(timeout=60)
         again = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
     assert run.returncode == 130
+    assert set(json.loads(so_far.splitlines()[-1])) == FIELDS
     assert "goes on" in said
     assert again["replayed"] >= 2
 
 
-def test_a_broken_model_of_another_package_is_listed_and_disturbs_nothing(tmp_path, import_path) -> None:
-    package = tmp_path / "badmodels"
-    (package / "sad").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "sad" / "__init__.py").write_text("")
-    (package / "sad" / "model.py").write_text("import no_such_package")
-    info = tmp_path / "badmodels-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: badmodels\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[mesa_llm.models]\nbad = badmodels\nworse = not_there\n")
-    import_path(tmp_path)
-    listed = typed("list").stdout
-    assert "sad" in listed
-    assert "no_such_package" in listed
-    assert "not_there" in listed
+def test_a_broken_model_of_another_package_is_listed_and_disturbs_nothing(installed) -> None:
+    installed(
+        "bad = badmodels\nworse = not_there\nmute = badmodels.loud:Nobody\n",
+        {"badmodels/sad/model.py": "import no_such_package", "badmodels/loud/model.py": "import sys; sys.exit('bye')"},
+    )
+    listed = typed("list")
+    assert listed.exit_code == 0
+    for fault in ("no_such_package", "not_there", "SystemExit: bye", "badmodels.loud:Nobody cannot be found"):
+        assert fault in listed.stdout
     assert told("run", "social", "--steps", 1)["steps"] == 1
-    assert {"sad", "social", "worse"} <= {entry.name for entry in find_models()}
+    assert {"sad", "loud", "social", "worse", "mute"} <= {entry.name for entry in find_models()}
+
+
+TINY = '''
+from mesa_llm import LLMModel
+class Tiny(LLMModel):
+    """Does nothing happen?
+
+    Nothing does.
+    """
+'''
+
+
+@pytest.mark.parametrize("value", ["tinypkg", "tinypkg.model:Tiny", "tinypkg.model : Tiny", "tinymodule:Tiny"])
+def test_a_model_of_another_package_goes_by_the_name_of_its_entry_point(value, installed) -> None:
+    installed(f"hello-you = {value}\n", {"tinypkg/model.py": TINY, "tinymodule.py": TINY})
+    assert ["hello-you", "Does nothing happen?"] in [line.split(None, 1) for line in typed("list").stdout.splitlines()]
+    assert told("run", "hello-you", "--steps", 1)["model"] == "hello-you"
+    assert not find_model("hello_you").has_page
+
+
+@pytest.fixture
+def installed(tmp_path, import_path):
+    """Put a package with entry points of our group, and Python files, on the import path for one test."""
+
+    def install(entry_points: str, files: dict[str, str]) -> None:
+        info = tmp_path / "others-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[mesa_llm.models]\n{entry_points}")
+        for name, text in files.items():
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            for folder in list(file.relative_to(tmp_path).parents)[:-1]:
+                (tmp_path / folder / "__init__.py").touch()
+            file.write_text(text)
+        import_path(tmp_path)
+
+    return install
 
 
 @pytest.fixture
@@ -154,5 +252,10 @@ def import_path(request):
     def put(folder) -> None:
         sys.path.insert(0, str(folder))
         request.addfinalizer(lambda: sys.path.remove(str(folder)))
+        request.addfinalizer(lambda: [sys.modules.pop(name) for name in _modules_in(folder)])
 
     return put
+
+
+def _modules_in(folder) -> list[str]:
+    return [name for name, module in sys.modules.items() if str(folder) in str(getattr(module, "__file__", ""))]

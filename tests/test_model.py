@@ -9,6 +9,7 @@ import mesa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mesa.datacollection import DataCollector
 
 from mesa_llm import (
     AgentConfig,
@@ -395,3 +396,23 @@ def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:
     Counter.create_agents(model, 3, llm=ScriptedLLM(lambda request: call("count")))
     model.run_for(2)
     assert model.n == 6
+
+
+class Counting(PotModel):
+    """Collects what is named like what every model collects, and what is collected by type."""
+
+    def __init__(self, calls: int = 0, mood: int = 0, **options) -> None:
+        super().__init__(2, rng=2, **options)
+        self.datacollector = DataCollector(
+            model_reporters={"calls": lambda model: calls, "coins": "coins"},
+            agenttype_reporters={Payer: {"mood": lambda agent: mood}},
+        )
+
+
+def test_all_that_a_user_collects_is_in_the_digest() -> None:
+    models = [Counting(), Counting(calls=1), Counting(mood=1), Counting()]
+    for model in models:
+        model.run_for(2)
+    digests = [model.runlog.digest for model in models]
+    assert len(set(digests[:3])) == 3
+    assert digests[3] == digests[0]

@@ -1,8 +1,10 @@
 """The run log: record, replay, resume after a kill, inspect."""
 
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -107,6 +109,55 @@ def test_a_survey_changes_nothing_of_the_run(tmp_path) -> None:
         asked.step()
         assert list(asked.survey(["How are you?"])["answer"]) == ["Fine."] * 3
     assert asked.runlog.digest == plain.runlog.digest
+
+
+def broken_at_2(path):
+    """Run three steps, the second of which breaks after everybody has acted."""
+    model = PotModel(2, rng=2, log=path)
+    model.step()
+    model.pot.is_broken = True
+    with pytest.raises(ZeroDivisionError):
+        model.step()
+    model.pot.is_broken = False
+    model.step()
+    model.close()
+    return model
+
+
+def test_a_broken_step_is_written_once_however_often_it_is_run(tmp_path) -> None:
+    first, again = broken_at_2(tmp_path / "run.sqlite"), broken_at_2(tmp_path / "run.sqlite")
+    log = RunLog(tmp_path / "run.sqlite", "read")
+    assert list(log.decisions()["time"]) == [1, 1, 2, 2, 3, 3]
+    assert again.runlog.digest == first.runlog.digest
+
+
+def test_a_survey_asked_again_after_a_resume_replaces_its_answers(tmp_path) -> None:
+    for _ in range(2):
+        model = PotModel(2, rng=2, log=tmp_path / "run.sqlite")
+        model.run_for(1)
+        model.survey(["How are you?", "And now?"])
+        model.survey(["How are you?"])
+        model.close()
+    asked = RunLog(tmp_path / "run.sqlite", "read").table("answers")
+    assert list(asked["question"]) == ["How are you?", "And now?"] * 2 + ["How are you?"] * 2
+
+
+def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path) -> None:
+    with closing(sqlite3.connect(tmp_path / "photos.sqlite")) as photos:
+        photos.execute("CREATE TABLE photos (taken TEXT)")
+    before = (tmp_path / "photos.sqlite").read_bytes()
+    for mode in ("record", "replay", "read"):
+        with pytest.raises(ConfigError, match=r"something else \(tables: photos\)"):
+            RunLog(tmp_path / "photos.sqlite", mode)
+    assert (tmp_path / "photos.sqlite").read_bytes() == before
+
+
+def test_a_model_that_was_closed_says_so_before_anybody_acts(tmp_path) -> None:
+    model = recorded(tmp_path / "run.sqlite")
+    coins = model.coins
+    with pytest.raises(ConfigError, match=r"run log .*run\.sqlite' is closed"):
+        model.step()
+    assert model.coins == coins
 
 
 def test_a_salt_gives_seeds_that_differ_by_agent_time_and_call() -> None:
