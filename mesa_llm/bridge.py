@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
@@ -119,9 +119,9 @@ class Bridge:
 
         Args:
             schedule: Shocks, each delivered in the step of its `time`.
-            steps_alive: For how many steps an event is told.
+            steps_alive: For how many steps an event is told; 0: not at all, and only hooks hear of it.
             most_events: Most events in one digest; the newest are kept.
-            most_characters: Most characters of one digest.
+            most_characters: Most characters of one digest; a line longer than half of them is cut.
             own_worlds: Tell agents also of the worlds they are in.
             relevance: Says which agent is told of which event; None: everyone of everything.
             payloads: Kind → type of its facts; events of these kinds are checked when they are published.
@@ -187,7 +187,7 @@ class Bridge:
         self._published = []
         self._time, self._noted = time, {}
         self._current = [(t, event) for t, event in self._current if time - t < self._steps_alive]
-        self._current += [(time, event) for event in arrived]
+        self._current += [(time, event) for event in arrived if self._steps_alive > 0]
         self.log += [(time, event) for event in arrived]
         for event in arrived:
             for hook in self._hooks.get(event.kind, ()):
@@ -207,7 +207,7 @@ class Bridge:
             if (self._own_worlds or event.source not in own) and (agent is None or self._matters(agent, event)):
                 told.setdefault(_line(event), event)
         kept = list(told)[-self._most_events :]
-        while kept and sum(map(len, kept)) > self._most_characters:
+        while sum(min(len(line), self._longest_line) for line in kept) > self._most_characters:
             kept.pop(0)
         return [told[line] for line in kept]
 
@@ -218,7 +218,11 @@ class Bridge:
             worlds: Names of the worlds it looks at.
             agent: Mesa `unique_id`; None: anyone.
         """
-        return digest_of(self.heard(worlds, agent))
+        return "\n".join(_cut(_line(event), self._longest_line) for event in self.heard(worlds, agent))
+
+    @property
+    def _longest_line(self) -> int:
+        return self._most_characters // 2
 
     def deliver(self, worlds: Iterable[str], agent: int) -> list[Event]:
         """Note that an agent heard what `heard` gives it now: once for each step and event."""
@@ -243,9 +247,8 @@ class Bridge:
             raise ConfigError(f"world {event.source!r} told of a {event.kind} with wrong facts: {faults}") from None
 
 
-def digest_of(events: Sequence[Event]) -> str:
-    """Say events in words, a line each."""
-    return "\n".join(map(_line, events))
+def _cut(line: str, most: int) -> str:
+    return line if len(line) <= most else f"{line[: max(most - 1, 0)]}…"[:most]
 
 
 def _line(event: Event) -> str:

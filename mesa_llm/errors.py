@@ -32,7 +32,7 @@ class ReplayError(ConfigError):
 
 
 class BudgetSpent(MesaLLMError):
-    """A budget of calls, tokens or dollars is spent; resume with a larger one."""
+    """A budget of calls, tokens or dollars is spent; the same run again goes on."""
 
 
 class Stopped(MesaLLMError):

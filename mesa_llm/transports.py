@@ -48,13 +48,13 @@ class EngineOptions(TypedDict, total=False):
     """Rate limit; None: none."""
 
     max_calls: int | None
-    """Budget of replies in a run."""
+    """Budget of live replies to one model object; those from the log are free."""
 
     max_tokens: int | None
-    """Budget of tokens in a run, read and written."""
+    """Budget of tokens of live replies, read and written."""
 
     max_dollars: float | None
-    """Budget of US dollars in a run."""
+    """Budget of US dollars for live replies."""
 
     parser: str | LLM | None
     """Second model that puts faulty replies into form."""

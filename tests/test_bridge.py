@@ -47,6 +47,25 @@ def test_a_digest_is_bounded_and_keeps_the_newest() -> None:
     assert sum(map(len, lines)) <= 60
 
 
+def test_a_long_line_is_cut_and_pushes_no_short_one_out() -> None:
+    bridge = Bridge(most_characters=100)
+    bridge.publish([NEWS, Event("market", "news", {}, "x" * 5000)])
+    bridge.start_step(1)
+    first, second = bridge.digest([]).splitlines()
+    assert first == "- Mia's post went viral."
+    assert second == "- " + "x" * 47 + "…"
+    assert len(bridge.deliver([], 1)) == 2
+
+
+def test_with_no_steps_alive_nobody_is_told_and_hooks_still_hear() -> None:
+    heard = []
+    bridge = Bridge(steps_alive=0)
+    bridge.connect(NEWS.kind, heard.append)
+    bridge.publish([NEWS])
+    bridge.start_step(1)
+    assert (bridge.digest([]), heard) == ("", [NEWS])
+
+
 def test_a_world_can_act_on_the_news_of_another() -> None:
     heard = []
     bridge = Bridge([Event("", "policy_change", {"tax": 0.2}, time=3)])

@@ -16,10 +16,11 @@ from solara.core import component
 
 from mesa_llm import Decision, ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.asked import Asked, offers_of
 from mesa_llm.llm.human import HumanDesk, HumanLLM
 from mesa_llm.records import Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
-from mesa_llm.viz.answering import Offer, label_of, offers_of
+from mesa_llm.viz.answering import hint_of, read_fields
 from mesa_llm.viz.controls import status
 from mesa_llm.viz.gate import Gate, gate_of, steady
 from mesa_llm.viz.held import held
@@ -450,35 +451,70 @@ GREET = ToolSpec(
 )
 
 
+def whole(schema: dict[str, Any], **options: tuple[Any, ...]) -> Asked:
+    """Ask for what a schema says."""
+    return offers_of(asked(schema=schema, options=options))[0].asked
+
+
+def properties(**schemas: dict[str, Any]) -> dict[str, Any]:
+    """Make the schema of an object that needs all its properties."""
+    return {"type": "object", "properties": schemas, "required": list(schemas), "additionalProperties": False}
+
+
 def test_a_question_offers_its_actions_with_the_values_they_may_take() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
-    assert (offer.label, offer.fields["user_id"]) == ("Greet", {"enum": [4, 9]})
-    assert offer.answer({"user_id": 9}) == ToolCall("greet", {"user_id": 9, "loud": False})
-    assert label_of("words", offer) == "words: text, may stay empty"
+    assert (offer.name, offer.told, offer.asked.lines[0].values) == ("greet", "Greet somebody.", [4, 9])
+    assert read_fields(offer.asked, {("user_id",): "9"}, {}) == ({"user_id": 9, "loud": False}, {})
+
+
+def test_a_field_says_what_it_is_for_and_what_fits() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
+    told = [hint_of(line) for line in offer.asked.lines]
+    assert told == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
 
 
 def test_a_missing_value_is_asked_for() -> None:
     (offer,) = offers_of(asked(tools=(GREET,)))
-    with pytest.raises(ValueError, match="Fill in user_id first"):
-        offer.answer({"words": "Hello"})
+    assert read_fields(offer.asked, {("words",): "Hello"}, {})[1] == {("user_id",): "Fill this in first."}
 
 
-def test_a_typed_answer_is_given_as_an_object() -> None:
-    schema = {"type": "object", "properties": {"answer": {"type": "integer", "minimum": 1}}, "required": ["answer"]}
-    (offer,) = offers_of(asked(schema=schema))
-    assert offer.answer({"answer": 4}) == {"answer": 4}
+def test_what_is_not_offered_is_taken_when_it_is_sent_once_more() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
+    first, other = {("user_id",): "5"}, {("user_id",): "6"}
+    assert "press once more" in read_fields(offer.asked, first, {})[1]["user_id",]
+    assert "press once more" in read_fields(offer.asked, other, first)[1]["user_id",]
+    assert read_fields(offer.asked, other, other) == ({"user_id": 6, "loud": False}, {})
 
 
-def test_a_free_question_is_answered_with_text() -> None:
-    (offer,) = offers_of(asked())
-    assert offer.answer({"text": "By no means."}) == "By no means."
+def test_an_amount_is_free_where_figures_are_but_examples() -> None:
+    price = whole(properties(price={"type": "number", "minimum": 0}), price=(10.0, 20.0))
+    assert hint_of(price.lines[0]) == "(number from 0; the list holds examples)"
+    assert read_fields(price, {("price",): "12.34"}, {}) == ({"price": 12.34}, {})
+    assert read_fields(price, {("price",): "-1"}, {})[1] == {("price",): "Wanted is number from 0."}
 
 
-def test_a_value_no_field_fits_is_written_as_json() -> None:
-    offer = Offer("pick", "", {"cards": {"type": "array", "items": {}}}, ("cards",), {})
-    assert offer.answer({"cards": "[1, 2]"}) == ToolCall("pick", {"cards": [1, 2]})
-    with pytest.raises(ValueError, match="cards: write it as JSON"):
-        offer.answer({"cards": "one"})
+def test_a_part_of_a_part_has_a_field_of_its_own() -> None:
+    bid = whole(properties(lot={"type": "string"}, offer=properties(dollars={"type": "integer"})))
+    assert [line.name for line in bid.lines] == ["lot", "offer, dollars"]
+    written = {("lot",): "Vase", ("offer", "dollars"): "5"}
+    assert read_fields(bid, written, {})[0] == {"lot": "Vase", "offer": {"dollars": 5}}
+
+
+def test_an_answer_that_is_no_object_is_one_field() -> None:
+    assert read_fields(whole({"type": "integer", "minimum": 1}), {(): "4"}, {}) == (4, {})
+    assert read_fields(offers_of(asked())[0].asked, {(): "By no means."}, {}) == ("By no means.", {})
+
+
+def test_what_may_be_null_can_stay_empty() -> None:
+    note = whole(properties(note={"anyOf": [{"type": "string"}, {"type": "null"}]}))
+    assert read_fields(note, {}, {}) == ({"note": None}, {})
+
+
+def test_items_are_written_with_commas() -> None:
+    cards = whole(properties(cards={"type": "array", "items": {"type": "integer"}}))
+    assert hint_of(cards.lines[0]) == "(list of integer; commas between)"
+    assert read_fields(cards, {("cards",): "1, 2"}, {}) == ({"cards": [1, 2]}, {})
+    assert read_fields(cards, {("cards",): "one"}, {})[1] == {("cards",): "Wanted is integer."}
 
 
 def test_the_desks_of_a_model_are_found_once_each() -> None:

@@ -4,97 +4,96 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import solara
+from reacton import ipyvuetify as vuetify
 from reacton import use_memo, use_state
 from solara.core import component
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
-from mesa_llm.llm.answers import Answer
+from mesa_llm.llm.asked import LEFT_OUT, Asked, NotOffered, Offer, offers_of, still_possible
 from mesa_llm.llm.human import HumanDesk, Question
-from mesa_llm.llm.schema import Schema, choice_schema, flat_schema, held_to
+from mesa_llm.llm.schema import Schema
 from mesa_llm.llm.words import in_words
-from mesa_llm.records import Request, ToolCall
+from mesa_llm.records import Reply, Request, ToolCall
+from mesa_llm.viz.thoughts import called_as
 
 SHORT_TEXT = 80
 """A text that may be longer than this gets several lines to write in."""
 
+Path = tuple[str, ...]
+"""Names the value that a field is for."""
 
-@dataclass(frozen=True)
-class Offer:
-    """One thing a person can answer."""
+Lines = dict[Path, str]
+"""What stands in the fields, or is said of them."""
 
-    name: str
-    """Name of the action; empty for an answer or a free text."""
-
-    told: str
-    """What it does, in words."""
-
-    fields: Mapping[str, Schema]
-    """Name of each value to give with it → its flat schema."""
-
-    needed: tuple[str, ...]
-    """Names of the values that have to be given."""
-
-    told_of: Mapping[str, str]
-    """What is said of each value, where anything is."""
-
-    @property
-    def label(self) -> str:
-        """What stands on its button."""
-        return self.name.replace("_", " ").capitalize() or "Answer"
-
-    def answer(self, values: Mapping[str, Any]) -> Answer:
-        """Make the answer out of what was filled in.
-
-        Args:
-            values: What stands in the fields, by name.
-
-        Raises:
-            ValueError: If a value is missing, or is no JSON where JSON is wanted.
-        """
-        unticked = {name: False for name, schema in self.fields.items() if schema.get("type") == "boolean"}
-        filled = {name: value for name, value in values.items() if value not in (None, "")}
-        given = unticked | {name: _read(name, self.fields[name], value) for name, value in filled.items()}
-        missing = [name for name in self.needed if name not in given]
-        if missing:
-            raise ValueError(f"Fill in {', '.join(missing)} first.")
-        if self.name:
-            return ToolCall(self.name, given)
-        return given if self.fields is not FREE_TEXT else str(given["text"])
+NUMBERS = {"integer", "number"}
 
 
-FREE_TEXT: Mapping[str, Schema] = {"text": {"type": "string"}}
-"""The one field of a question that anything answers."""
-
-
-def offers_of(request: Request) -> list[Offer]:
-    """List what a person can answer to a request.
+def read_fields(asked: Asked, written: Mapping[Path, str], before: Mapping[Path, str]) -> tuple[Any, Lines]:
+    """Read what a person filled in.
 
     Args:
-        request: What was asked.
+        asked: What was asked for.
+        written: What stands in the fields; a field that is not named is empty.
+        before: The same when it was last tried: what is not offered is taken if it stands there still.
 
-    Raises:
-        Refused: If nothing can be answered.
+    Returns:
+        The value, and what is wrong with it, by field; it is good if nothing is.
     """
-    if request.schema is not None:
-        schema = held_to(flat_schema(request.schema), request.options)
-        if schema is None:
-            raise Refused("no answer is possible: what is asked for has no possible value")
-        described = _descriptions(request.schema)
-        return [Offer("", "", schema.get("properties", {}), tuple(schema.get("required", ())), described)]
-    if not request.tools:
-        return [Offer("", "", FREE_TEXT, ("text",), {})]
-    tools = {tool.name: tool for tool in request.tools}
-    offers: list[Offer] = []
-    for choice in choice_schema(request.tools, request.options)["anyOf"]:
-        name, arguments = choice["properties"]["action"]["enum"][0], choice["properties"]["arguments"]
-        told, described = tools[name].description, _descriptions(tools[name].parameters)
-        offers.append(Offer(name, told, arguments["properties"], tuple(arguments["required"]), described))
-    return offers
+    faults: Lines = {}
+
+    def give(line: Asked) -> Any:
+        text = written.get(line.path, "no" if _is_tick(line) else "").strip()
+        if not text and not line.is_needed:
+            return LEFT_OUT
+        if not text and {"type": "null"} not in line.schema.get("anyOf", ()):
+            faults[line.path] = "Fill this in first."
+            return LEFT_OUT
+        try:
+            return line.read(text, is_meant=before.get(line.path, "").strip() == text)
+        except NotOffered:
+            faults[line.path] = "This is not among what is offered. If you mean it all the same, press once more."
+        except ValueError as error:
+            faults[line.path] = str(error)
+        return LEFT_OUT
+
+    return asked.filled(give), faults
+
+
+def hint_of(asked: Asked) -> str:
+    """Say what a value means, what fits if that is not plain, and whether the field can stay empty."""
+    schema = asked.schema
+    notes = [in_words(schema)] if schema.get("type") in NUMBERS or not (asked.told or _items(asked)) else []
+    if schema.get("type") in ("array", "object"):
+        is_json = "prefixItems" in schema or schema.get("additionalProperties") is False
+        notes = [in_words(asked.offered or schema), "as JSON" if is_json else "commas between"]
+    if asked.values and not _is_closed(asked):
+        notes.append("the list holds examples" if asked.is_free else "the list holds what is offered")
+    notes += [] if asked.is_needed else ["may stay empty"]
+    said = f"({'; '.join(notes)})" if notes else ""
+    return f"{asked.told} {said}".strip()
+
+
+def _items(asked: Asked) -> list[str]:
+    """List what a field can be chosen from, as `Asked.read` reads it."""
+    values = asked.values or asked.schema.get("enum", [])
+    return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+
+
+def _is_closed(asked: Asked) -> bool:
+    """Whether nothing fits but what is in the list."""
+    kinds: list[Schema] = asked.schema.get("anyOf", [asked.schema])
+    is_listed = all("enum" in kind or kind == {"type": "null"} for kind in kinds)
+    return is_listed and asked.offered in (None, asked.schema)
+
+
+def _is_tick(asked: Asked) -> bool:
+    """Whether it is a box to tick: yes or no, and nothing else."""
+    return asked.schema.get("type") == "boolean" and asked.is_needed and not asked.values
 
 
 def _offers(request: Request) -> tuple[list[Offer], str]:
@@ -105,103 +104,157 @@ def _offers(request: Request) -> tuple[list[Offer], str]:
         return [], str(error)
 
 
-def _descriptions(schema: Mapping[str, Any]) -> dict[str, str]:
-    members: Mapping[str, Any] = schema.get("properties", {})
-    return {name: inner["description"] for name, inner in members.items() if "description" in inner}
-
-
-def _read(name: str, schema: Schema, value: Any) -> Any:
-    if "enum" in schema or schema.get("type") in ("string", "integer", "number", "boolean"):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        raise ValueError(f"{name}: write it as JSON, such as [1, 2] or null.") from None
-
-
 @component
 def AnswerForm(desk: HumanDesk, question: Question) -> None:
-    """Let a person answer a question.
+    """Let a person answer a question, or do several things one after the other where a decision may hold them.
 
     Args:
         desk: Where the question lies.
         question: The question.
     """
-    offers, refused = use_memo(lambda: _offers(question.request), [question.question_id])
-    picked, pick = use_state(offers[0].name if len(offers) == 1 else "")
-    values = solara.use_reactive(dict[str, Any]())
+    request = question.request
+    offers, refused = use_memo(lambda: _offers(request), [question.question_id])
+    calls, set_calls = use_state(list[ToolCall]())
+    picked, pick = use_state("")
     fault, set_fault = use_state("")
+    possible = still_possible(offers, calls, request.max_actions)
 
-    def send(offer: Offer) -> None:
-        try:
-            answer = offer.answer(values.peek())
-        except ValueError as error:
-            set_fault(str(error))
+    def send(reply: Reply) -> None:
+        set_fault("" if desk.answer(question.question_id, reply) else "Too late: the question was withdrawn.")
+
+    def give(offer: Offer, value: Any) -> None:
+        if offer.tool is None:
+            send(Reply(canonical_json(value) if request.schema is not None else value, dollars=0.0, model="human"))
             return
-        set_fault("" if desk.answer(question.question_id, answer) else "Too late: the question was withdrawn.")
+        done = [*calls, ToolCall(offer.name, value)]
+        if still_possible(offers, done, request.max_actions):
+            set_calls(done)
+            pick("")
+        else:
+            finish(done)
+
+    def finish(done: list[ToolCall]) -> None:
+        send(Reply(tool_calls=tuple(done), dollars=0.0, model="human"))
 
     def press(offer: Offer) -> None:
-        set_fault("")
-        values.set({})
         pick(offer.name)
-        if not offer.fields:
-            send(offer)
+        if not offer.asked.lines:
+            give(offer, {})
 
-    if len(offers) > 1:
-        with solara.Row(gap="8px", style={"flex-wrap": "wrap"}):
-            for offer in offers:
-                _OfferButton(offer, offer.name == picked, press)
-    for offer in offers:
-        if offer.name == picked and (offer.fields or len(offers) == 1):
-            _Fields(offer, values, send)
+    _Chosen(calls, request.max_actions)
+    if offers and offers[0].tool is not None:
+        _Buttons(possible, picked, press, (lambda: finish(calls)) if calls else None)
+    for offer in possible:
+        if offer.name == picked and offer.asked.lines:
+            _Fields(offer, partial(give, offer)).key(f"{len(calls)} {offer.name}")
     if fault or refused:
         solara.Warning(fault or f"{refused}. Press Stop.", dense=True)
 
 
 @component
-def _OfferButton(offer: Offer, is_picked: bool, press: Callable[[Offer], None]) -> None:
-    solara.Button(offer.label, on_click=lambda: press(offer), color="primary", outlined=not is_picked)
+def _Chosen(calls: list[ToolCall], most: int) -> None:
+    """Tell what is chosen so far, and how much more can be."""
+    for number, call in enumerate(calls, 1):
+        solara.Text(f"{number}. {called_as(call.name, dict(call.arguments))}", classes=["mesa-llm-chosen"])
+    if calls:
+        solara.Text(f"and then also … (up to {most - len(calls)} more)", classes=["mesa-llm-hint"])
+    elif most > 1:
+        solara.Text(f"You can do up to {most} things, one after the other.", classes=["mesa-llm-hint"])
 
 
 @component
-def _Fields(offer: Offer, values: solara.Reactive[dict[str, Any]], send: Callable[[Offer], None]) -> None:
-    def fill(name: str, value: Any) -> None:
-        values.set({**values.peek(), name: value})
+def _Buttons(
+    offers: list[Offer], picked: str, press: Callable[[Offer], None], finish: Callable[[], None] | None
+) -> None:
+    with solara.Row(gap="8px", style={"flex-wrap": "wrap"}):
+        for offer in offers:
+            _OfferButton(offer, offer.name == picked, press)
+        if finish is not None:
+            solara.Button("Done", icon_name="mdi-check", color="success", on_click=finish)
+
+
+@component
+def _OfferButton(offer: Offer, is_picked: bool, press: Callable[[Offer], None]) -> None:
+    label = offer.name.replace("_", " ").capitalize()
+    solara.Button(label, on_click=lambda: press(offer), color="primary", outlined=not is_picked)
+
+
+@component
+def _Fields(offer: Offer, give: Callable[[Any], None]) -> None:
+    written = solara.use_reactive(Lines())
+    tried, set_tried = use_state(Lines())
+    faults, set_faults = use_state(Lines())
+
+    def fill(path: Path, value: Any) -> None:
+        text = "" if value is None else str(value)
+        if text != written.peek().get(path, ""):
+            written.set({**written.peek(), path: text})
+            set_faults({field: fault for field, fault in faults.items() if field != path})
+
+    def submit() -> None:
+        value, found = read_fields(offer.asked, written.peek(), tried)
+        set_tried(written.peek())
+        set_faults(found)
+        if not found:
+            give(value)
 
     if offer.told:
-        solara.Text(offer.told, style={"color": "#6b7280"})
-    for name, schema in offer.fields.items():
-        _Field(label_of(name, offer), schema, values.value.get(name), partial(fill, name))
+        solara.Text(offer.told, classes=["mesa-llm-hint"])
+    for line in offer.asked.lines:
+        _Field(line, written.value.get(line.path, ""), faults.get(line.path, ""), partial(fill, line.path))
     with solara.Row():
-        solara.Button("Send", icon_name="mdi-send", color="primary", on_click=lambda: send(offer))
-
-
-def label_of(name: str, offer: Offer) -> str:
-    """Say what is to be filled in: its name, what it means or may be, and whether it can stay empty."""
-    schema, told = offer.fields[name], offer.told_of.get(name, "").rstrip(".")
-    limits = in_words(schema) if not told or schema.get("type") in ("integer", "number") else ""
-    meaning = f"{told} ({limits})" if told and limits else told or limits
-    label = f"{name.replace('_', ' ')}: {meaning}"
-    return label if name in offer.needed else f"{label}, may stay empty"
+        if offer.tool is None:
+            solara.Button("Send", icon_name="mdi-send", color="primary", on_click=submit)
+        else:
+            solara.Button("Do this", icon_name="mdi-check", color="primary", on_click=submit)
 
 
 @component
-def _Field(label: str, schema: Schema, value: Any, fill: Callable[[Any], None]) -> None:
-    match schema:
-        case {"enum": choices}:
-            shown = {str(choice): choice for choice in choices}
-            solara.Select(
-                label, list(shown), None if value is None else str(value), lambda text: fill(shown.get(text or ""))
-            )
-        case {"type": "boolean"}:
-            solara.Checkbox(label=label, value=bool(value), on_value=fill)
-        case {"type": "integer"}:
-            solara.InputInt(label, value, on_value=fill, optional=True)
-        case {"type": "number"}:
-            solara.InputFloat(label, value, on_value=fill, optional=True)
-        case {"type": "string"} if schema.get("maxLength", SHORT_TEXT + 1) > SHORT_TEXT:
-            solara.InputTextArea(label, value or "", on_value=fill, rows=2, continuous_update=True)
-        case {"type": "string"}:
-            solara.InputText(label, value or "", on_value=fill, continuous_update=True)
-        case _:
-            solara.InputText(f"{label} (as JSON)", value or "", on_value=fill, continuous_update=True)
+def _Field(asked: Asked, text: str, fault: str, fill: Callable[[Any], None]) -> None:
+    label = asked.name.replace("_", " ").capitalize()
+    looks: dict[str, Any] = {
+        "label": label,
+        "v_model": text,
+        "on_v_model": fill,
+        "hint": hint_of(asked),
+        "persistent_hint": True,
+        "error_messages": fault,
+        "class_": "mesa-llm-field",
+    }
+    items, kind = _items(asked), asked.schema.get("type")
+    number: dict[str, Any] = {"type": "number", "attributes": {"step": "any"}} if kind in NUMBERS else {}
+    if _is_tick(asked):
+        solara.Checkbox(label=f"{label}: {hint_of(asked)}", value=text == "yes", on_value=_yes_or_no(fill))
+    elif _is_closed(asked) or kind == "boolean":
+        vuetify.Select(**looks, items=items or ["yes", "no"], clearable=True)
+    elif items:
+        _Suggesting({**looks, **number}, items, fill)
+    elif kind == "string" and asked.schema.get("maxLength", SHORT_TEXT + 1) > SHORT_TEXT:
+        vuetify.Textarea(**looks, rows=2, auto_grow=True)
+    else:
+        vuetify.TextField(**looks, **number)
+
+
+@component
+def _Suggesting(looks: dict[str, Any], items: list[str], fill: Callable[[Any], None]) -> None:
+    """Show a field to write in, with a list to choose from.
+
+    What is written counts at once: Vuetify itself takes it when the field is left, which a quick press on a button
+    overtakes. It is not sent back while it is written, as that would take letters away.
+    """
+    taken, take = use_state(str(looks["v_model"]))
+
+    def leave(text: str | None) -> None:
+        take(text or "")
+        fill(text)
+
+    def write(_widget: Any, _event: str, text: str | None) -> None:
+        if text is not None:
+            fill(text)
+
+    field = vuetify.Combobox(**{**looks, "v_model": taken, "on_v_model": leave}, items=items, clearable=True)
+    vuetify.use_event(field, "update:search-input", write)
+
+
+def _yes_or_no(fill: Callable[[Any], None]) -> Callable[[bool], None]:
+    return lambda ticked: fill("yes" if ticked else "no")

@@ -16,7 +16,7 @@ from mesa_llm.options import ModelOptions
 from mesa_llm.worlds.auction import Auction, LotOrder, Sale, TieRule, ordered_lots
 from mesa_llm.worlds.auction.scores import MU, SIGMA, Rating, rate
 from models.auction_arena.agents import AuctionBidder
-from models.auction_arena.opening import make_rules, take_lots, whole_from
+from models.auction_arena.opening import RulesName, make_rules, take_lots, whole_from
 from models.auction_arena.seats import PerSeat, take_seats
 from models.auction_arena.story import tell, tell_auction
 from models.auction_arena.twins import twin
@@ -41,7 +41,8 @@ class AuctionScenario(Scenario):
     order: LotOrder = "random"
     raise_share: float = 0.1
     tie: TieRule = "uniform"
-    max_retries: int = 3
+    max_retries: int | None = 3
+    rules: RulesName = "corrected"
     discount: bool = False
     n_auctions: int = 1
     rotate: bool = True
@@ -79,7 +80,8 @@ class AuctionArena(LLMModel):
         order: LotOrder = "random",
         raise_share: float = 0.1,
         tie: TieRule = "uniform",
-        max_retries: int = 3,
+        max_retries: int | None = 3,
+        rules: RulesName = "corrected",
         discount: bool = False,
         n_auctions: int = 1,
         rotate: bool = True,
@@ -108,7 +110,9 @@ class AuctionArena(LLMModel):
             order: `random`, `ascending` or `descending` by price, or `listed`.
             raise_share: Least raise, as a share of the starting price.
             tie: How equal bids are decided: `uniform`, or `scan` as in the original, which favours late seats.
-            max_retries: How often a bidder is asked again after an invalid bid.
+            max_retries: How often a bidder is asked again after an invalid bid; None: for ever, as in the original.
+            rules: `original`: those of the authors' program, with `tie=scan`, `max_retries=None`, and its readings of
+                plans, beliefs and prices that fall to zero; see the README.
             discount: Halve the starting price of lots that nobody wants.
             n_auctions: Auctions one after the other, with the same bidders.
             rotate: Move everyone up a seat from auction to auction.
@@ -127,9 +131,8 @@ class AuctionArena(LLMModel):
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
         self.chosen = chosen = scenario or AuctionScenario(**given)
         self.n_auctions = whole_from("n_auctions", chosen.n_auctions, 1)
-        self.rules = make_rules(
-            raise_share=chosen.raise_share, tie=chosen.tie, max_retries=chosen.max_retries, discount=chosen.discount
-        )
+        details = ("raise_share", "tie", "max_retries", "discount")
+        self.rules = make_rules(chosen.rules, **{name: getattr(chosen, name) for name in details})
         self.lots = take_lots(chosen.lots, chosen.n_lots)
         self.bidders = self._seat()
         self.most_dollars = max(seat.budget for seat in self.seats) + sum(lot.start for lot in self.lots)

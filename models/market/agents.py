@@ -9,7 +9,8 @@ from random import Random
 from typing import Any
 
 from mesa_llm import LLMAgent, Observation, ToolCall
-from mesa_llm.worlds.market import MarketFacts, MarketView, Outcome
+from mesa_llm.worlds.market import MarketFacts, MarketView, Outcome, PredictionMarkets
+from mesa_llm.worlds.market.ledger import Ledger
 from mesa_llm.worlds.market.views import floor_shares
 
 KELLY_PART = 0.25
@@ -26,6 +27,9 @@ STAKES = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 
 SHARES = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 """Shares that they can sell; as far as they hold so many of something."""
+
+MENU_THINKERS = ("random", "local")
+"""What is held to a menu: chance, and a model too small to count."""
 
 REMARKS = (
     "I would put {side} at {percent} percent.",
@@ -66,13 +70,8 @@ class Trader(LLMAgent):
             if view.is_open and view.market_id in self.hints
         ]
         text = "\n".join([seen.text, "", "Your own research says:", *known]) if known else seen.text
-        return replace(
-            seen,
-            text=text,
-            rules=f"{self.model.rules}\n\n{seen.rules}",
-            tools=possible(facts),
-            options={**seen.options, **sizes(facts)},
-        )
+        seen = replace(seen, text=text, rules=f"{self.model.rules}\n\n{seen.rules}")
+        return with_choices(self, seen, self.model.world)
 
     @property
     def cash(self) -> float:
@@ -153,6 +152,65 @@ def _remark(view: MarketView, beliefs: Mapping[str, float], rng: Random) -> Tool
     side, chance = ("yes", belief) if belief >= 0.5 else ("no", 1 - belief)
     text = rng.choice(REMARKS).format(side=side, percent=round(chance * 100))
     return ToolCall("comment_on_market", {"market_id": view.market_id, "text": text})
+
+
+def with_choices(trader: LLMAgent, seen: Observation, world: PredictionMarkets) -> Observation:
+    """Offer what a trader can do now, and sums to choose from; hold those who cannot count to a menu.
+
+    Args:
+        trader: Who looks.
+        seen: What it sees of the markets.
+        world: The markets.
+    """
+    facts: MarketFacts = seen.facts
+    seen = replace(seen, tools=possible(facts), options={**seen.options, **sizes(facts)})
+    if trader.llm not in MENU_THINKERS:
+        return seen
+    return with_menu(seen, world.ledger, Random(f"{trader.model.run_seed} {trader.unique_id} {facts.step}"))
+
+
+def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
+    """Hold a choice to one answer of one market, and to what can be bought and sold of it.
+
+    It is drawn for each step: every other time from what is held, if anything is, else from all that is open.
+
+    Args:
+        seen: What a trader sees of the markets.
+        ledger: The books, which know the limits of a trade.
+        rng: Source of the draw.
+    """
+    facts: MarketFacts = seen.facts
+    sides = [side for view in facts.markets if view.is_open for side in _sides(view)]
+    if not sides:
+        return seen
+    held = [side for side in sides if side[2] > 0]
+    market_id, outcome, most = rng.choice(held if held and rng.random() < 0.5 else sides)
+    sums = sizes(facts).get("amount", ())
+    parts = [*(shares for shares in SHARES if shares < most), *([most] if most > 0 else [])]
+    offered = {
+        "amount": tuple(one for one in sums if ledger.is_within_limits("buy", market_id, outcome, one)),
+        "shares": tuple(one for one in parts if ledger.is_within_limits("sell", market_id, outcome, one)),
+    }
+    spare = {name for name, size in (("buy_shares", "amount"), ("sell_shares", "shares")) if not offered[size]}
+    kept = {name: values for name, values in seen.options.items() if name not in offered}
+    return replace(
+        seen,
+        tools=tuple(name for name in seen.tools or () if name not in spare),
+        options={
+            **kept,
+            "market_id": (market_id,),
+            "outcome": (outcome,),
+            **{name: values for name, values in offered.items() if values},
+        },
+    )
+
+
+def _sides(view: MarketView) -> list[tuple[str, Outcome, float]]:
+    """Give both answers of a market, with the shares held of them, in hundredths."""
+    return [
+        (view.market_id, "yes", floor_shares(view.yes_held)),
+        (view.market_id, "no", floor_shares(view.no_held)),
+    ]
 
 
 def possible(facts: MarketFacts) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ class MarketModel(LLMModel):
         liquidity: float = 500.0,
         fee: float = 0.0,
         most_dollars: float | None = None,
+        most_move: float | None = None,
         memory: str = "window:6",
         llm: str | LLM = "rule",
         rng: int | str | None = None,
@@ -91,6 +92,7 @@ class MarketModel(LLMModel):
             liquidity: Depth of the makers.
             fee: Share of every trade that the house keeps.
             most_dollars: Most dollars of one trade; None: no limit.
+            most_move: Most by which one trade may move a price, as a difference of probabilities; None: no limit.
             memory: What traders remember with.
             llm: What traders think with.
             rng: Seed.
@@ -111,7 +113,7 @@ class MarketModel(LLMModel):
             cash=cash,
             liquidity=liquidity,
             fee=fee,
-            limits=TradeLimits(dollars=most_dollars),
+            limits=TradeLimits(most_dollars, most_move),
             rules=rules,
         )
         self.worlds = (self.world,)

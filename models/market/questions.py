@@ -64,8 +64,10 @@ def fates(texts: Sequence[str], chances: Sequence[float] | None, horizon: int, r
         rng: Source of draws.
 
     Raises:
-        ConfigError: If there are no questions, or not one probability for each.
+        ConfigError: If there are no questions, or one text instead of a list, or not one probability for each.
     """
+    if isinstance(texts, str):
+        raise ConfigError(f"questions are a list of texts, got one text: {texts[:80]!r}; write [{texts[:80]!r}]")
     if not texts:
         raise ConfigError("a market needs at least one question")
     if horizon < 1:

@@ -73,7 +73,8 @@ class Trader(LLMAgent):
             return Observation(facts=self.model.world.facts(self.unique_id))
         seen = super().observe()
         seen = replace(seen, rules=f"{RULES}\n\n{seen.rules}")
-        return with_menu(seen, self._facts(seen)) if self.llm in MENU_THINKERS else seen
+        fees = self.model.world.trading.fees
+        return with_menu(seen, self._facts(seen), fees.most if fees else 0.0) if self.llm in MENU_THINKERS else seen
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Do what was decided, and note which order was placed."""
@@ -140,11 +141,16 @@ ORDERS: tuple[tuple[Side, Stock], ...] = (("buy", "A"), ("buy", "B"), ("sell", "
 """What a forecast is about."""
 
 
-def with_menu(seen: Observation, facts: TraderFacts) -> Observation:
+def with_menu(seen: Observation, facts: TraderFacts, fee: float = 0.0) -> Observation:
     """Hold a choice to orders and loans that can be honoured, for those who cannot count.
 
     In a session one of the two stocks is on the menu, the other one in the next session; traders with odd and even
     numbers alternate.
+
+    Args:
+        seen: What a trader sees.
+        facts: The same, as values.
+        fee: Most that a trade costs, in money.
     """
     if facts.now.stage == "loan":
         amounts = _parts(math.floor(facts.loan_limit))
@@ -153,7 +159,7 @@ def with_menu(seen: Observation, facts: TraderFacts) -> Observation:
         return seen
     stock = STOCKS[(facts.trader + facts.now.day + facts.now.session) % len(STOCKS)]
     prices = sorted({max(0.01, round(part * facts.prices[stock], 2)) for part in MENU_PRICES})
-    most = {"buy": int(facts.cash / prices[-1]), "sell": int(facts.shares[stock])}
+    most = {"buy": int(max(facts.cash - fee, 0.0) / prices[-1]), "sell": int(facts.shares[stock])}
     sides = [side for side, quantity in most.items() if quantity > 0]
     quantities = _parts(min((most[side] for side in sides), default=0))
     menu: Mapping[str, tuple[Any, ...]] = {"stock": (stock,), "price": tuple(prices), "quantity": quantities}

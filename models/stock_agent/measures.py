@@ -24,7 +24,8 @@ def sessions_table(closes: Sequence[Close]) -> pd.DataFrame:
 
     Returns:
         Columns `day`, `session`, and with `_A` and `_B`: `price`, `change` (percent of the session before), `fills`,
-        `volume` (shares), `buys` and `sells` (orders), `bid` and `ask` (best prices at the close).
+        `volume` (shares), `buys` and `sells` (orders), `bid` and `ask` (best prices at the close), `spread` (their
+        difference; missing where a side is empty).
     """
     rows: dict[tuple[int, int], dict[str, float | None]] = {}
     for close in closes:
@@ -38,8 +39,16 @@ def sessions_table(closes: Sequence[Close]) -> pd.DataFrame:
             f"sells_{close.stock}": close.sells,
             f"bid_{close.stock}": close.best_bid,
             f"ask_{close.stock}": close.best_ask,
+            f"spread_{close.stock}": spread_of(close),
         }
     return pd.DataFrame(list(rows.values()))
+
+
+def spread_of(close: Close) -> float | None:
+    """Give best ask less best bid at a close, in money a share; None where a side is empty."""
+    if close.best_ask is None or close.best_bid is None:
+        return None
+    return close.best_ask - close.best_bid
 
 
 def session_changes(path: Sequence[float]) -> np.ndarray:

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from mesa.experimental.scenarios import Scenario
 
-from mesa_llm import ChatMemory, Event, LLMModel
+from mesa_llm import ChatMemory, Event, Failure, LLMModel
 from mesa_llm.activation import Stage, minded
 from mesa_llm.llm.base import LLM
 from mesa_llm.options import ModelOptions, within
 from mesa_llm.worlds.exchange import (
     Calendar,
-    Close,
     Exchange,
     Fees,
     Moment,
     Screen,
-    Stock,
     TradingRules,
     draw_endowments,
 )
 from models.stock_agent.agents import Trader, config_of
-from models.stock_agent.measures import sessions_table
+from models.stock_agent.orders import Turns, turns_of
+from models.stock_agent.reported import REPORTED, Measures
 from models.stock_agent.story import tell
 from models.stock_agent.strategies import Twin, strategies
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Rules = Literal["strict", "corrected", "original"]
 """By which rules fills are settled; see `mesa_llm.worlds.exchange.TradingRules`."""
@@ -42,21 +38,6 @@ DAY_TOKENS = 12_000
 MOST_TRACED = 500
 """Most traders whose cash and shares are collected in every step."""
 
-
-REPORTED = {
-    "day": "day",
-    "session": "session",
-    "stage": "stage",
-    "price_A": "price_a",
-    "price_B": "price_b",
-    "volume_A": "volume_a",
-    "volume_B": "volume_b",
-    "trades": "n_trades",
-    "orders": "n_orders",
-    "borrowed": "borrowed",
-    "traders": "n_traders",
-}
-"""What is collected of the exchange in every step."""
 
 TRACED = {"cash": "cash", "shares_A": "shares_a", "shares_B": "shares_b", "profit": "profit"}
 """What is collected of every trader in every step."""
@@ -83,7 +64,7 @@ class StockAgentScenario(Scenario):
     memory: str = "window:3"
 
 
-class StockAgentModel(LLMModel):
+class StockAgentModel(Measures, LLMModel):
     """Traders borrow, trade two stocks through order books, forecast and post, day by day.
 
     One Mesa step is one stage of the day: the loans, each trading session, the forecasts, the posts. With three
@@ -92,6 +73,7 @@ class StockAgentModel(LLMModel):
     Attributes:
         world: The exchange.
         done: Day, stage and session of the last step; None before the first.
+        turns: What those who were asked did in each session so far.
     """
 
     def __init__(
@@ -153,6 +135,7 @@ class StockAgentModel(LLMModel):
         for endowment, strategy in zip(endowments, strategies(twin, n_agents, self.random), strict=True):
             Trader(self, strategy, config=config_of(endowment), memory=remembers)
         self.done: Moment | None = None
+        self.turns: list[Turns] = []
         self.bridge.connect("bankruptcy", self._let_go)
         self.datacollector = DataCollector(
             model_reporters=REPORTED,
@@ -165,6 +148,10 @@ class StockAgentModel(LLMModel):
     def end_step(self) -> None:
         """Note which stage is over; forget the day's conversation after its last; stop after the last day."""
         self.done = self.world.now
+        if self.done.stage == "trade":
+            asked = self.world.turn_order
+            failed = {number for number in asked if isinstance(self.last_decisions.get(number), Failure)}
+            self.turns.append(turns_of(self.done, asked, self.last_outcomes, failed))
         if self._forgets and self.done.stage == "post":
             for trader in minded(self):
                 if isinstance(trader.memory, ChatMemory):
@@ -178,73 +165,6 @@ class StockAgentModel(LLMModel):
             gone = [trader for trader in minded(self) if trader.unique_id == event.facts["trader"]]
             for trader in gone:
                 trader.remove()
-
-    # -- measures
-
-    def sessions(self) -> pd.DataFrame:
-        """Give one row a session: prices, changes, trades, shares, orders and best prices of both stocks."""
-        return sessions_table(self.world.history.closes)
-
-    @property
-    def day(self) -> int:
-        """Day of the last step; 0 before the first."""
-        return self.done.day if self.done else 0
-
-    @property
-    def session(self) -> int:
-        """Trading session of the last step; 0 before the day's first, its last one's number after that."""
-        return self.done.session if self.done else 0
-
-    @property
-    def stage(self) -> str:
-        """What was decided in the last step; empty before the first."""
-        return self.done.stage if self.done else ""
-
-    @property
-    def price_a(self) -> float:
-        """Latest session price of A."""
-        return self.world.market.prices["A"]
-
-    @property
-    def price_b(self) -> float:
-        """Latest session price of B."""
-        return self.world.market.prices["B"]
-
-    @property
-    def volume_a(self) -> float:
-        """Shares of A traded in the last step."""
-        return sum(close.volume for close in self._closes("A"))
-
-    @property
-    def volume_b(self) -> float:
-        """Shares of B traded in the last step."""
-        return sum(close.volume for close in self._closes("B"))
-
-    @property
-    def n_trades(self) -> int:
-        """Trades of the last step."""
-        return sum(close.fills for close in self._closes("A", "B"))
-
-    @property
-    def n_orders(self) -> int:
-        """Orders of the last step."""
-        return sum(close.buys + close.sells for close in self._closes("A", "B"))
-
-    @property
-    def borrowed(self) -> float:
-        """Money lent in the last step."""
-        loans = self.world.history.loans if self.stage == "loan" else []
-        return sum(loan.principal for loan in loans if loan.day == self.day)
-
-    @property
-    def n_traders(self) -> int:
-        """Traders who have not left."""
-        return len(self.world.market.remaining)
-
-    def _closes(self, *stocks: Stock) -> list[Close]:
-        """Give how the last step ended for some stocks; nothing if it was no session."""
-        closes = self.world.history.closes[-2:] if self.stage == "trade" else []
-        return [close for close in closes if close.stock in stocks]
 
     def story(self) -> str:
         """Say in words what happened: sessions, loans, forced sales, who won and lost, and the forum."""

@@ -8,12 +8,11 @@ from typing import Any
 
 from mesa_llm import Decision, Failure, Observation, Outcome, ToolCall
 from mesa_llm.agent import join
-from mesa_llm.bridge import digest_of
 from mesa_llm.records import Event
 from mesa_llm.worlds.beliefs import Beliefs, Exposure, beliefs_text
 from mesa_llm.worlds.economy.state import Role
 from models.economy.agents import govern, offers, produce
-from models.market.agents import best_bet, possible, sizes
+from models.market.agents import best_bet, with_choices
 from models.social.agents import SocialUser
 from models.three_worlds.claims import Claim
 from models.three_worlds.opinions import exposures, learned
@@ -92,8 +91,12 @@ class Citizen(SocialUser):
 
     def observe(self) -> Observation:
         """Look at the worlds whose turn it is, and hear of the others."""
-        seen = join({world.name: self._look(world) for world in self.worlds}, self.worlds)
+        looks = {world.name: self._look(world) for world in self.worlds}
+        seen = join(looks, self.worlds)
         options = dict(seen.options)
+        sums = [look.options["amount"] for look in looks.values() if "amount" in look.options]
+        if sums:  # what is offered can be paid in each of the worlds
+            options["amount"] = tuple(one for one in options["amount"] if one <= min(map(max, sums)))
         if "vote" in (seen.tools or ()):
             options = {name: values for name, values in options.items() if name not in ("value", "variable")}
         return self.with_news(
@@ -110,14 +113,14 @@ class Citizen(SocialUser):
     def _look(self, world: Any) -> Observation:
         seen = world.observe(self.unique_id)
         if world is self.model.market:
-            return replace(seen, tools=possible(seen.facts), options={**seen.options, **sizes(seen.facts)})
+            return with_choices(self, seen, world)
         if world is self.model.economy:
             return replace(seen, options=offers(seen.facts))
         return seen
 
     def with_news(self, seen: Observation) -> Observation:
         """Put what it hears of other worlds after an observation, as far as it wants to hear of it."""
-        news = digest_of(self.news)
+        news = self.model.bridge.digest((world.name for world in self.worlds), self.unique_id)
         if not news:
             return seen
         return replace(seen, text=f"{seen.text}\n\nNews from elsewhere:\n{news}", cue=seen.cue or seen.text)

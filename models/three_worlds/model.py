@@ -68,7 +68,7 @@ class ThreeWorldsModel(Measures, LLMModel):
         crossings: What news does in other worlds.
         topic: What beliefs are about.
         looking: Whether citizens look at one world in a step, in turn, or at all together.
-        rules: What everyone is told first.
+        rules: What everyone is told first, with the circumstances as they are when a step begins.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class ThreeWorldsModel(Measures, LLMModel):
             n_agents: Citizens; the first one governs, if there are two or more.
             goal: The question on everybody's mind: it is in every prompt, and what beliefs are about.
             seed_text: What everybody knows; it is in every prompt.
-            variables: Circumstances, in every prompt; `tax_rate` and `minimum_wage` act on the economy.
+            variables: Circumstances, in every prompt as they are by then; `tax_rate` and `minimum_wage` act on the
+                economy.
             shocks: What strikes from outside, each with `step`, `text` and, if it sets one, `variable` and `value`.
                 None: a tax of 30% in step 7.
             looking: `in_turn`: at one world in a step, and news of the two others; `together`: at all three.
@@ -112,7 +113,7 @@ class ThreeWorldsModel(Measures, LLMModel):
             maker: Who trades with everyone.
             liquidity: Depth of the makers.
             fee: Share of every trade that the house keeps.
-            news_steps: For how many steps news is told.
+            news_steps: For how many steps news is told; 0: to nobody, so that only the paper and the crowd hear of it.
             viral_threshold: Likes and reposts at which a post goes viral.
             crowd_dollars: What the crowd bets on each viral post.
             memory: What citizens remember with.
@@ -138,6 +139,7 @@ class ThreeWorldsModel(Measures, LLMModel):
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
         self.looking, self.bridged, self.horizon = looking, bridged, horizon
         self.topic = goal[:200]
+        self._told = goal, seed_text
         self.rules = written(goal, seed_text, given)
         asked = claims(goal, horizon - 1, within("work", work, 0, 1), within("price", price, 0))
         self.social = SocialWorld("simswarm", rng=self.random, viral_threshold=viral_threshold)
@@ -154,6 +156,7 @@ class ThreeWorldsModel(Measures, LLMModel):
         if bridged:
             self.crossings.open(self.bridge)
         self._judged = self.social.engagement()
+        self._written_at = 0
         self.datacollector = DataCollector(model_reporters=REPORTED, agent_reporters={"position": "position"})
         self.datacollector.collect(self)
 
@@ -186,6 +189,13 @@ class ThreeWorldsModel(Measures, LLMModel):
         self.social.end_step()  # who follows whom at the start is of step 0
 
     # -- the step
+
+    def begin_step(self) -> None:
+        """Let shocks strike and news arrive, and write the circumstances down as they are now, for all alike."""
+        super().begin_step()
+        if self._written_at != self.now:
+            self._written_at = self.now
+            self.rules = written(*self._told, self.economy.state.variables)
 
     def end_step(self) -> None:
         """Answer the market's questions when they are due, and let what people read move what they think."""

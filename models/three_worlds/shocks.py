@@ -36,7 +36,8 @@ class Shock(BaseModel, frozen=True, extra="forbid"):
         """The shock as news: a `policy_change` if it sets a variable, else `news`."""
         if self.variable is None:
             return Event("schedule", "news", {"text": self.text}, self.text, self.step)
-        facts = {"policy": "from outside", "description": self.text, "variable": self.variable, "value": self.value}
+        policy = f"{self.variable}, set from outside"
+        facts = {"policy": policy, "description": self.text, "variable": self.variable, "value": self.value}
         return Event("schedule", "policy_change", facts, self.text, self.step)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,7 +20,6 @@ T = TypeVar("T")
 
 CASES = golden("auctionarena")
 CODES = {None: 0, "over_budget": 1, "below_start": 2, "small_raise": 3}
-STAGES = {"summarize": ("belief",), "plan": ("plan",), "replan": ("replan",)}
 
 
 class RecordedCoins:
@@ -130,9 +130,10 @@ class Replay:
 
     def answer(self, name: str, tag: str, reply: Any) -> None:
         """Give a plan or a belief."""
-        self.go_on_to(*STAGES[tag])
+        stage = stage_of(tag)
+        self.go_on_to(stage)
         said = reply if isinstance(reply, dict) else last_object(reply or "")
-        take = self.auction.report_belief if tag == "summarize" else self.auction.plan
+        take = self.auction.report_belief if stage == "belief" else self.auction.plan
         try:
             take(self.numbers[name], said)
         except ToolError:
@@ -197,6 +198,13 @@ class Replay:
         return None if actor is None else self.names[actor]
 
 
+def stage_of(tag: str) -> str:
+    """Tell from the kind of a recorded reply (summarize, resummarize, plan, replan) in which stage it was given."""
+    if "summar" in tag:
+        return "belief"
+    return "replan" if tag.startswith("re") else "plan"
+
+
 def last_object(text: str) -> dict[str, Any]:
     """Read the last JSON object in a text; an empty one if there is none."""
     decoder, found, place = json.JSONDecoder(), {}, text.find("{")
@@ -214,6 +222,21 @@ def test_a_recorded_auction_replays(scenario: dict[str, Any]) -> None:
     replay = Replay(scenario)
     replay.run()
     assert {name: replay.final(name) for name in scenario["final"]} == scenario["final"]
+
+
+def test_a_belief_that_was_sent_back_replays() -> None:
+    scenario = deepcopy(next(one for one in CASES["scenarios"] if one["id"] == "standard_3x10"))
+    first = scenario["trace"][0]["replies"]
+    name, kind, right = first[0]
+    first[:1] = [[name, kind, {**right, "remaining_budget": -1}], [name, f"re{kind}", right]]
+    more = {"self_err": 1, "self_tot": 3, "oth_tot": 4}
+    for item in scenario["trace"]:
+        after = item["after"][name]
+        item["after"][name] = after | {key: after[key] + count for key, count in more.items()}
+    replay = Replay(scenario)
+    replay.run()
+    assert [bidder["correct_belief"] for bidder in scenario["bidders"]] == [True] * 3
+    assert replay.account(name).beliefs.self_errors == scenario["final"][name]["self_belief"][0] + 1
 
 
 def results(game: dict[str, Any]) -> dict[str, float]:

@@ -101,9 +101,12 @@ class Replay:
             for m in facts.markets
         )
 
-    def acted(self, agent: str, name: str, given: dict[str, Any] | None) -> dict[str, Any]:
-        """Run an action with the original's defaults for what is missing, and answer as the original does."""
-        arguments = given or {}
+    def acted(self, agent: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Run an action with the original's defaults for what is missing, and answer as the original does.
+
+        Raises:
+            AttributeError: If there are no arguments, and the action has some.
+        """
         size = {"buy_shares": "amount", "sell_shares": "shares"}.get(name)
         if name == "browse_markets":
             return {"success": True, "data": {"markets": self.listed()}}
@@ -184,6 +187,12 @@ def test_the_original_environment_replays(case: dict[str, Any]) -> None:
     for entry in case["log"]:
         check_entry(opened["ok"], entry)
     assert is_same(opened["ok"].final(case["final"]), case["final"])
+
+
+@pytest.mark.parametrize("name", ["buy_shares", "sell_shares", "comment_on_market"])
+def test_an_action_without_arguments_ends_the_original(name: str) -> None:
+    replay = Replay({"config": {"markets": [{"question": "Rain?"}]}, "agents": ["a"]})
+    check_entry(replay, {"step": ["a", name, None], "r": {"raises": "AttributeError"}})
 
 
 def test_the_corrected_rules_refuse_what_poisoned_the_original() -> None:

@@ -14,6 +14,7 @@ from mesa_llm.errors import ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.toolbox import ToolBox
 from mesa_llm.worlds.social import FeedItem, SimSwarmFeed, SocialWorld
+from tests.golden.reading import outcome_of
 
 WEIGHTS = {
     "recency_weight": "recency",
@@ -22,6 +23,9 @@ WEIGHTS = {
     "echo_chamber_strength": "echo",
 }
 """Names of the feed's weights there and here."""
+
+OTHER_SETTINGS = {"threading", "voting_mode", "viral_threshold"}
+"""The other parameters there; the first two do nothing."""
 
 ORIGINAL_FEED_SIZE = 20
 STRANGER = 1000
@@ -43,6 +47,8 @@ class Replay:
 
     def __init__(self, script: Mapping[str, Any]) -> None:
         config = {name: plain(value) for name, value in script["config"].items()}
+        if unknown := config.keys() - WEIGHTS.keys() - OTHER_SETTINGS:
+            raise TypeError(f"the original's environment has no parameter {sorted(unknown)}")
         feed = SimSwarmFeed(**{ours: config[name] for name, ours in WEIGHTS.items() if name in config})
         threshold = config.get("viral_threshold", 5)
         self.world = SocialWorld(
@@ -176,10 +182,30 @@ def assert_same(ours: Mapping[str, Any], theirs: Mapping[str, Any], action: str)
 
 
 @pytest.mark.skipif(not scripts(), reason="MESA_LLM_GOLDEN names no folder with the golden files")
-@pytest.mark.parametrize("script", scripts(), ids=lambda script: f"{len(script['log'])}-entries")
+@pytest.mark.parametrize("script", scripts(), ids=lambda script: f"{len(script.get('log', ()))}-entries")
 def test_a_script_replays_exactly(script: dict[str, Any]) -> None:
+    if "log" not in script:
+        assert "raises" in outcome_of(lambda: Replay(script))
+        return
     replay = Replay(script)
     for entry in script["log"]:
         replay.check(entry)
     assert replay.posts() == script["posts"]
     assert replay.follows() == script["follows"]
+
+
+@pytest.mark.parametrize("action", ["create_post", "reply", "vote", "repost", "follow"])
+def test_an_action_without_arguments_ends_the_original(action: str) -> None:
+    replay = Replay({"config": {}, "log": [{"step": ["a", action, None]}]})
+    replay.check({"step": ["a", action, None], "r": {"raises": "AttributeError"}})
+
+
+def test_a_script_of_an_unknown_parameter_does_not_start() -> None:
+    assert outcome_of(lambda: Replay({"config": {"no_such": 1}, "log": []})) == {"raises": "TypeError"}
+
+
+def test_a_post_without_likes_is_viral_at_a_negative_threshold() -> None:
+    script = {"config": {"viral_threshold": -1}, "log": [{"step": ["a", "create_post", {"text": "Hello."}]}]}
+    replay = Replay(script)
+    assert replay.act("a", "create_post", {"text": "Hello."})["ok"]
+    assert [event["type"] for event in replay.events()] == ["viral_post"]

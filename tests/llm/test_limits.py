@@ -202,7 +202,7 @@ def test_a_spent_budget_says_what_was_spent_and_how_to_go_on() -> None:
     gathered(budget, 1)
     (told,) = gathered(budget, 1)
     assert "budget of 1 calls is spent: 1 calls, 15 tokens, $0.0100" in str(told)
-    assert "larger budget to go on" in str(told)
+    assert "or a larger one, to go on" in str(told)
 
 
 def test_several_transports_spend_one_budget() -> None:

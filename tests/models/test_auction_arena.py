@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mesa_llm import BudgetSpent, ConfigError, ScriptedLLM, ToolCall
 from mesa_llm.contract import honest
 from mesa_llm.records import Failure, Request
 from mesa_llm.viz import markup
+from mesa_llm.worlds.auction import ORIGINAL_RULES
 from mesa_llm.worlds.auction.policies import RuleBidder, play
 from mesa_llm.worlds.auction.tables import bid_rows
 from models.auction_arena.app import TEMPLATES
@@ -320,3 +322,30 @@ def test_the_page_shows_bids_winner_value_and_purses() -> None:
     assert all(name in bidders for name in ("rule: rule", "rule: value", "rule: shade"))
     assert model.auction.auctioneer.lots[1].name in minds
     assert lot_view(model.auction, 0) is None
+
+
+def test_the_original_rules_can_be_chosen() -> None:
+    scenario = AuctionScenario(rules="original", raise_share=0.2, n_lots=3, rng=1)
+    model = run(AuctionArena(llm="random", scenario=scenario))
+    assert model.rules == replace(ORIGINAL_RULES, raise_share=0.2)
+    assert model.auction.auctioneer.rules is model.rules
+    check_books(model)
+
+
+def test_a_bidder_can_be_asked_for_ever() -> None:
+    amounts = iter([0] * 20)
+
+    def answer(request: Request) -> Any:
+        if request.schema is None:
+            return ToolCall("bid", {"amount": next(amounts, 10_000)})
+        return scripted()._answer(request)
+
+    model = AuctionArena(2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1, max_retries=None)
+    model.step()
+    assert (model.bidders[1].account.failed_bids, model.price) == (20, 10_000)
+
+
+def test_rules_that_there_are_not_are_refused() -> None:
+    wrong: Any = "orignal"
+    with pytest.raises(ConfigError, match="rules must be one of"):
+        AuctionArena(rules=wrong)

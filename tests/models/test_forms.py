@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from mesa_llm.cli import app
 from mesa_llm.contract import honest_reply
 from mesa_llm.gallery import find_models
+from mesa_llm.llm.asked import PASS
 from mesa_llm.llm.schema import flat_schema
 from mesa_llm.llm.simple import ScriptedLLM
-from mesa_llm.llm.terminal import PASS
 from mesa_llm.runlog import RunLog
 from tests.faulty_server import FaultyServer
 

@@ -219,3 +219,33 @@ def test_a_language_model_can_trade() -> None:
 def test_a_scenario_sets_the_parameters() -> None:
     model = MarketModel(scenario=MarketScenario(n_agents=3, n_questions=2, maker="lmsr", rng=5))
     assert (len(model.agents), len(model.fates)) == (3, 2)
+
+
+@pytest.mark.parametrize("limits", [{}, {"most_dollars": 20.0, "most_move": 0.02}])
+def test_chance_is_offered_only_what_can_be_done(limits: dict[str, Any]) -> None:
+    sold = 0
+    for seed in range(3):
+        model = run(rng=seed, llm="random", **limits)
+        actions = model.runlog.actions()
+        sold += len(actions.query("action == 'sell_shares'"))
+        assert list(actions.query("ok == 0")["result"]) == []
+    assert sold > 0
+
+
+def test_looking_twice_offers_the_same() -> None:
+    trader = next(iter(MarketModel(2, rng=1, llm="random").agents))
+    assert trader.observe() == trader.observe()
+
+
+def test_rules_that_there_are_not_and_a_single_text_are_refused() -> None:
+    wrong: Any = "orignal"
+    with pytest.raises(ConfigError, match="rules must be one of"):
+        MarketModel(rules=wrong)
+    with pytest.raises(ConfigError, match="questions are a list of texts"):
+        MarketModel(questions="Rain?")
+
+
+def test_a_trade_that_would_move_the_price_too_far_is_refused() -> None:
+    model = MarketModel(1, rng=1, most_move=0.05)
+    (outcomes,) = model.apply({1: order(model, 500.0)}).values()
+    assert "may move it by 0.05 at most" in outcomes[0].result

@@ -344,3 +344,56 @@ def test_the_story_tells_of_sessions_and_of_who_stands_best() -> None:
     told = run(StockAgentModel(days=1, rng=1)).story()
     assert "Day 1, session 3: A " in told
     assert "Best of all stands trader" in told
+
+
+# -- what became of turns, orders and forecasts
+
+
+def test_every_turn_is_an_order_a_refusal_a_failure_or_a_no() -> None:
+    answers = [call("buy", stock="A", quantity=1, price=1), call("sell", stock="A", quantity=10**9, price=1)]
+    answers += [call("do_nothing"), "no idea"]
+    model = StockAgentModel(4, days=1, sessions=1, rng=1, llm=ScriptedLLM(lambda one: answers[one.salt.agent - 1]))
+    steps(model, 2)
+    (row,) = model.replies().to_dict("records")
+    assert [row[name] for name in ("asked", "ordered", "refused", "failed", "no")] == [4, 1, 1, 1, 1]
+    assert (model.no_share, model.n_refused, row["no_share"]) == (0.25, 2, 0.25)
+
+
+def test_orders_are_counted_by_trader_stock_and_side() -> None:
+    model = run(StockAgentModel(8, days=3, cross=True, rng=1))
+    table, history = model.orders(), model.world.history
+    assert table["orders"].sum() == len(history.orders)
+    assert table["traded"].sum() == 2 * sum(trade.quantity for trade in history.trades)
+    assert table["cancelled"].sum() == len(history.cancelled)
+    assert len(table) == 8 * 4
+
+
+def test_forecasts_are_compared_with_the_next_day() -> None:
+    model = run(StockAgentModel(8, days=3, rng=1))
+    table = model.forecasts().set_index("item")
+    assert set(table["forecasts"]) == {16}  # of days 1 and 2; there is no day 4
+    assert table.loc["take_loan", ["said", "did", "right"]].tolist() == [0, 0, 1.0]
+
+
+def test_results_by_style_cover_everyone() -> None:
+    model = run(StockAgentModel(12, days=2, rng=1))
+    table = model.styles()
+    assert table["traders"].sum() == 12
+    assert (table["traders"] * table["profit"]).sum() == pytest.approx(sum(trader.profit for trader in model.agents))
+
+
+def test_spreads_are_in_the_table_of_sessions() -> None:
+    table = run(StockAgentModel(12, days=2, cross=True, rng=1)).sessions()
+    assert (table["spread_A"].dropna() == (table["ask_A"] - table["bid_A"]).dropna()).all()
+
+
+@pytest.mark.parametrize("days", [nan, 1.5, True, 0])
+def test_days_that_are_no_whole_number_are_refused(days: Any) -> None:
+    with pytest.raises(ConfigError, match="at least 1 of each is wanted, whole"):
+        StockAgentModel(days=days)
+
+
+@pytest.mark.parametrize("cross", [False, True])
+def test_orders_from_the_menu_cover_their_fees(cross: bool) -> None:
+    model = run(StockAgentModel(6, days=3, llm="random", cross=cross, fees=True, rng=2))
+    assert list(model.runlog.actions().query("ok == 0")["result"]) == []

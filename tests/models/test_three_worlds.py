@@ -236,3 +236,29 @@ def test_the_questions_are_answered_by_what_is_measured() -> None:
 def test_a_scenario_sets_the_parameters() -> None:
     model = ThreeWorldsModel(scenario=ThreeWorldsScenario(n_agents=5, looking="together", bridged=False, rng=1))
     assert (len(model.agents), model.looking, model.bridged) == (5, "together", False)
+
+
+@pytest.mark.parametrize("looking", ["in_turn", "together"])
+def test_chance_orders_only_trades_that_can_be_done(looking: Any) -> None:
+    model = run(12, rng=1, looking=looking, llm="random")
+    trades = model.runlog.actions().query("action in ('buy_shares', 'sell_shares')")
+    assert len(trades) > 10
+    assert list(trades.query("ok == 0")["result"]) == []
+
+
+def test_circumstances_are_shown_as_they_are_by_then() -> None:
+    shock = {"step": 2, "text": "The tax falls.", "variable": "tax_rate", "value": 0.1}
+    model = ThreeWorldsModel(4, rng=1, llm="random", variables={"tax_rate": 0.4}, shocks=[shock])
+    told = []
+    for _ in range(2):
+        rules = {seen.rules.split("\n\nYou cannot")[0] for seen in model.observations().values()}
+        told.append([("tax_rate = 0.4" in one, "tax_rate = 0.1" in one) for one in rules])
+        model.apply({})
+    assert told == [[(True, False)], [(False, True)]]
+
+
+def test_two_shocks_stand_side_by_side_in_the_list_of_policies() -> None:
+    wages = {"step": 1, "text": "Wages rise.", "variable": "minimum_wage", "value": 14}
+    model = run(2, n_agents=4, rng=1, llm="random", shocks=[wages, {**wages, "step": 2, "variable": "tax_rate", "value": 0.2}])
+    told = {policy.variable for policy in model.economy.state.policies if policy.description == "Wages rise."}
+    assert told == {"minimum_wage", "tax_rate"}

@@ -103,7 +103,7 @@ def test_a_payment_arrives() -> None:
     assert [world.enter(1).balance, world.enter(2).balance, world.state.purse] == [9_850, 10_100, 10_050]
 
 
-@pytest.mark.parametrize("target", [1, 3, "nobody"])
+@pytest.mark.parametrize("target", [3, "[3] Ben", "nobody"])
 def test_a_payment_needs_someone_else_who_is_there(target: int | str) -> None:
     world = Economy()
     world.enter(2)
@@ -392,3 +392,46 @@ def test_the_original_tells_of_absolute_changes_and_of_no_policy() -> None:
     assert world.end_step() == []
     world.hire(1, 50)
     assert [event.facts["metric"] for event in world.end_step()] == ["employment_rate"]
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments"),
+    [
+        ("hire", {"count": True}),
+        ("set_price", {"price": True}),
+        ("invest", {"amount": True}),
+        ("allocate", {"target": "households", "amount": True}),
+        ("apply_policy", {"policy_name": "x", "description": "y", "variable": "tax_rate", "value": True}),
+    ],
+)
+def test_true_is_no_number(action: str, arguments: dict[str, Any]) -> None:
+    world = Economy()
+    with pytest.raises(ToolError, match="not true or false"):
+        act(world, 1, action, **arguments)
+    with pytest.raises(ToolError, match="got True"):
+        getattr(world, action)(1, **arguments)
+
+
+@pytest.mark.parametrize("wrong", [{"labor_force": NAN}, {"labor_force": 1.5}, {"metric_change_threshold": NAN}])
+def test_counts_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Economy(EconomyParameters(**wrong))
+
+
+@pytest.mark.parametrize("target", [2, "2", "[2]", "[2] Edith Park", "Edith Park", " edith park "])
+def test_a_payee_is_named_as_observations_name_it(target: int | str) -> None:
+    world = Economy(names={1: "Ben", 2: "Edith Park"})
+    world.enter(2)
+    act(world, 1, "allocate", target=target, amount=50)
+    assert world.enter(2).balance == 10_050
+
+
+def test_payments_to_oneself_and_to_one_of_two_namesakes_are_refused_with_the_reason() -> None:
+    world = Economy(names={1: "Ben", 2: "Kim", 3: "Kim"})
+    for actor in (1, 2, 3):
+        world.enter(actor)
+    for target in (1, "[1]", "Ben"):
+        with pytest.raises(ToolError, match="you cannot pay yourself"):
+            act(world, 1, "allocate", target=target, amount=50)
+    with pytest.raises(ToolError, match=r"several are called 'Kim': \[2\], \[3\]"):
+        act(world, 1, "allocate", target="Kim", amount=50)

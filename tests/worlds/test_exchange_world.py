@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from math import inf, nan
 
@@ -12,7 +13,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.toolbox import ToolBox
 from mesa_llm.world import World
-from mesa_llm.worlds.exchange import Calendar, Endowment, Exchange, Loan, TradingRules, draw_endowments
+from mesa_llm.worlds.exchange import Calendar, Endowment, Exchange, Fees, Loan, TradingRules, draw_endowments
 from tests.worlds.small_exchange import endowment, exchange, go_to, offered, refusal
 
 
@@ -229,3 +230,41 @@ def test_observing_a_stranger_is_a_mistake_of_the_caller() -> None:
 def test_a_calendar_needs_a_day_and_a_session() -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         Calendar(0, 3)
+
+
+@pytest.mark.parametrize("amounts", [(True, 30.0), (1, True), (1.5, 30.0)])
+def test_true_and_parts_of_a_share_are_no_amounts(amounts: tuple[float, float]) -> None:
+    world = exchange()
+    go_to(world, "trade")
+    assert re.search("no amounts|whole number", refusal(world.buy, 1, "A", *amounts))
+    assert world.history.orders == []
+
+
+def test_an_order_has_to_be_covered_with_its_fee() -> None:
+    world = exchange(trading=TradingRules(fees=Fees()))
+    go_to(world, "trade")
+    assert "cost 3001, with the fee of 1; you have 3000.00 cash" in refusal(world.buy, 1, "A", 100, 30.0)
+    assert refusal(world.buy, 1, "A", 99, 30.0) == ""
+
+
+def test_who_loses_a_waiting_order_reads_of_it_the_same_day() -> None:
+    world = exchange()
+    go_to(world, "trade")
+    world.sell(1, "A", 100, 30.0)
+    world.market.accounts[1].shares["A"] = 0
+    world.buy(2, "A", 5, 30.0)
+    (gone,) = world.history.cancelled
+    assert (gone.trader, gone.quantity, gone.rested) == (1, 100, True)
+    world.end_step()
+    assert "Cancelled today, as you could not honour them when their turn came: sell 100 A at 30" in world.observe(1).text
+    assert "Cancelled today" not in world.observe(2).text
+    go_to(world, "loan")
+    assert world.facts(1).cancelled == ()
+
+
+def test_refusals_write_numbers_with_few_digits() -> None:
+    world = exchange()
+    go_to(world, "trade")
+    world.market.accounts[1].shares["A"] = 1 / 3
+    assert "you have 0.3333." in refusal(world.sell, 1, "A", 5, 30.0)
+    assert "101 shares at 29.9 cost" in refusal(world.buy, 1, "A", 101, 29.900000000000002)

@@ -400,3 +400,12 @@ def test_households_out_of_work_get_offers_that_fit_their_wage() -> None:
     homes = world.economy.households
     assert (homes.job == UNEMPLOYED).all()
     assert [int(offer) // 10 for offer in homes.offer] == [bands_of(168 * skill)[0] for skill in homes.skill]
+
+
+@pytest.mark.parametrize("share", [float("nan"), -0.1, 1.1, True, "1"])
+def test_a_plan_by_code_is_checked_like_those_of_models(share: float) -> None:
+    world = Macroeconomy([1, 2], rng=1)
+    for plan in ((share, 0.5), (0.5, share)):
+        with pytest.raises(ToolError, match="must be a number from 0 to 1"):
+            world.plan_month(1, *plan)
+    world.end_step()

@@ -222,3 +222,9 @@ def test_answered_questions_are_scored_at_their_last_price() -> None:
 def test_settings_out_of_range_are_refused(setting: dict) -> None:
     with pytest.raises(ConfigError, match="must be"):
         PredictionMarkets(["Rain?"], **setting)
+
+
+@pytest.mark.parametrize("price_yes", [0.0, 1.0, 1.5, float("nan")])
+def test_under_the_corrected_rules_no_maker_opens_at_a_price_that_is_no_probability(price_yes: float) -> None:
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        PredictionMarkets([Question("Rain?", price_yes)], maker="constant_product_legacy")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.auction.bidders import Bidder
@@ -88,10 +89,19 @@ def _check_distinct(what: str, values: Sequence[object]) -> None:
 
 def _check_amounts(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules) -> None:
     for lot in lots:
-        if lot.start < 1:
-            raise ConfigError(f"the starting price of {lot.name} must be at least $1, got {lot.start}")
+        if not (_is_whole(lot.start) and lot.start >= 1):
+            raise ConfigError(f"the starting price of {lot.name} must be whole dollars, at least 1, got {lot.start!r}")
+        if not _is_whole(lot.true_value):
+            raise ConfigError(f"the true value of {lot.name} must be whole dollars, got {lot.true_value!r}")
     for bidder in bidders:
-        if bidder.budget < 0 or not bidder.overestimate_percent > -100:
-            raise ConfigError(f"budget and estimates of {bidder.name} must not be negative, got {bidder}")
-    if not rules.raise_share >= 0:
+        if not (_is_whole(bidder.budget) and bidder.budget >= 0 and -100 < bidder.overestimate_percent < inf):
+            raise ConfigError(
+                f"budget and estimates of {bidder.name} must not be negative, and the budget is in whole dollars; got {bidder}"
+            )
+    if not 0 <= rules.raise_share < inf:
         raise ConfigError(f"the minimum raise must be a share from 0 on, got {rules.raise_share!r}")
+
+
+def _is_whole(dollars: float) -> bool:
+    """Tell whether an amount is a whole number; NaN, infinity, and true and false are none."""
+    return not isinstance(dollars, bool) and isfinite(dollars) and dollars == int(dollars)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mesa_llm.errors import ToolError
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools import action
 from mesa_llm.world import Draws, draws
+from mesa_llm.worlds.amounts import NO_FLAG
 from mesa_llm.worlds.auction.auctioneer import Auctioneer, Stage
 from mesa_llm.worlds.auction.beliefs import Belief
 from mesa_llm.worlds.auction.bidders import Account, Bidder
@@ -69,9 +70,12 @@ class Auction:
             name: Name of the world.
 
         Raises:
-            ConfigError: If there are no lots or bidders, two have one name, or an amount is out of range.
+            ConfigError: If there are no such rules, no lots or bidders, two have one name, or an amount is out of
+                range.
         """
         if isinstance(rules, str):
+            if rules not in ("corrected", "original"):
+                raise ConfigError(f"rules must be 'corrected' or 'original', got {rules!r}")
             rules = ORIGINAL_RULES if rules == "original" else AuctionRules()
         coins = draws(rng) if rng is None or isinstance(rng, int) else rng
         self.name = name
@@ -130,7 +134,7 @@ class Auction:
         return self.stage == "bid" and self.is_asked(actor)
 
     @action(when="may_bid")
-    def bid(self, actor: int, amount: int) -> str:
+    def bid(self, actor: int, amount: Annotated[int, NO_FLAG]) -> str:
         """Bid on the lot that is being auctioned.
 
         Args:

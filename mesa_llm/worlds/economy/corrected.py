@@ -7,6 +7,7 @@ import re
 from itertools import islice
 
 from mesa_llm.errors import ToolError
+from mesa_llm.worlds.amounts import is_number, is_whole
 from mesa_llm.worlds.economy.state import (
     MINIMUM_WAGE,
     TAX_RATE,
@@ -32,8 +33,14 @@ MOST_CHARACTERS = 400
 MOST_DIGITS = 18
 """Longest number that is looked up as a participant's."""
 
+HOUSEHOLDS = "households"
+"""What a payment names all households together by."""
+
 MOST_NAMED = 30
 """Participants that a refused payment names as possible payees."""
+
+NUMBER = re.compile(rf"\[([0-9]{{1,{MOST_DIGITS}}})\]|([0-9]{{1,{MOST_DIGITS}}})$")
+"""A participant, as observations name it: `[2]`, with or without a name behind it, or `2`."""
 
 _VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
@@ -70,7 +77,7 @@ class CorrectedRules:
 
     def set_price(self, one: Participant, price: float) -> None:
         """Set a price of 0 or more; 0 keeps goods off the market."""
-        if not 0 <= price <= MOST_DOLLARS:
+        if not (is_number(price) and 0 <= price <= MOST_DOLLARS):
             raise ToolError(f"a price must be from 0 to {MOST_DOLLARS:.0f} dollars, got {price!r}.")
         one.price = float(price)
 
@@ -107,7 +114,7 @@ class CorrectedRules:
         """Pay another participant, or all households together."""
         self._check_payment(one, amount)
         name = str(target).strip().lower()
-        if name == "households":
+        if name == HOUSEHOLDS:
             self.state.purse += amount
         else:
             self._payee(one, name).balance += amount
@@ -183,11 +190,13 @@ class CorrectedRules:
         return quantity, turnover
 
     def _payee(self, one: Participant, name: str) -> Participant:
-        """Find whom a number names, other than who pays."""
+        """Find whom a number names, in brackets or not, other than who pays."""
         participants = self.state.participants
-        is_number = name.isascii() and name.isdigit() and len(name) <= MOST_DIGITS
-        found = participants.get(int(name)) if is_number else None
-        if found is None or found is one:
+        number = NUMBER.match(name)
+        found = participants.get(int(number[1] or number[2])) if number else None
+        if found is one:
+            raise ToolError("you cannot pay yourself; name someone else, or households.")
+        if found is None:
             first = [str(other.actor) for other in islice(participants.values(), MOST_NAMED + 1) if other is not one]
             rest = len(participants) - 1 - len(first[:MOST_NAMED])
             known = [*first[:MOST_NAMED], *([f"{rest} more"] if rest > 0 else []), "households"]
@@ -200,11 +209,11 @@ class CorrectedRules:
         return math.floor(min(one.balance / self.wage, most) if self.wage > 0 else most)
 
     def _check_count(self, count: int) -> None:
-        if not 1 <= count <= self.parameters.labor_force:
+        if not (is_whole(count) and 1 <= count <= self.parameters.labor_force):
             raise ToolError(f"the count must be a whole number from 1 to {self.parameters.labor_force}, got {count!r}.")
 
     def _check_payment(self, one: Participant, amount: float) -> None:
-        if not 0 < amount <= MOST_DOLLARS:
+        if not (is_number(amount) and 0 < amount <= MOST_DOLLARS):
             raise ToolError(f"an amount must be above 0 and at most {MOST_DOLLARS:.0f} dollars, got {amount!r}.")
         if amount > one.balance:
             raise ToolError(f"your balance of ${one.balance:.2f} does not cover ${amount:.2f}.")
@@ -213,12 +222,14 @@ class CorrectedRules:
         """Refuse what is no variable, or a value it cannot have."""
         if not _VARIABLE_NAME.fullmatch(variable):
             raise ToolError(f"a variable is named like tax_rate, in small letters and _; got {variable[:60]!r}.")
+        if not isinstance(value, str) and not is_number(value):
+            raise ToolError(f"{variable} must be a finite number or a text, got {value!r}.")
         variables = self.state.variables
         if variable not in variables and len(variables) >= MOST_VARIABLES:
             raise ToolError(f"there are {MOST_VARIABLES} variables already; set one of: {', '.join(variables)}.")
         if variable not in (TAX_RATE, MINIMUM_WAGE):
             return value[:MOST_CHARACTERS] if isinstance(value, str) else float(value)
         top = 1.0 if variable == TAX_RATE else MOST_DOLLARS
-        if isinstance(value, str) or not (math.isfinite(value) and 0 <= value <= top):
+        if isinstance(value, str) or not 0 <= value <= top:
             raise ToolError(f"{variable} must be a number from 0 to {top:.0f}, got {value!r}.")
         return float(value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.worlds.amounts import is_number, is_whole
 
 Rules = Literal["original", "corrected"]
 """Which rules hold: SimSwarm's, or those with its defects mended that `mesa_llm.worlds.economy` lists."""
@@ -73,6 +74,20 @@ class EconomyParameters:
             raise ConfigError(
                 f"capital_scale must be positive and spending_share in 0..1, got {self.capital_scale!r} and "
                 f"{self.spending_share!r}"
+            )
+
+
+    def check_counts(self) -> None:
+        """Check what SimSwarm takes however it is.
+
+        Raises:
+            ConfigError: If the labour force is no whole number, or the threshold no number, from 0 on.
+        """
+        if not (is_whole(self.labor_force) and self.labor_force >= 0):
+            raise ConfigError(f"labor_force must be a whole number from 0 on, got {self.labor_force!r}")
+        if not (is_number(self.metric_change_threshold) and self.metric_change_threshold >= 0):
+            raise ConfigError(
+                f"metric_change_threshold must be a number from 0 on, got {self.metric_change_threshold!r}"
             )
 
 

@@ -13,7 +13,8 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools import action
 from mesa_llm.world import DoNothing
-from mesa_llm.worlds.economy.corrected import MOST_DOLLARS, CorrectedRules
+from mesa_llm.worlds.amounts import NO_FLAG
+from mesa_llm.worlds.economy.corrected import HOUSEHOLDS, MOST_DOLLARS, NUMBER, CorrectedRules
 from mesa_llm.worlds.economy.original import OriginalRules
 from mesa_llm.worlds.economy.state import (
     EconomyParameters,
@@ -36,9 +37,9 @@ from mesa_llm.worlds.economy.view import (
     write_original,
 )
 
-Count = Annotated[int, Field(ge=1, le=10**9)]
-Amount = Annotated[float, Field(gt=0, le=MOST_DOLLARS)]
-Price = Annotated[float, Field(ge=0, le=MOST_DOLLARS)]
+Count = Annotated[int, Field(ge=1, le=10**9), NO_FLAG]
+Amount = Annotated[float, Field(gt=0, le=MOST_DOLLARS), NO_FLAG]
+Price = Annotated[float, Field(ge=0, le=MOST_DOLLARS), NO_FLAG]
 Word = Annotated[str, Field(max_length=80)]
 Words = Annotated[str, Field(max_length=400)]
 
@@ -66,12 +67,18 @@ class Economy(DoNothing):
             rules: SimSwarm's, or those with its defects mended that the package lists.
             names: What participants call each other, by id.
             name: Name of the world.
+
+        Raises:
+            ConfigError: If there are no such rules, or labour force or threshold make no sense under the corrected
+                ones.
         """
         if rules not in get_args(Rules):
             raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
         self.name = name
         self.names = dict(names or {})
         self.parameters = parameters or EconomyParameters()
+        if rules == "corrected":
+            self.parameters.check_counts()
         self.is_original = rules == "original"
         self.state = EconomyState(purse=0.0 if self.is_original else self.parameters.starting_purse)
         chosen = OriginalRules if self.is_original else CorrectedRules
@@ -194,15 +201,15 @@ class Economy(DoNothing):
         return f"Your balance is ${own.balance:.2f}."
 
     @action
-    def allocate(self, actor: int, target: int | Word, amount: Amount) -> str:
+    def allocate(self, actor: int, target: Annotated[int | Word, NO_FLAG], amount: Amount) -> str:
         """Pay money to someone else.
 
         Args:
-            target: The number in brackets of who is paid, or "households" for all of them together.
+            target: The number in brackets or the name of who is paid, or "households" for all of them together.
             amount: Dollars to pay.
         """
         own = self.enter(actor)
-        self.rules.allocate(own, target, amount)
+        self.rules.allocate(own, target if self.is_original else self._numbered(target), amount)
         return f"Your balance is ${own.balance:.2f}."
 
     @action(when="may_govern")
@@ -212,7 +219,7 @@ class Economy(DoNothing):
         policy_name: Word,
         description: Words,
         variable: Word | None = None,
-        value: float | Word | None = None,
+        value: Annotated[float | Word | None, NO_FLAG] = None,
     ) -> str:
         """Enact a policy that everyone sees from the next step on.
 
@@ -228,6 +235,21 @@ class Economy(DoNothing):
         self.rules.enact(own, policy_name, description, variable, value)
         self._enacted.append(self.state.policies[-1])
         return f"Policy {policy_name} is in force."
+
+    def _numbered(self, target: int | str) -> int | str:
+        """Give the number of a participant who goes by a name; what is nobody's name stays as it is.
+
+        Raises:
+            ToolError: If several go by it.
+        """
+        name = str(target).strip().casefold()
+        if name == HOUSEHOLDS or NUMBER.match(name):
+            return target
+        called = [actor for actor in self.state.participants if self.names.get(actor, "").casefold() == name]
+        if len(called) > 1:
+            some = ", ".join(f"[{actor}]" for actor in called[:OTHERS_SHOWN])
+            raise ToolError(f"several are called {str(target)[:40]!r}: {some}; give the number of one.")
+        return called[0] if called else target
 
     def end_step(self) -> list[Event]:
         """Let the step end; tell which metrics changed and, if corrected, which policies are new."""

@@ -14,7 +14,7 @@ from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, Report, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.forum import OFFICIAL, Post
-from mesa_llm.worlds.exchange.history import Borrowed, Close, Forecast, History, Holding, Submitted, Trade
+from mesa_llm.worlds.exchange.history import Borrowed, Cancelled, Close, Forecast, History, Holding, Submitted, Trade
 from mesa_llm.worlds.exchange.insolvency import Liquidation
 from mesa_llm.worlds.exchange.lending import POLICIES, Lending, Policy
 from mesa_llm.worlds.exchange.matching import Match
@@ -33,6 +33,7 @@ __all__ = [
     "Account",
     "Borrowed",
     "Calendar",
+    "Cancelled",
     "Close",
     "Company",
     "Endowment",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mesa_llm.worlds.exchange.accounts import Loan, Stock
 from mesa_llm.worlds.exchange.book import Quote
 from mesa_llm.worlds.exchange.forum import Post
+from mesa_llm.worlds.exchange.history import Cancelled
 from mesa_llm.worlds.exchange.lending import Rates
 from mesa_llm.worlds.exchange.schedule import Moment
 
@@ -57,3 +58,6 @@ class TraderFacts:
 
     posts: tuple[Post, ...]
     """What the forum shows today."""
+
+    cancelled: tuple[Cancelled, ...] = ()
+    """Own orders that waited in today's books and were cancelled when they could not be honoured."""

@@ -36,6 +36,22 @@ class Submitted(NamedTuple):
     """Shares traded at once; what is left may trade later."""
 
 
+class Cancelled(NamedTuple):
+    """One order that was taken out of the market, or what was left of it."""
+
+    day: int
+    session: int
+    trader: int
+    stock: Stock
+    side: Side
+    quantity: float
+    """Shares not traded."""
+
+    price: float
+    rested: bool
+    """Whether it waited in the book; else it had just come in."""
+
+
 class Close(NamedTuple):
     """How one stock ended a session."""
 
@@ -119,4 +135,5 @@ class History:
     orders: list[Submitted] = field(default_factory=list)
     loans: list[Borrowed] = field(default_factory=list)
     forecasts: list[Forecast] = field(default_factory=list)
+    cancelled: list[Cancelled] = field(default_factory=list)
     liquidations: list[Liquidation] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.exchange.accounts import Account, Loan
@@ -81,7 +82,8 @@ def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> 
     """
     limit = account.loan_limit
     if not 0 < principal <= limit:
-        raise ToolError(f"you asked for {principal}; ask for more than 0 and at most {max(limit, 0.0)}.")
+        most = floor(max(limit, 0.0) * 100) / 100
+        raise ToolError(f"you asked for {principal:.10g}; ask for more than 0 and at most {most:.2f}.")
     loan = Loan(principal, loan_type, due_day)
     account.loans.append(loan)
     account.cash += principal

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.exchange.accounts import FIRST_PRICES, STOCKS, Account, Endowment, Stock
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Quote, Side
-from mesa_llm.worlds.exchange.history import Close, History, Holding, Submitted, Trade
+from mesa_llm.worlds.exchange.history import Cancelled, Close, History, Holding, Submitted, Trade
 from mesa_llm.worlds.exchange.insolvency import Liquidation, liquidation_of
 from mesa_llm.worlds.exchange.lending import Lending, Policy, pay_interest, repay_due
 from mesa_llm.worlds.exchange.matching import Match, Venue
@@ -43,6 +43,7 @@ class Market:
         self.paths = {stock: [price] for stock, price in self.prices.items()}
         """Session prices so far by stock; the first is the price before any trade."""
         self._trades_before = self._orders_before = 0
+        self._told: dict[int, list[Cancelled]] = {}
 
     @property
     def remaining(self) -> list[Account]:
@@ -57,6 +58,7 @@ class Market:
         """
         for stock in STOCKS:
             self.books[stock].clear()
+        self._told = {}
         present = self.remaining
         for account in present:
             repay_due(account, day, self.rates)
@@ -72,12 +74,24 @@ class Market:
 
     def place(self, now: Moment, trader: int, stock: Stock, side: Side, quantity: int, price: float) -> Match:
         """Let an order meet the book at once, and write down what came of it."""
-        match = self._venues[stock].match(Order(trader, side, price, quantity))
+        order = Order(trader, side, price, quantity)
+        match = self._venues[stock].match(order)
         filled = sum(fill.quantity for fill in match.fills)
         self.fees_paid += match.fees
         self.history.orders.append(Submitted(now.day, now.session, trader, stock, side, quantity, price, filled))
         self.history.trades += [Trade(now.day, now.session, stock, *fill) for fill in match.fills]
+        for one in match.cancelled:
+            gone = Cancelled(
+                now.day, now.session, one.trader, stock, one.side, one.quantity, one.price, one is not order
+            )
+            self.history.cancelled.append(gone)
+            if one.trader != trader:
+                self._told.setdefault(one.trader, []).append(gone)
         return match
+
+    def cancelled_today(self, trader: int) -> tuple[Cancelled, ...]:
+        """List a trader's waiting orders of today that were cancelled as somebody else's met them."""
+        return tuple(self._told.get(trader, ()))
 
     def close_session(self, now: Moment) -> list[Close]:
         """Set the session prices, and write down how the session went."""

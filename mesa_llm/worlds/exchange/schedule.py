@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.worlds.amounts import is_whole
 
 Stage = Literal["loan", "trade", "estimate", "post", "closed"]
 """What is decided now: loans; orders, in turn; forecasts for the next day; posts; nothing more."""
@@ -38,10 +39,12 @@ class Calendar:
         """Check the lengths.
 
         Raises:
-            ConfigError: If there is no day or no session.
+            ConfigError: If there is no day or no session, or not a whole number of them.
         """
-        if self.days < 1 or self.sessions < 1:
-            raise ConfigError(f"{self.days} days of {self.sessions} sessions; give at least 1 of each")
+        if not all(is_whole(count) and count >= 1 for count in (self.days, self.sessions)):
+            raise ConfigError(
+                f"{self.days!r} days of {self.sessions!r} sessions; at least 1 of each is wanted, whole"
+            )
 
     def after(self, now: Moment) -> Moment:
         """Give the moment that follows."""

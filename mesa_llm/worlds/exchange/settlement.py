@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.exchange.accounts import Account, Stock
 
 Settlement = Literal["strict", "corrected", "original"]
@@ -73,6 +73,19 @@ class TradingRules:
             raise ConfigError(f"settlement {self.settlement!r} is unknown; choose one of {get_args(Settlement)}")
         if self.settlement != "strict" and (self.cross or self.fees):
             raise ConfigError(f"cross and fees need settlement 'strict', not {self.settlement!r}")
+
+    def fee_of(self, quantity: float) -> float:
+        """Give the fee of one side of an order that trades as a whole."""
+        return self.fees.of(quantity) if self.fees else 0.0
+
+    def refuse_flags(self, *amounts: object) -> None:
+        """Refuse true and false as amounts; the original takes them for 1 and 0.
+
+        Raises:
+            ToolError: If there is one, and fills are settled strictly.
+        """
+        if self.settlement == "strict" and any(isinstance(amount, bool) for amount in amounts):
+            raise ToolError("true and false are no amounts; give numbers.")
 
     @classmethod
     def of(cls, rules: str, trading: TradingRules | None = None) -> TradingRules:

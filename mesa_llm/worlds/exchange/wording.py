@@ -110,7 +110,7 @@ def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
         for kind, (days, rate) in enumerate(zip(facts.term_days, facts.rates, strict=True))
     )
     lines = [f"Day {facts.now.day}, before trading. Your style of investing: {facts.style}.", _state(facts)]
-    lines.append(f"The bank lends for: {offers}. You may borrow up to {_spendable(facts.loan_limit)}.")
+    lines.append(f"The bank lends for: {offers}. You may borrow up to {spendable_words(facts.loan_limit)}.")
     if posts:
         lines.append(forum_text(posts))
     lines.append("Take one loan, or do nothing.")
@@ -120,7 +120,7 @@ def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
 def _trade_text(facts: TraderFacts, books: str) -> str:
     """Tell a trader what it needs to place an order."""
     return (
-        f"Day {facts.now.day}, session {facts.now.session}.\n{_state(facts)}\n{books}\n"
+        f"Day {facts.now.day}, session {facts.now.session}.\n{_state(facts)}{_cancellations(facts)}\n{books}\n"
         "Buy or sell one of the stocks, or do nothing."
     )
 
@@ -128,7 +128,7 @@ def _trade_text(facts: TraderFacts, books: str) -> str:
 def _estimate_text(facts: TraderFacts) -> str:
     """Ask a trader what it expects to do tomorrow."""
     return (
-        f"Trading of day {facts.now.day} is over.\n{_state(facts)}\n"
+        f"Trading of day {facts.now.day} is over.\n{_state(facts)}{_cancellations(facts)}\n"
         "Say whether you will buy A, buy B, sell A, sell B, and take a loan tomorrow."
     )
 
@@ -136,7 +136,7 @@ def _estimate_text(facts: TraderFacts) -> str:
 def _post_text(facts: TraderFacts) -> str:
     """Ask a trader for a post."""
     return (
-        f"Trading of day {facts.now.day} is over.\n{_state(facts)}\n"
+        f"Trading of day {facts.now.day} is over.\n{_state(facts)}{_cancellations(facts)}\n"
         "Write a short post for the forum, where all traders can read it tomorrow."
     )
 
@@ -146,12 +146,26 @@ def _state(facts: TraderFacts) -> str:
     owned = ", ".join(f"{share_words(facts.shares[stock])} shares of {stock}" for stock in STOCKS)
     prices = ", ".join(f"{stock} {facts.prices[stock]}" for stock in STOCKS)
     loans = "; ".join(f"{loan.principal:.2f} due on day {loan.due_day}" for loan in facts.loans) or "none"
-    return f"Latest prices: {prices}. You have {_spendable(facts.cash)} cash, {owned}. Your loans: {loans}."
+    return f"Latest prices: {prices}. You have {spendable_words(facts.cash)} cash, {owned}. Your loans: {loans}."
 
 
-def _spendable(money: float) -> str:
+def _cancellations(facts: TraderFacts) -> str:
+    """Say which of its waiting orders were cancelled today; empty if none were."""
+    gone = [
+        f"{one.side} {share_words(one.quantity)} {one.stock} at {money_words(one.price)} (session {one.session})"
+        for one in facts.cancelled
+    ]
+    return f"\nCancelled today, as you could not honour them when their turn came: {'; '.join(gone)}." if gone else ""
+
+
+def spendable_words(money: float) -> str:
     """Write a sum rounded down, so that all of what is shown can be spent or borrowed."""
     return f"{math.floor(money * 100) / 100:.2f}"
+
+
+def money_words(money: float) -> str:
+    """Write a price or a sum, with no more decimals than it takes, four at most."""
+    return f"{money:.4f}".rstrip("0").rstrip(".")
 
 
 def _introduction(company: Company) -> str:

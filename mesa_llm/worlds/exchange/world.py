@@ -11,9 +11,10 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools import action, tool
 from mesa_llm.world import DoNothing, Draws
+from mesa_llm.worlds.amounts import NO_FLAG, is_whole
 from mesa_llm.worlds.exchange import wording
 from mesa_llm.worlds.exchange.accounts import STOCKS, Account, Endowment, Stock
-from mesa_llm.worlds.exchange.board import Board
+from mesa_llm.worlds.exchange.board import Board, share_words
 from mesa_llm.worlds.exchange.book import Side
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.floor import Floor
@@ -23,7 +24,7 @@ from mesa_llm.worlds.exchange.market import Market
 from mesa_llm.worlds.exchange.news import tell
 from mesa_llm.worlds.exchange.schedule import Calendar, Moment
 from mesa_llm.worlds.exchange.settlement import TradingRules
-from mesa_llm.worlds.exchange.wording import Screen
+from mesa_llm.worlds.exchange.wording import Screen, money_words, spendable_words
 
 MOST_SHARES = 10**12
 MOST_MONEY = 1e12
@@ -35,8 +36,9 @@ RECENT_SESSIONS = 10
 MOST_CHARACTERS = 2000
 """Longest post."""
 
-Shares = Annotated[int, Field(gt=0, le=MOST_SHARES)]
-Money = Annotated[float, Field(gt=0, le=MOST_MONEY)]
+Shares = Annotated[int, Field(gt=0, le=MOST_SHARES), NO_FLAG]
+Money = Annotated[float, Field(gt=0, le=MOST_MONEY), NO_FLAG]
+LoanType = Annotated[Literal[0, 1, 2], NO_FLAG]
 PostText = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 
 
@@ -152,6 +154,7 @@ class Exchange(DoNothing):
             bids={stock: self.market.books[stock].quote("buy") for stock in STOCKS},
             asks={stock: self.market.books[stock].quote("sell") for stock in STOCKS},
             posts=self._floor.forum.posts,
+            cancelled=self.market.cancelled_today(trader),
         )
 
     @tool(when="has_posts")
@@ -160,7 +163,7 @@ class Exchange(DoNothing):
         return wording.forum_text(self._floor.forum.posts)
 
     @action(when="may_borrow")
-    def take_loan(self, actor: int, loan_type: Literal[0, 1, 2], amount: Money) -> str:
+    def take_loan(self, actor: int, loan_type: LoanType, amount: Money) -> str:
         """Take a loan; the money is paid out at once.
 
         Args:
@@ -168,6 +171,7 @@ class Exchange(DoNothing):
             amount: Money to borrow, at most what you may still borrow.
         """
         account = self._floor.in_turn(actor, "loan")
+        self.trading.refuse_flags(loan_type, amount)
         if loan_type not in (0, 1, 2):
             raise ToolError(f"there is no loan type {loan_type!r}; choose 0, 1 or 2.")
         due = self.now.day + self.lending.term_days[int(loan_type)]
@@ -182,13 +186,16 @@ class Exchange(DoNothing):
 
         Args:
             stock: A or B.
-            quantity: Whole number of shares; quantity times price must not exceed your cash.
+            quantity: Whole number of shares; quantity times price, with any fee, must not exceed your cash.
             price: Money you bid per share.
         """
         account = self._check_order(actor, stock, quantity, price)
-        if quantity * price > account.cash:
+        fee = self.trading.fee_of(quantity)
+        if quantity * price + fee > account.cash:
+            with_fee = f", with the fee of {money_words(fee)}" if fee else ""
             raise ToolError(
-                f"{quantity} shares at {price} cost {quantity * price:.2f}; you have {account.cash:.2f} cash."
+                f"{quantity} shares at {money_words(price)} cost {money_words(quantity * price + fee)}{with_fee}; "
+                f"you have {spendable_words(account.cash)} cash."
             )
         return self._place(actor, stock, "buy", quantity, price)
 
@@ -203,7 +210,11 @@ class Exchange(DoNothing):
         """
         account = self._check_order(actor, stock, quantity, price)
         if quantity > account.shares[stock]:
-            raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {account.shares[stock]}.")
+            held = share_words(account.shares[stock])
+            raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {held}.")
+        fee = self.trading.fee_of(quantity)
+        if account.cash + quantity * price < fee:
+            raise ToolError(f"your cash and what you would earn do not pay the fee of {money_words(fee)}.")
         return self._place(actor, stock, "sell", quantity, price)
 
     @action(when="may_estimate")
@@ -274,8 +285,11 @@ class Exchange(DoNothing):
         account = self._floor.in_turn(actor, "trade")
         if stock not in STOCKS:
             raise ToolError(f"there is no stock {stock!r}; choose A or B.")
+        self.trading.refuse_flags(quantity, price)
         if not 0 < quantity <= MOST_SHARES or not 0 < price <= MOST_MONEY:
-            raise ToolError(f"{quantity} shares at {price}: give numbers above 0, and not huge ones.")
+            raise ToolError(f"{quantity} shares at {money_words(price)}: give numbers above 0, and not huge ones.")
+        if not is_whole(quantity) and not isinstance(quantity, bool):
+            raise ToolError(f"{quantity} shares cannot be traded; give a whole number.")
         return account
 
     def _place(self, actor: int, stock: Stock, side: Side, quantity: int, price: float) -> str:

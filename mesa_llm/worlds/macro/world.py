@@ -13,6 +13,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools import action
 from mesa_llm.world import Draws, draws
+from mesa_llm.worlds.amounts import NO_FLAG, is_number
 from mesa_llm.worlds.macro.bookkeeping import year_events
 from mesa_llm.worlds.macro.economy import MonthlyEconomy
 from mesa_llm.worlds.macro.households import Households, draw_households
@@ -21,7 +22,7 @@ from mesa_llm.worlds.macro.policies import uniforms
 from mesa_llm.worlds.macro.rules import MONTHS_PER_YEAR, MacroParameters, Rules, consumption_level
 from mesa_llm.worlds.macro.view import HouseholdFacts, date_of, rules_text, view_text
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, le=1), NO_FLAG]
 
 _UNPARSED = (1.0, 0.5)
 """What the original takes for the plan of a household that gave none."""
@@ -122,6 +123,9 @@ class Macroeconomy:
         """
         if actor not in self._places:
             raise ToolError(f"agent {actor} has no household here and cannot plan a month.")
+        for name, share in (("work", work), ("consumption", consumption)):
+            if not (is_number(share) and 0 <= share <= 1):
+                raise ToolError(f"{name} must be a number from 0 to 1, got {share!r}.")
         self._plans[actor] = (work, consumption)
         return f"You plan to work with a chance of {work:.2f} and to spend {consumption:.0%} of your money."
 

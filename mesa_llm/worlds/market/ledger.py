@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.market.accounts import (
@@ -16,7 +16,7 @@ from mesa_llm.worlds.market.accounts import (
     TradeLimits,
     unused_slug,
 )
-from mesa_llm.worlds.market.makers import OUTCOMES, Maker, MakerName, Outcome, open_maker
+from mesa_llm.worlds.market.makers import OUTCOMES, Maker, MakerName, Outcome, check_opening, open_maker
 
 Rules = Literal["corrected", "original"]
 """`original`: SimSwarm's checks, in its order, and its arithmetic, faults included."""
@@ -33,8 +33,10 @@ class Ledger:
         """Open empty books; `PredictionMarkets` says what the arguments are.
 
         Raises:
-            ConfigError: If a number is out of range, under the corrected rules.
+            ConfigError: If there are no such rules, or a number is out of range, under the corrected ones.
         """
+        if rules not in get_args(Rules):
+            raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
         self.starting_cash = cash
         self.fee = fee
         self.limits = limits
@@ -47,7 +49,13 @@ class Ledger:
             self._check_settings()
 
     def open(self, question: Question, maker_name: MakerName, liquidity: float) -> None:
-        """Open the market of a question."""
+        """Open the market of a question.
+
+        Raises:
+            ConfigError: If there is no such maker, or a number is out of range, under the corrected rules.
+        """
+        if not self.is_original:
+            check_opening(question.price_yes, liquidity)
         market_id = unused_slug(question.text, self.markets, keep_readable=not self.is_original)
         maker = open_maker(maker_name, question.price_yes, liquidity)
         self.markets[market_id] = Market(market_id, question, maker, maker.subsidy, [maker.price("yes")])
@@ -94,6 +102,21 @@ class Ledger:
         portfolio.cash += gross - fee
         portfolio.shares[market_id][side] = held - shares
         return self._recorded(actor, "sell", market, side, (shares, gross - fee, fee), step)
+
+    def is_within_limits(self, side: Literal["buy", "sell"], market_id: str, outcome: Outcome, size: float) -> bool:
+        """Tell whether a trade of so many dollars (`buy`) or shares (`sell`) is not too large for the limits."""
+        if self.limits == TradeLimits():
+            return True
+        market = self.known(market_id)
+        if side == "buy":
+            maker, dollars = market.maker.buy(outcome, size * (1 - self.fee))[0], size
+        else:
+            maker, dollars = market.maker.sell(outcome, size)
+        try:
+            self._check_limits(market, maker, dollars)
+        except ToolError:
+            return False
+        return True
 
     def comment(self, actor: int, market_id: str, text: str, step: int) -> Comment:
         """Put a remark down.

@@ -83,7 +83,7 @@ class FixedProduct:
     @classmethod
     def opened(cls, price_yes: float, liquidity: float) -> Self:
         """Fill a pool so that it shows a price; see `open_maker`."""
-        _check_opening(price_yes, liquidity)
+        check_opening(price_yes, liquidity)
         yes, no = 2 * liquidity * (1 - price_yes), 2 * liquidity * price_yes
         return cls(yes, no, max(yes, no))
 
@@ -135,7 +135,7 @@ class LogarithmicScore:
     @classmethod
     def opened(cls, price_yes: float, liquidity: float) -> Self:
         """Start from a price; see `open_maker`."""
-        _check_opening(price_yes, liquidity)
+        check_opening(price_yes, liquidity)
         lead = math.log(price_yes) - math.log1p(-price_yes)
         return cls(lead, liquidity, -liquidity * math.log(min(price_yes, 1 - price_yes)))
 
@@ -247,7 +247,12 @@ MAKERS: dict[MakerName, type[FixedProduct | LogarithmicScore | ConstantProductLe
 }
 
 
-def _check_opening(price_yes: float, liquidity: float) -> None:
+def check_opening(price_yes: float, liquidity: float) -> None:
+    """Check what a market that pays for right answers is opened with.
+
+    Raises:
+        ConfigError: If the price is no probability between 0 and 1, or the liquidity is not positive and finite.
+    """
     if not 0 < price_yes < 1:
         raise ConfigError(f"a market opens at a YES price between 0 and 1, both excluded, got {price_yes!r}")
     if not 0 < liquidity < math.inf:

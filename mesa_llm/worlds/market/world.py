@@ -12,6 +12,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools import action, tool
 from mesa_llm.world import DoNothing
+from mesa_llm.worlds.amounts import NO_FLAG
 from mesa_llm.worlds.market.accounts import Market, Portfolio, Question, TradeLimits
 from mesa_llm.worlds.market.ledger import Ledger, Rules
 from mesa_llm.worlds.market.makers import OUTCOMES, MakerName, Outcome
@@ -33,7 +34,7 @@ def _lowered(given: object) -> object:
 
 MarketId = Annotated[str, Field(max_length=80)]
 Answer = Annotated[Outcome, BeforeValidator(_lowered)]
-Positive = Annotated[float, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0), NO_FLAG]
 Remark = Annotated[str, Field(max_length=500)]
 
 NO_LIMITS = TradeLimits()
@@ -84,9 +85,12 @@ class PredictionMarkets(DoNothing):
             name: Name of the world.
 
         Raises:
-            ConfigError: If a number is out of range, under the corrected rules.
+            ConfigError: If there are no such rules, the questions are one text instead of a list, or a number is out
+                of range, under the corrected rules.
             ZeroDivisionError: If the liquidity is 0, under the original rules.
         """
+        if isinstance(questions, str):
+            raise ConfigError(f"questions are a list of texts, got one text: {questions[:80]!r}")
         self.name = name
         self.names = dict(names or {})
         self.is_original = rules == "original"

@@ -81,6 +81,8 @@ class SocialSettings:
         if isinstance(self.feed, str) and self.feed not in FEEDS:
             raise ConfigError(f"there is no feed {self.feed!r}; choose one of {', '.join(FEEDS)}")
         for name, value in vars(self).items():
+            if name == "viral_threshold" and self.rules == "original":  # SimSwarm takes any
+                continue
             if isinstance(value, (int, float)) and not (math.isfinite(value) and value >= 0):
                 raise ConfigError(f"{name} must be a finite number from 0, got {value!r}")
         if self.rules not in ("corrected", "original"):
