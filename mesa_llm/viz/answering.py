@@ -10,6 +10,7 @@ from typing import Any
 import solara
 from reacton import ipyvuetify as vuetify
 from reacton import use_memo, use_state
+from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.canonical import canonical_json
@@ -248,12 +249,14 @@ def _Suggesting(looks: dict[str, Any], items: list[str], fill: Callable[[Any], N
         take(text or "")
         fill(text)
 
-    def write(_widget: Any, _event: str, text: str | None) -> None:
+    def write(*event: Any) -> None:
+        text = event[-1]
         if text is not None:
             fill(text)
 
-    field = vuetify.Combobox(**{**looks, "v_model": taken, "on_v_model": leave}, items=items, clearable=True)
-    vuetify.use_event(field, "update:search-input", write)
+    held: dict[str, Any] = {**looks, "v_model": taken, "on_v_model": leave}
+    field = vuetify.Combobox(**held, items=items, clearable=True)
+    use_event(field, "update:search-input", write)
 
 
 def _yes_or_no(fill: Callable[[Any], None]) -> Callable[[bool], None]:

@@ -144,21 +144,49 @@ def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page)
     expect_step(page, "0")
 
 
-def test_a_person_answers_from_the_page(page: Page) -> None:
-    shown(page, "/rules")
+def play(page: Page, path: str) -> None:
+    """Open a page, play its first agent, and make a step."""
+    shown(page, path)
     choose(page, "Agents think with", "you, and rules for the others")
     press(page, "Reset")
     expect(page.get_by_text("You play: press Step")).to_be_visible()
     press(page, "Step")
+
+
+def pay(page: Page, target: str, amount: str) -> None:
+    """Fill in whom the person pays how much, and press at once."""
+    press(page, "Allocate")
+    page.get_by_label("Target").fill(target)
+    page.get_by_label("Amount").fill(amount)
+    press(page, "Do this")
+
+
+def test_a_person_answers_from_the_page(page: Page) -> None:
+    play(page, "/rules")
     expect(page.get_by_text("You stand on the square.")).to_be_visible()
     press(page, "Greet")
     page.get_by_role("textbox", name="words").fill("Good evening")
-    press(page, "Send")
+    press(page, "Do this")
     expect_step(page, "1")
     expect(page.get_by_text("You play: press Step")).to_be_visible()
     expect(page.get_by_text("You stand on the square.")).to_have_count(0)
     turn_to(page, "Actions")
     expect(page.locator("td", has_text="Good evening").first).to_be_visible()
+
+
+def test_a_person_does_several_things_with_figures_of_their_own(page: Page) -> None:
+    play(page, "/economy")
+    pay(page, "2", "12.34")
+    expect(page.get_by_text("1. allocate(target: 2, amount: 12.34)")).to_be_visible()
+    pay(page, "77", "5")
+    expect(page.get_by_text("This is not among what is offered.")).to_be_visible()
+    press(page, "Do this")
+    expect(page.get_by_text("and then also … (up to 1 more)")).to_be_visible()
+    press(page, "Done")
+    expect_step(page, "1")
+    turn_to(page, "Actions")
+    expect(page.locator("tr", has_text="allocate(amount: 12.34, target: 2)")).to_be_visible()
+    expect(page.locator("tr.failed", has_text="amount: 5.0, target: 77")).to_be_visible()
 
 
 def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mesa_llm.errors import Refused
 from mesa_llm.llm.terminal import TerminalHuman
 from mesa_llm.records import Reply, Request, ToolCall
-from tests.llm.asked import ACTIONS, VOTE, ask
+from tests.llm.asked import ACTIONS, TOOLS, VOTE, ask
 
 
 class Person:
@@ -86,6 +86,13 @@ def test_where_a_decision_may_hold_several_actions_they_are_asked_for_one_after_
     assert [call.name for call in reply.tool_calls] == ["walk", "rest"]
     (reply,) = Person("rest", "rest").answer(ask(tools=ACTIONS, max_actions=2))
     assert [call.name for call in reply.tool_calls] == ["rest", "rest"]
+
+
+def test_only_actions_can_follow_an_action() -> None:
+    person = Person("rest", "look_up", "")
+    (reply,) = person.answer(ask(tools=tuple(TOOLS.values()), max_actions=2))
+    assert [call.name for call in reply.tool_calls] == ["rest"]
+    assert "look_up can only be done alone." in person.shown
 
 
 def test_values_under_names_of_ones_own_are_written_with_colons_and_belong_to_what_is_named_before() -> None:
