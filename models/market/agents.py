@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from mesa_llm import LLMAgent, Observation, ToolCall
+from mesa_llm import LLMAgent, Mind, Observation, ToolCall
 from mesa_llm.worlds.market import MarketFacts, MarketView, Outcome, PredictionMarkets
 from mesa_llm.worlds.market.ledger import Ledger
 from mesa_llm.worlds.market.views import floor_shares
@@ -154,7 +154,7 @@ def _remark(view: MarketView, beliefs: Mapping[str, float], rng: Random) -> Tool
     return ToolCall("comment_on_market", {"market_id": view.market_id, "text": text})
 
 
-def with_choices(trader: LLMAgent, seen: Observation, world: PredictionMarkets) -> Observation:
+def with_choices(trader: Mind, seen: Observation, world: PredictionMarkets) -> Observation:
     """Offer what a trader can do now, and sums to choose from; hold those who cannot count to a menu.
 
     Args:

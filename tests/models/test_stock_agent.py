@@ -361,7 +361,8 @@ def test_every_turn_is_an_order_a_refusal_a_failure_or_a_no() -> None:
 
 def test_orders_are_counted_by_trader_stock_and_side() -> None:
     model = run(StockAgentModel(8, days=3, cross=True, rng=1))
-    table, history = model.orders(), model.world.history
+    table: Any = model.orders()
+    history = model.world.history
     assert table["orders"].sum() == len(history.orders)
     assert table["traded"].sum() == 2 * sum(trade.quantity for trade in history.trades)
     assert table["cancelled"].sum() == len(history.cancelled)
@@ -377,13 +378,13 @@ def test_forecasts_are_compared_with_the_next_day() -> None:
 
 def test_results_by_style_cover_everyone() -> None:
     model = run(StockAgentModel(12, days=2, rng=1))
-    table = model.styles()
+    table: Any = model.styles()
     assert table["traders"].sum() == 12
     assert (table["traders"] * table["profit"]).sum() == pytest.approx(sum(trader.profit for trader in model.agents))
 
 
 def test_spreads_are_in_the_table_of_sessions() -> None:
-    table = run(StockAgentModel(12, days=2, cross=True, rng=1)).sessions()
+    table: Any = run(StockAgentModel(12, days=2, cross=True, rng=1)).sessions()
     assert (table["spread_A"].dropna() == (table["ask_A"] - table["bid_A"]).dropna()).all()
 
 

@@ -259,6 +259,7 @@ def test_circumstances_are_shown_as_they_are_by_then() -> None:
 
 def test_two_shocks_stand_side_by_side_in_the_list_of_policies() -> None:
     wages = {"step": 1, "text": "Wages rise.", "variable": "minimum_wage", "value": 14}
-    model = run(2, n_agents=4, rng=1, llm="random", shocks=[wages, {**wages, "step": 2, "variable": "tax_rate", "value": 0.2}])
+    tax = {**wages, "step": 2, "variable": "tax_rate", "value": 0.2}
+    model = run(2, n_agents=4, rng=1, llm="random", shocks=[wages, tax])
     told = {policy.variable for policy in model.economy.state.policies if policy.description == "Wages rise."}
     assert told == {"minimum_wage", "tax_rate"}

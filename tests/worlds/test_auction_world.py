@@ -13,6 +13,9 @@ from mesa_llm.toolbox import ToolBox
 from mesa_llm.world import World
 from mesa_llm.worlds.auction import Auction, AuctionRules, Belief, Bidder, Lot, Priorities
 
+NAN: Any = math.nan
+INF: Any = math.inf
+
 LOTS = [Lot("Vase", 100, 200), Lot("Lamp", 200, 400)]
 
 
@@ -304,9 +307,9 @@ def test_a_text_for_one_of_many_says_how_many_more_there_are() -> None:
         (LOTS, [Bidder(1, "Ana"), Bidder(1, "Ben")], "bidder id 1 appears twice"),
         ([Lot("Vase", 0, 1)], [Bidder(1, "Ana")], "starting price of Vase"),
         (LOTS, [Bidder(1, "Ana", -1)], "must not be negative"),
-        ([Lot("Vase", math.nan, 1)], [Bidder(1, "Ana")], "starting price of Vase"),
-        ([Lot("Vase", 1, math.inf)], [Bidder(1, "Ana")], "true value of Vase"),
-        (LOTS, [Bidder(1, "Ana", math.nan)], "budget is in whole dollars"),
+        ([Lot("Vase", NAN, 1)], [Bidder(1, "Ana")], "starting price of Vase"),
+        ([Lot("Vase", 1, INF)], [Bidder(1, "Ana")], "true value of Vase"),
+        (LOTS, [Bidder(1, "Ana", NAN)], "budget is in whole dollars"),
     ],
 )
 def test_what_cannot_be_auctioned_is_refused(lots: list[Lot], bidders: list[Bidder], reason: str) -> None:

@@ -96,7 +96,8 @@ def _check_amounts(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auctio
     for bidder in bidders:
         if not (_is_whole(bidder.budget) and bidder.budget >= 0 and -100 < bidder.overestimate_percent < inf):
             raise ConfigError(
-                f"budget and estimates of {bidder.name} must not be negative, and the budget is in whole dollars; got {bidder}"
+                f"budget and estimates of {bidder.name} must not be negative, and the budget is in whole dollars; "
+                f"got {bidder}"
             )
     if not 0 <= rules.raise_share < inf:
         raise ConfigError(f"the minimum raise must be a share from 0 on, got {rules.raise_share!r}")

@@ -76,7 +76,6 @@ class EconomyParameters:
                 f"{self.spending_share!r}"
             )
 
-
     def check_counts(self) -> None:
         """Check what SimSwarm takes however it is.
 

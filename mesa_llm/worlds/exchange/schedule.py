@@ -42,9 +42,7 @@ class Calendar:
             ConfigError: If there is no day or no session, or not a whole number of them.
         """
         if not all(is_whole(count) and count >= 1 for count in (self.days, self.sessions)):
-            raise ConfigError(
-                f"{self.days!r} days of {self.sessions!r} sessions; at least 1 of each is wanted, whole"
-            )
+            raise ConfigError(f"{self.days!r} days of {self.sessions!r} sessions; at least 1 of each is wanted, whole")
 
     def after(self, now: Moment) -> Moment:
         """Give the moment that follows."""
