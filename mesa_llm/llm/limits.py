@@ -272,7 +272,8 @@ class _Purse:
         more = f" and {self.on_their_way} on their way" if self.on_their_way else ""
         return (
             f"the budget of {budget} is spent: {spent.calls} calls{more}, {spent.tokens} tokens, "
-            f"${spent.dollars:.4f}. What was answered is kept: run the same again, with as large a budget or a larger one, to go on"
+            f"${spent.dollars:.4f}. What was answered is kept: run the same again, with this budget or a larger one, "
+            "to go on"
         )
 
     def pay(self, reply: Reply) -> None:

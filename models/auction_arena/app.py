@@ -196,6 +196,7 @@ model_params = {
         "values": ["random", "ascending", "descending", "listed"],
     },
     "tie": {"type": "Select", "label": "Equal bids", "value": "uniform", "values": ["uniform", "scan"]},
+    "rules": {"type": "Select", "label": "Rules", "value": "corrected", "values": ["corrected", "original"]},
     "n_auctions": {"type": "SliderInt", "label": "Auctions", "value": 1, "min": 1, "max": 20, "step": 1},
     "learning": {"type": "Checkbox", "label": "Learn from auction to auction", "value": False},
 }

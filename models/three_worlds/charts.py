@@ -100,7 +100,8 @@ def opinion_figure(model: ThreeWorldsModel) -> Figure:
 
 
 def money_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw where the dollars of the economy and of the market are."""
+    """Draw where the dollars of the economy and those to bet with are; none flow from one to the other."""
+    to_bet, earned = model.money
     table = model.datacollector.get_model_vars_dataframe()
     parts = {
         "households": table["households_money"],
@@ -108,6 +109,5 @@ def money_figure(model: ThreeWorldsModel) -> Figure:
         "citizens, to bet": table["betting_money"],
         "makers": table["makers_money"],
     }
-    return stacked(
-        f"Where the dollars are: ${sum(model.money):,.0f} in all", parts, COLOURS[2:3] + COLOURS[:2] + COLOURS[3:4]
-    )
+    title = f"Dollars: {earned:,.0f} in the economy, {to_bet:,.0f} to bet"
+    return stacked(title, parts, COLOURS[2:3] + COLOURS[:2] + COLOURS[3:4])
