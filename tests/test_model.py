@@ -340,7 +340,7 @@ def test_what_was_asked_apart_and_then_applied_is_noted_once() -> None:
 
 def test_without_rule_twins_on_error_rule_is_refused_before_anything_is_asked() -> None:
     asked = []
-    model = PotModel(0, ScriptedLLM(asked.append), rng=1, on_error="rule")
+    model = PotModel(0, ScriptedLLM(lambda request: asked.append(request) or ""), rng=1, on_error="rule")
     LLMAgent(model)
     with pytest.raises(ConfigError, match="no rule twin"):
         model.step()

@@ -39,11 +39,11 @@ class Dialect:
     seed: bool = True
     """False: leave the seed out."""
 
-    sampling: bool = True
-    """False: leave out how it samples (models that reason often know only their own way)."""
-
     length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """What it calls the setting `max_tokens`."""
+
+    sampling: bool = True
+    """False: leave out how it samples (models that reason often know only their own way)."""
 
     def without(self, complaint: Complaint) -> Dialect | None:
         """Give a simpler dialect that avoids what an endpoint complains about.

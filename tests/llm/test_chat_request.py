@@ -91,11 +91,13 @@ def test_what_is_complained_about_is_left_out(words: str, about: str, simpler: D
 
 def test_an_endpoint_that_complains_forever_ends_with_nothing_left_to_leave_out() -> None:
     dialect, steps = Dialect(), 0
-    complaint = Complaint("response_format, tool_choice, seed, max_completion_tokens: does not support tools", "")
+    complaint = Complaint(
+        "response_format, tool_choice, seed, top_p, max_completion_tokens: does not support tools", ""
+    )
     while (simpler := dialect.without(complaint)) is not None:
         dialect, steps = simpler, steps + 1
-    assert steps == 7
-    assert dialect == Dialect("none", "none", False, False, "max_completion_tokens")
+    assert steps == 8
+    assert dialect == Dialect("none", "none", False, False, "max_completion_tokens", sampling=False)
 
 
 def test_a_simple_dialect_writes_less() -> None:
