@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.config import AgentConfig, ConfigMixin
 from mesa_llm.entering import check_components, enter
 from mesa_llm.errors import ConfigError, ToolError, TransportError
+from mesa_llm.joined import join
 from mesa_llm.llm.base import LLM
 from mesa_llm.mailbox import Mailbox
 from mesa_llm.memory import ChatMemory, Memory, MemoryEntry, MemoryMixin, one_line, open_memory
@@ -22,7 +23,6 @@ from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcom
 from mesa_llm.space import describe_surroundings
 from mesa_llm.survey import summarise
 from mesa_llm.toolbox import ToolBox, checked_tools
-from mesa_llm.tools import marked_methods
 
 A = TypeVar("A", bound="LLMMixin")
 
@@ -321,38 +321,6 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
             return Decision(agent, by=by)
         case _:
             return Decision(agent, answer=decided, by=by)
-
-
-def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observation:
-    """Make one observation of those of several worlds, each under its name.
-
-    Args:
-        seen: What each world shows, by its name, in order.
-        worlds: Those worlds: where one names the tools usable now and another none, all of the other's are usable.
-            Without them, the agent then keeps all tools that it has.
-    """
-    kinds = {world.name: type(world) for world in worlds}
-    is_limited = any(shown.tools is not None for shown in seen.values())
-    named: list[str] = []
-    for name, shown in seen.items():
-        if shown.tools is not None:
-            named += shown.tools
-        elif name in kinds:
-            named += marked_methods(kinds[name])
-        else:
-            is_limited = False
-    options: dict[str, tuple[Any, ...]] = {}
-    for observation in seen.values():
-        for name, values in observation.options.items():
-            options[name] = (*options.get(name, ()), *values)
-    return Observation(
-        text="\n\n".join(f"[{name}]\n{observation.text}" for name, observation in seen.items()),
-        rules="\n\n".join(filter(None, (observation.rules for observation in seen.values()))),
-        tools=tuple(dict.fromkeys(named)) if is_limited else None,
-        options=options,
-        max_actions=max(observation.max_actions for observation in seen.values()),
-        facts={name: observation.facts for name, observation in seen.items()},
-    )
 
 
 def _done(box: ToolBox, call: ToolCall) -> Any:

@@ -24,8 +24,9 @@ from mesa_llm import (
     action,
     tool,
 )
-from mesa_llm.agent import as_decision, join
+from mesa_llm.agent import as_decision
 from mesa_llm.contract import honest, honest_reply
+from mesa_llm.joined import join
 from mesa_llm.llm.answers import call
 from mesa_llm.parse import read
 from tests.llm.asked import Village

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.worlds.social.wording import counted
+
 if TYPE_CHECKING:
     from models.social.model import SocialModel
 
@@ -33,7 +35,7 @@ def tell(model: SocialModel) -> str:
     ]
     totals = (
         f"{model.n_posts} posts, {model.n_replies} replies, {model.n_reposts} reposts, {model.n_likes} likes, "
-        f"{model.n_follows} follows; the largest cascade reached {model.largest_cascade} users."
+        f"{model.n_follows} follows; the largest cascade reached {counted(model.largest_cascade, 'user')}."
     )
     return "\n".join(["What happened:", *lines, *comments, *follows[-MOST_LINES:], totals])
 

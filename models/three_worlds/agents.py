@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mesa_llm import Decision, Failure, Observation, Outcome, ToolCall
-from mesa_llm.agent import join
+from mesa_llm.joined import join
 from mesa_llm.records import Event
 from mesa_llm.worlds.beliefs import Beliefs, Exposure, beliefs_text
 from mesa_llm.worlds.economy.state import Role
