@@ -154,8 +154,11 @@ def play(page: Page, path: str) -> None:
 
 
 def pay(page: Page, target: str, amount: str) -> None:
-    """Fill in whom the person pays how much, and press at once."""
+    """Fill in whom the person pays how much, and press at once; the form of the payment before has to be gone."""
+    expect(page.get_by_label("Target")).to_have_count(0)
     press(page, "Allocate")
+    expect(page.get_by_label("Target")).to_be_visible()
+    page.wait_for_timeout(500)  # a field listens a moment after it is seen, and nobody types sooner
     page.get_by_label("Target").fill(target)
     page.get_by_label("Amount").fill(amount)
     press(page, "Do this")
