@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.memory.entry import clip
 from mesa_llm.records import Event
 
 Hook = Callable[[Event], None]
@@ -218,7 +219,7 @@ class Bridge:
             worlds: Names of the worlds it looks at.
             agent: Mesa `unique_id`; None: anyone.
         """
-        return "\n".join(_cut(_line(event), self._longest_line) for event in self.heard(worlds, agent))
+        return "\n".join(clip(_line(event), self._longest_line) for event in self.heard(worlds, agent))
 
     @property
     def _longest_line(self) -> int:
@@ -245,10 +246,6 @@ class Bridge:
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
             raise ConfigError(f"world {event.source!r} told of a {event.kind} with wrong facts: {faults}") from None
-
-
-def _cut(line: str, most: int) -> str:
-    return line if len(line) <= most else f"{line[: max(most - 1, 0)]}…"[:most]
 
 
 def _line(event: Event) -> str:

@@ -18,16 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mesa_llm.canonical import canonical_json, compact_json
 from mesa_llm.errors import ConfigError, TransportError
-from mesa_llm.records import (
-    Decision,
-    Event,
-    Failure,
-    Message,
-    Outcome,
-    Reply,
-    Request,
-    ToolCall,
-)
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, ToolCall
 from mesa_llm.runlog_tables import SCHEMA, checked, connect, difference, failure_of, kept_prompt
 
 if TYPE_CHECKING:

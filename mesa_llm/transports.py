@@ -8,9 +8,9 @@ import logging
 import threading
 import time as clock
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm import Endpoint, open_llm
@@ -81,9 +81,7 @@ class Opened:
 class Recorded:
     """The outermost layer: serves what is recorded, and records the rest as it arrives."""
 
-    log: RunLog
-    commit: Callable[[], Coroutine[Any, Any, None]]
-    count: Callable[[Usage], None]
+    run: Transports
     inner: LLM
 
     async def reply(self, request: Request) -> Reply:
@@ -93,10 +91,10 @@ class Recorded:
             TransportError: If no reply came, now or when it was recorded.
             ReplayError: In a replay, if the reply is not recorded.
         """
-        log = self.log
+        log = self.run.runlog
         found = log.find(request)
         if found is not None:
-            self.count(Usage(replayed=1))
+            self.run.count(Usage(replayed=1))
             if isinstance(found, Reply):
                 return found
             raise found
@@ -107,13 +105,13 @@ class Recorded:
             reply = await self._ask(request)
         except TransportError as error:
             log.keep(request, error, clock.perf_counter() - begun, commit=False)
-            await self.commit()
+            await self.run.commit()
             raise
         if not reply.latency_s:
             reply = replace(reply, latency_s=clock.perf_counter() - begun)
         log.keep(request, reply, reply.latency_s, commit=False)
-        await self.commit()
-        self.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
+        await self.run.commit()
+        self.run.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
         return reply
 
     async def _ask(self, request: Request) -> Reply:
@@ -182,7 +180,7 @@ class Transports:
             return Opened("rule", None, True, 1)
         name = llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__))
         if self.runlog.mode == "replay" and llm != "random":
-            return Opened(name, self._recorded(_Silent()), True, 1)
+            return Opened(name, Recorded(self, _Silent()), True, 1)
         transport = llm
         if isinstance(transport, str):
             transport = open_llm(transport, self._endpoint())
@@ -190,7 +188,7 @@ class Transports:
         if getattr(transport, "immediate", False):
             return Opened(name, transport, True, 1)
         if getattr(transport, "is_person", False):
-            return Opened(name, self._recorded(transport), False, 1_000_000)
+            return Opened(name, Recorded(self, transport), False, 1_000_000)
         limited = Limits(
             transport,
             concurrency=1 if llm == "local" else concurrency,
@@ -198,10 +196,7 @@ class Transports:
             tokens_per_min=self.options.get("tokens_per_min"),
         )
         spending = self._spend(Retry(limited, attempts=int(self.options.get("attempts", 4))))
-        return Opened(name, self._recorded(spending), False, concurrency)
-
-    def _recorded(self, inner: LLM) -> Recorded:
-        return Recorded(self.runlog, self.commit, self.count, inner)
+        return Opened(name, Recorded(self, spending), False, concurrency)
 
     def _endpoint(self) -> Endpoint:
         options = self.options

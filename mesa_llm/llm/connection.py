@@ -148,18 +148,17 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     @property
-    def is_asked(self) -> bool:
-        """Whether an answer is still awaited."""
-        return self._answered is not None and not self._answered.done()
+    def _awaited(self) -> asyncio.Future[Answer] | None:
+        """The answer that is still awaited, if one is."""
+        return self._answered if self._answered is not None and not self._answered.done() else None
 
     def _finish(self) -> None:
-        if self._answered is not None and not self._answered.done():
-            answer = Answer(self._parser.get_status_code(), self._retry_after, b"".join(self._parts))
-            self._answered.set_result(answer)
+        if awaited := self._awaited:
+            awaited.set_result(Answer(self._parser.get_status_code(), self._retry_after, b"".join(self._parts)))
 
     def _fail(self, error: Exception) -> None:
-        if self._answered is not None and not self._answered.done():
-            self._answered.set_exception(error)
+        if awaited := self._awaited:
+            awaited.set_exception(error)
         self.close()
 
     # -- called by asyncio
@@ -171,7 +170,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
-        if not self.is_asked:
+        if self._awaited is None:
             self.close()
             return
         try:
@@ -227,7 +226,7 @@ class Connection(asyncio.Protocol):
         """Hand the answer over; the connection is free for the next request."""
         if not self._has_head:
             return
-        is_awaited = self.is_asked
+        is_awaited = self._awaited is not None
         self._finish()
         if is_awaited and self._parser.should_keep_alive():
             self._pool.idle.append(self)

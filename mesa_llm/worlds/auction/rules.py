@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.worlds.amounts import is_number
 from mesa_llm.worlds.auction.bidders import Bidder
 from mesa_llm.worlds.auction.bidding import Bidding, TieRule
 from mesa_llm.worlds.auction.lots import Lot
@@ -104,5 +105,5 @@ def _check_amounts(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auctio
 
 
 def _is_whole(dollars: float) -> bool:
-    """Tell whether an amount is a whole number; NaN, infinity, and true and false are none."""
-    return not isinstance(dollars, bool) and isfinite(dollars) and dollars == int(dollars)
+    """Tell whether an amount is a whole number, as 2000.0 is, too; NaN, infinity, and true and false are none."""
+    return is_number(dollars) and dollars == int(dollars)
