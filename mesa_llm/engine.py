@@ -68,11 +68,9 @@ class Engine:
         self._running: concurrent.futures.Future[Any] | None = None
 
     @classmethod
-    def of(cls, model: Any) -> Engine:
-        """Give the engine of a Mesa model; a model that brings none gets one with default options."""
-        if model not in cls._of:
-            cls(run_seed=run_seed_of(model)).join(model)
-        return cls._of[model]
+    def of(cls, model: Any) -> Engine | None:
+        """Give the engine of a Mesa model; None if it has none yet, see `mesa_llm.plain.engine_of`."""
+        return cls._of.get(model)
 
     def join(self, model: Any) -> None:
         """Become the engine of a Mesa model."""

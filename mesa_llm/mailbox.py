@@ -31,7 +31,11 @@ class Mailbox:
     def of(cls, model: Any) -> Mailbox:
         """Give the mailbox of a Mesa model; one that brings none is lent one."""
         own = getattr(model, "mailbox", None)
-        return own if isinstance(own, Mailbox) else cls._lent.setdefault(model, cls())
+        if isinstance(own, Mailbox):
+            return own
+        if model not in cls._lent:
+            cls._lent[model] = cls()
+        return cls._lent[model]
 
     def send(self, sender: int, recipients: Iterable[int], text: str, time: int = 0) -> Message:
         """Take a message; it is read in the next step."""

@@ -113,7 +113,7 @@ def connect(
         raise ConfigError(f"unknown options: {', '.join(unknown)}; see mesa_llm.transports.EngineOptions")
     if replay and log is None:
         raise ConfigError("replay=True needs the log= of a recorded run")
-    if _is_connected(model):
+    if Engine.of(model) is not None:
         raise ConfigError(
             f"this {type(model).__name__} is connected already: give an LLMModel its options itself, "
             "and connect any other model once, before its agents first think"
@@ -128,7 +128,7 @@ def connect(
 
 def engine_of(model: Any) -> Engine:
     """Give the engine of a model; one that was not connected is, with the defaults."""
-    return Engine.of(model) if _is_connected(model) else connect(model)
+    return Engine.of(model) or connect(model)
 
 
 def has_moved_on(model: Any, step: int) -> bool:
@@ -137,10 +137,6 @@ def has_moved_on(model: Any, step: int) -> bool:
         return False
     _STEPS[model] = step
     return True
-
-
-def _is_connected(model: Any) -> bool:
-    return model in Engine._of  # pyright: ignore[reportPrivateUsage]
 
 
 def _identity(model: Any, run_seed: int) -> Mapping[str, Any]:

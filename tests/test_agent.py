@@ -190,15 +190,13 @@ def test_where_no_world_limits_the_tools_the_agent_keeps_all_it_has() -> None:
 class Taker(LLMAgent):
     """Takes the one apple there is, whatever it sees."""
 
-    apples = 1
-
     def has_apple(self) -> bool:
-        return Taker.apples > 0
+        return self.model.apples > 0
 
     @action(when="has_apple")
     def take(self) -> str:
         """Take the apple."""
-        Taker.apples -= 1
+        self.model.apples -= 1
         return "You have the apple."
 
     def rule(self, seen: Observation) -> ToolCall:
@@ -206,19 +204,19 @@ class Taker(LLMAgent):
 
 
 @pytest.mark.parametrize("llm", ["rule", ScriptedLLM(lambda request: call("take"))])
-def test_what_another_made_impossible_in_the_same_step_is_refused(monkeypatch, llm) -> None:
-    monkeypatch.setattr(Taker, "apples", 1)
+def test_what_another_made_impossible_in_the_same_step_is_refused(llm) -> None:
     model = PotModel(0, llm, rng=1)
+    model.apples = 1
     Taker.create_agents(model, 3)
     model.step()
-    assert Taker.apples == 0
+    assert model.apples == 0
     assert sorted(model.runlog.actions()["ok"]) == [0, 0, 1]
     assert '"take cannot be done now."' in set(model.runlog.actions()["result"])
 
 
-def test_an_agent_that_can_do_nothing_is_not_asked(monkeypatch) -> None:
-    monkeypatch.setattr(Taker, "apples", 0)
+def test_an_agent_that_can_do_nothing_is_not_asked() -> None:
     model = PotModel(0, ScriptedLLM(lambda request: "Well."), rng=1)
+    model.apples = 0
     agent = Taker(model)
     model.worlds = ()
     model.step()

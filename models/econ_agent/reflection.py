@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from mesa_llm import Decision, Failure, Observation
-from mesa_llm.engine import Engine
+from mesa_llm.plain import engine_of
 from mesa_llm.records import ChatMessage
 from mesa_llm.survey import Aside
 from models.econ_agent.agents import Household
@@ -50,7 +50,7 @@ def reflect(model: Any, households: Sequence[Household]) -> list[Decision | Fail
     Returns:
         The thought of each, as a decision with an answer; or why there is none. A household without one just goes on.
     """
-    engine = Engine.of(model)
+    engine = engine_of(model)
     engine.renumber({(household.unique_id, PURPOSE): (-1, 0) for household in households})
     given = engine.gather([Reflection(household) for household in households], [Observation()] * len(households))
     for household, thought in zip(households, given, strict=True):
