@@ -20,7 +20,7 @@ from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.lasting import LastingModel
 from mesa_llm.llm.base import LLM
 from mesa_llm.mailbox import Mailbox
-from mesa_llm.options import OnError, activation_for, identity, seed_for, shown
+from mesa_llm.options import OnError, activation_for, constructor, identity, seed_for, shown
 from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog import RunLog
 from mesa_llm.survey import Question, summarise, survey
@@ -59,14 +59,12 @@ class LLMModel(LastingModel):
     """
 
     worlds: tuple[World, ...] = ()
-    _arguments: Mapping[str, Any]
+    _given: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Note the parameters, so that the run log can say what the run was."""
         model = super().__new__(cls)
-        bound = inspect.signature(cls).bind_partial(*args, **kwargs)
-        bound.apply_defaults()
-        model._arguments = bound.arguments
+        model._given = constructor(cls).bind_partial(*args, **kwargs)
         return model
 
     def __init__(
@@ -134,7 +132,7 @@ class LLMModel(LastingModel):
         self._usage_before, self._step_usage, self._begun = Usage(), Usage(), 0.0
         self.step_seconds = 0.0
         self._datacollector: DataCollector | None = None
-        self.runlog.begin(identity(self, self._arguments, seed), {"versions": versions(), "options": shown(options)})
+        self.runlog.begin(identity(self, self._given, seed), {"versions": versions(), "options": shown(options)})
 
     # -- set-up
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import secrets
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from operator import attrgetter
@@ -48,20 +47,18 @@ AROUND = frozenset({"log", "replay", "rng", "retry_failures", *EngineOptions.__a
 """Options that may differ when a run is gone on with."""
 
 
-def identity(model: Any, arguments: Mapping[str, Any], seed: int | None) -> dict[str, Any]:
+def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
     """Say what has to be equal for a recording to be gone on with.
 
     Args:
         model: The model.
-        arguments: What its constructor was given, defaults included.
+        given: What its constructor was given.
         seed: Its seed; None if a scenario brought it.
     """
     kind = type(model)
-    given = inspect.BoundArguments(inspect.signature(kind), OrderedDict(arguments))
-    bound = constructor(kind).bind_partial(*given.args, **given.kwargs)
-    bound.apply_defaults()
-    parameters = dict(bound.arguments)
-    for name, parameter in bound.signature.parameters.items():
+    given.apply_defaults()
+    parameters = dict(given.arguments)
+    for name, parameter in given.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             parameters |= parameters.pop(name, {})
         elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
