@@ -21,6 +21,7 @@ from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
+from mesa_llm.wording import counted
 
 Say = Callable[[str], None]
 
@@ -212,7 +213,7 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
 def _tell(model: Any, told: dict[str, Any], say: Say) -> None:
     say(model.story())
     say(
-        f"\n{told['steps']} step{'s' * (told['steps'] != 1)}, "
+        f"\n{counted(told['steps'], 'step')}, "
         f"{told['decisions']} decisions ({told['failures']} failed), "
         f"{told['calls']} live replies, {told['replayed']} from the log, "
         f"{told['tokens']} tokens, ${told['dollars']}, {told['seconds']} s"

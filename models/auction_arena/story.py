@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mesa_llm.wording import counted
 from mesa_llm.worlds.auction import Auction, Sale
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def tell_auction(auction: Auction) -> str:
     lots = [f"{number}. {tell_lot(auction, sale)}" for number, sale in enumerate(auction.sales, start=1)]
     watched = list(auction.auctioneer.watched.values())
     sums = [
-        f"{account.bidder.name}: {len(account.wins)} lot{'s' * (len(account.wins) != 1)}, "
+        f"{account.bidder.name}: {counted(len(account.wins), 'lot')}, "
         f"profit {dollars(account.profit)}, {dollars(account.budget)} left."
         for account in watched
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.worlds.social.wording import counted
+from mesa_llm.wording import counted
 
 if TYPE_CHECKING:
     from models.social.model import SocialModel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mesa_llm.wording import counted
 from mesa_llm.worlds.exchange import STOCKS, Exchange
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def _sessions(world: Exchange) -> list[str]:
     for place in range(0, len(closes), len(STOCKS)):
         both = closes[place : place + len(STOCKS)]
         told = ", ".join(
-            f"{c.stock} {c.before:g} → {c.price:g} ({c.fills} trade{'s' * (c.fills != 1)}, {c.volume:,.0f} shares)"
-            for c in both
+            f"{c.stock} {c.before:g} → {c.price:g} ({counted(c.fills, 'trade')}, {c.volume:,.0f} shares)" for c in both
         )
         lines.append(f"Day {both[0].day}, session {both[0].session}: {told}")
     return lines

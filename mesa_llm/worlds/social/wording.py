@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mesa_llm.wording import counted
 from mesa_llm.worlds.social.inbox import Notice
 from mesa_llm.worlds.social.seen import FeedItem, PostSeen, ReplySeen, SocialFacts
 from mesa_llm.worlds.social.settings import SocialSettings
@@ -13,11 +14,6 @@ NOTICE_CHARACTERS = 120
 
 NAMED = 2
 """Users that news of the same kind names, before it only counts the others."""
-
-
-def counted(number: int, noun: str) -> str:
-    """Say a number of things."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def shortened(text: str, limit: int) -> str:
