@@ -23,6 +23,7 @@ from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcom
 from mesa_llm.space import describe_surroundings
 from mesa_llm.survey import summarise
 from mesa_llm.toolbox import ToolBox, checked_tools
+from mesa_llm.transports import Opened
 
 A = TypeVar("A", bound="LLMMixin")
 
@@ -108,6 +109,11 @@ class LLMMixin:
         self._llm = llm
 
     @property
+    def opened(self) -> Opened:
+        """What the agent thinks with, opened: ask it, and not its name, what it is."""
+        return engine_of(self.model).open(self.llm)
+
+    @property
     def worlds(self) -> tuple[Any, ...]:
         """The worlds it lives in; by default all of its model."""
         return tuple(getattr(self.model, "worlds", ()))
@@ -173,7 +179,7 @@ class LLMMixin:
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         salt = engine.salt(self.unique_id, self.now)
         try:
-            prompt = () if opened.name == "random" else self.prompt(seen)
+            prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
         except TransportError as error:  # a memory that is looked up by a remote embedding model
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)

@@ -159,7 +159,7 @@ def summarise(agents: Iterable[Any]) -> None:
     """
     jobs: list[Aside] = []
     for agent in agents:
-        wanted = agent.memory.summary_request() if agent.llm not in ("rule", "random") else None
+        wanted = agent.memory.summary_request() if agent.opened.is_language_model else None
         if wanted is not None:
             jobs.append(Aside(agent, "memory", (ChatMessage("user", wanted),)))
     if jobs:

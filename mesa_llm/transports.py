@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm import Endpoint, open_llm
-from mesa_llm.llm.base import LLM, Closable
+from mesa_llm.llm.base import LLM, Closable, Capabilities
 from mesa_llm.llm.limits import Budget, Limits, Retry
 from mesa_llm.loop import EventLoop
 from mesa_llm.records import Reply, Request, Usage
@@ -64,17 +64,27 @@ class EngineOptions(TypedDict, total=False):
 class Opened:
     """A language model ready to be asked by agents that name it."""
 
-    name: str
-    """The model string; part of every request's key."""
+    capabilities: Capabilities
+    """What it is."""
 
     llm: LLM | None
     """What replies; None for the rule twin."""
 
     is_immediate: bool
-    """True if it waits for nothing."""
+    """Whether nothing is waited for, as in every replay."""
 
     concurrency: int
-    """Most requests in flight."""
+    """Maximum number of requests in flight."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, part of every request's key."""
+        return self.capabilities.name
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether a language model replies, and neither a rule, nor chance, nor a person."""
+        return self.llm is not None and not self.capabilities.is_immediate and not self.capabilities.is_person
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +187,20 @@ class Transports:
         if concurrency < 1:
             raise ConfigError(f"concurrency is at least 1, got {concurrency}")
         if llm == "rule":
-            return Opened("rule", None, True, 1)
-        name = llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__))
-        if self.runlog.mode == "replay" and llm != "random":
-            return Opened(name, Recorded(self, _Silent()), True, 1)
+            return Opened(Capabilities("rule", is_immediate=True), None, True, 1)
         transport = llm
         if isinstance(transport, str):
             transport = open_llm(transport, self._endpoint())
             self._kept.append(transport)
-        if getattr(transport, "immediate", False):
-            return Opened(name, transport, True, 1)
-        if getattr(transport, "is_person", False):
-            return Opened(name, Recorded(self, transport), False, 1_000_000)
+        capabilities = Capabilities.of(transport)
+        if capabilities.is_immediate:
+            return Opened(capabilities, transport, True, 1)
+        if isinstance(llm, str):
+            capabilities = replace(capabilities, name=llm)
+        if self.runlog.mode == "replay":
+            return Opened(capabilities, Recorded(self, _Silent()), True, 1)
+        if capabilities.is_person:
+            return Opened(capabilities, Recorded(self, transport), False, 1_000_000)
         limited = Limits(
             transport,
             concurrency=1 if llm == "local" else concurrency,
@@ -196,7 +208,7 @@ class Transports:
             tokens_per_min=self.options.get("tokens_per_min"),
         )
         spending = self._spend(Retry(limited, attempts=int(self.options.get("attempts", 4))))
-        return Opened(name, Recorded(self, spending), False, concurrency)
+        return Opened(capabilities, Recorded(self, spending), False, concurrency)
 
     def _endpoint(self) -> Endpoint:
         options = self.options

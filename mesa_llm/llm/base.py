@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from mesa_llm.records import Reply, Request
@@ -9,7 +10,11 @@ from mesa_llm.records import Reply, Request
 
 @runtime_checkable
 class LLM(Protocol):
-    """Gives replies to requests. Transports and the layers around them all have this one method."""
+    """Replies to requests. Transports and the layers around them all have this one method.
+
+    A transport may say more of itself by attributes, each of which has a default (see `Capabilities`): `name`,
+    `is_immediate`, `is_person`, `needs_options`, `ignores_prompt`.
+    """
 
     async def reply(self, request: Request) -> Reply:
         """Answer a request.
@@ -18,6 +23,37 @@ class LLM(Protocol):
             TransportError: If no reply came (see `mesa_llm.errors` for which kind).
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a transport is, asked of it and never read off the words that named it."""
+
+    name: str
+    """Model and endpoint: part of every request's key, so that two models or endpoints share no recorded reply."""
+
+    is_immediate: bool = False
+    """Whether it replies without waiting for anything."""
+
+    is_person: bool = False
+    """Whether a person replies."""
+
+    needs_options: bool = False
+    """Whether free numbers and names are beyond it, so that models offer it a list of choices."""
+
+    ignores_prompt: bool = False
+    """Whether it never reads the messages of a request, so that nobody needs to write them."""
+
+    @classmethod
+    def of(cls, llm: LLM) -> Capabilities:
+        """Read the capabilities of a transport; what it does not say is the default, its class names it."""
+        return cls(
+            str(getattr(llm, "name", type(llm).__name__)),
+            bool(getattr(llm, "is_immediate", False)),
+            bool(getattr(llm, "is_person", False)),
+            bool(getattr(llm, "needs_options", False)),
+            bool(getattr(llm, "ignores_prompt", False)),
+        )
 
 
 @runtime_checkable

@@ -35,12 +35,15 @@ DEFAULTS: dict[str, Any] = {"max_tokens": 400, "repeat_penalty": 1.15}
 class LocalLLM:
     """Ask the embedded model. It is fetched and loaded at the first request, once for all that use it."""
 
+    needs_options = True
+
     def __init__(self, path: Path | None = None) -> None:
         """Name the model.
 
         Args:
             path: A GGUF file; None: the one that `model_file` finds.
         """
+        self.name = "local" if path is None else f"local:{path.name}"
         self._path = path
         self._model: EmbeddedModel | None = None
 

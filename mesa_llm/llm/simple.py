@@ -39,8 +39,10 @@ class RandomLLM:
     The draw depends on the salt of the request alone, not on what the prompt says.
     """
 
-    immediate = True
-    """It never waits."""
+    name = "random"
+    is_immediate = True
+    needs_options = True
+    ignores_prompt = True
 
     async def reply(self, request: Request) -> Reply:
         """Draw an answer.

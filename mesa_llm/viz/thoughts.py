@@ -200,7 +200,7 @@ def called_as(name: str, arguments: dict[str, Any]) -> str:
 
 def named(by: str) -> str:
     """Say in words what decided."""
-    return {"rule": "the rule twin", "random": "chance", "human": "a person", "HumanLLM": "a person"}.get(by, by)
+    return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
 
 
 def shortened(text: str) -> str:

@@ -116,10 +116,10 @@ def bidder_views(model: Any) -> list[dict[str, Any]]:
 
 def thinks_with(model: Any, bidder: int) -> str:
     """Say what a bidder thinks with: the name of its rule twin, or of its language model."""
-    llm = model.bidders[bidder].llm
-    if llm == "rule":
+    opened = model.bidders[bidder].opened
+    if opened.llm is None:
         return f"rule: {model.seats[list(model.bidders).index(bidder)].twin}"
-    return llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__))
+    return opened.name
 
 
 def plan_views(auction: Auction) -> dict[str, Any]:

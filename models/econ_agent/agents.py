@@ -34,9 +34,6 @@ POLICIES: dict[str, Callable[[random.Random], Policy]] = {
 }
 """Name → what makes the policy of one household's rule twin."""
 
-NOT_ASKED = frozenset({"rule", "random", "human", "HumanLLM"})
-"""What plans without a language model, and is not asked to reflect: a person does so unasked."""
-
 MOST_THOUGHT = 1500
 """Characters kept of a reflection: some 200 words."""
 
@@ -110,8 +107,7 @@ class Household(LLMAgent):
         """Whether it reflects: it thinks with a language model, and can remember what it thought."""
         if not self.notes.maxlen or isinstance(self.memory, NoMemory):
             return False
-        name = self.llm if isinstance(self.llm, str) else getattr(self.llm, "name", type(self.llm).__name__)
-        return name not in NOT_ASKED
+        return self.opened.is_language_model
 
     def think(self, thought: str) -> None:
         """Remember a thought, cut to its first words."""

@@ -28,9 +28,6 @@ STAKES = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 SHARES = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 """Shares that they can sell; as far as they hold so many of something."""
 
-MENU_THINKERS = ("random", "local")
-"""What is held to a menu: chance, and a model too small to count."""
-
 REMARKS = (
     "I would put {side} at {percent} percent.",
     "From what I know, {percent} percent for {side} is nearer the mark.",
@@ -164,7 +161,7 @@ def with_choices(trader: Mind, seen: Observation, world: PredictionMarkets) -> O
     """
     facts: MarketFacts = seen.facts
     seen = replace(seen, tools=possible(facts), options={**seen.options, **sizes(facts)})
-    if trader.llm not in MENU_THINKERS:
+    if not trader.opened.capabilities.needs_options:
         return seen
     return with_menu(seen, world.ledger, Random(f"{trader.model.run_seed} {trader.unique_id} {facts.step}"))
 

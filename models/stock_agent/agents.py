@@ -24,9 +24,6 @@ PERSONAS = {style: PROMPTS.joinpath(f"{style.lower()}.md").read_text(encoding="u
 SETTINGS = Settings(temperature=1.0, max_tokens=200)
 """How traders' models are sampled; the temperature is that of both studies."""
 
-MENU_THINKERS = ("random", "local")
-"""What chooses from a menu of orders that can be paid: chance, and a model too small to count."""
-
 MENU_PRICES = (0.95, 0.975, 1.0, 1.025, 1.05)
 """Prices on the menu, as multiples of the latest: few, as only equal prices trade."""
 
@@ -69,12 +66,12 @@ class Trader(LLMAgent):
 
     def observe(self) -> Observation:
         """Look at prices, books and the own account; what all traders are told comes first."""
-        if self.llm == "rule" and len(self.model.world.market.accounts) > MOST_READERS:
+        if self.opened.llm is None and len(self.model.world.market.accounts) > MOST_READERS:
             return Observation(facts=self.model.world.facts(self.unique_id))
         seen = super().observe()
         seen = replace(seen, rules=f"{RULES}\n\n{seen.rules}")
         fees = self.model.world.trading.fees
-        return with_menu(seen, self._facts(seen), fees.most if fees else 0.0) if self.llm in MENU_THINKERS else seen
+        return with_menu(seen, self._facts(seen), fees.most if fees else 0.0) if self.opened.capabilities.needs_options else seen
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Do what was decided, and note which order was placed."""
