@@ -237,7 +237,7 @@ class Reply:
     """US dollars; None where the price is not known."""
 
     model: str = ""
-    """The model that answered, as the endpoint names it."""
+    """The model that replied, as the endpoint names it."""
 
     finish: str = ""
     """Why it stopped, as the endpoint names it."""
@@ -247,6 +247,9 @@ class Reply:
 
     attempts: int = 1
     """Requests it took."""
+
+    reasoning: str = ""
+    """What a model that reasons by itself wrote before its text, where the endpoint shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +280,12 @@ class Observation:
     cue: str = ""
     """What memories are looked up by; empty: the text."""
 
+    label: str = ""
+    """What is asked (the item, phase or lot), for the run log and for who receives the answer."""
+
+    world: str = ""
+    """Name of the world that wants the answer; empty: the only one that receives answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -292,13 +301,16 @@ class Decision:
     """The validated answer, where the observation asked for one."""
 
     text: str = ""
-    """What the model wrote besides."""
+    """What the model wrote besides: its reasoning, where it was let to reason."""
 
     by: str = ""
     """What decided: a model string, `rule`, `random`, `human`, or `outside`."""
 
     keys: tuple[str, ...] = ()
     """Keys of the replies it came from, in the order asked."""
+
+    label: str = ""
+    """Label of the observation it was made on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,25 +332,31 @@ class Failure:
     keys: tuple[str, ...] = ()
     """Keys of the requests made, in the order asked."""
 
+    label: str = ""
+    """Label of the observation it should have been made on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one action."""
+    """What came of one action, or of one typed answer."""
 
     agent: int
     """Mesa `unique_id` of who acted."""
 
     action: str
-    """Name of the action."""
+    """Name of the action; `answer` for a typed answer."""
 
     arguments: Mapping[str, Any]
-    """Its arguments, as decided."""
+    """Its arguments, as decided; for an answer its JSON value, as `answer`."""
 
     ok: bool
     """False if it was refused."""
 
     result: Any = None
-    """What the world answered; the reason if it was refused."""
+    """What the world replied; the reason if it was refused."""
+
+    label: str = ""
+    """Label of the observation it was decided on."""
 
 
 @dataclass(frozen=True, slots=True)

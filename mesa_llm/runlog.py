@@ -213,17 +213,19 @@ class RunLog:
             case Decision():
                 acts = [[call.name, call.arguments] for call in record.actions]
                 told = canonical_json([acts, record.answer])
-                facts = ["decision", time, record.agent, told]
-                row = (time, record.agent, record.by, told, record.text, None, None, " ".join(record.keys))
+                facts = ["decision", time, record.agent, told, record.label]
+                keys = " ".join(record.keys)
+                row = (time, record.agent, record.by, told, record.text, None, None, keys, record.label)
                 table = "decisions"
             case Failure():
-                facts = ["failure", time, record.agent, record.kind]
-                row = (time, record.agent, record.by, None, None, record.kind, record.reason, " ".join(record.keys))
+                facts = ["failure", time, record.agent, record.kind, record.label]
+                keys = " ".join(record.keys)
+                row = (time, record.agent, record.by, None, None, record.kind, record.reason, keys, record.label)
                 table = "decisions"
             case Outcome():
                 arguments, result = canonical_json(record.arguments), canonical_json(record.result)
-                facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result]
-                row = (time, record.agent, record.action, arguments, record.ok, result)
+                facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result, record.label]
+                row = (time, record.agent, record.action, arguments, record.ok, result, record.label)
                 table = "actions"
             case Event():
                 told = canonical_json(record.facts)
@@ -327,10 +329,10 @@ class RunLog:
         same step.
 
         Args:
-            row: time, agent, question, answer and failure.
+            row: time, agent, question, answer, failure and purpose.
         """
         with self._lock, self._db:
-            self._db.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure)", row)
+            self._db.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)", row)
             self._db.execute(_FORGET, {**row, "before": self._answers_before})
 
     def close(self) -> None:

@@ -21,13 +21,14 @@ CREATE TABLE IF NOT EXISTS calls (
     prompt_tokens INTEGER, reply_tokens INTEGER, dollars REAL, latency_s REAL, attempts INTEGER);
 CREATE INDEX IF NOT EXISTS calls_of_agent ON calls (agent, time);
 CREATE TABLE IF NOT EXISTS decisions (
-    time INTEGER, agent INTEGER, by TEXT, decided TEXT, text TEXT, kind TEXT, reason TEXT, keys TEXT);
+    time INTEGER, agent INTEGER, by TEXT, decided TEXT, text TEXT, kind TEXT, reason TEXT, keys TEXT, label TEXT);
 CREATE TABLE IF NOT EXISTS actions (
-    time INTEGER, agent INTEGER, action TEXT, arguments TEXT, ok INTEGER, result TEXT);
+    time INTEGER, agent INTEGER, action TEXT, arguments TEXT, ok INTEGER, result TEXT, label TEXT);
 CREATE TABLE IF NOT EXISTS events (time INTEGER, source TEXT, kind TEXT, facts TEXT, text TEXT);
 CREATE TABLE IF NOT EXISTS messages (time INTEGER, sender INTEGER, recipients TEXT, text TEXT);
 CREATE TABLE IF NOT EXISTS steps (time INTEGER PRIMARY KEY, collected TEXT, digest TEXT);
-CREATE TABLE IF NOT EXISTS answers (time INTEGER, agent INTEGER, question TEXT, answer TEXT, failure TEXT);
+CREATE TABLE IF NOT EXISTS answers (time INTEGER, agent INTEGER, question TEXT, answer TEXT, failure TEXT,
+    purpose TEXT);
 CREATE INDEX IF NOT EXISTS decisions_at ON decisions (time);
 CREATE INDEX IF NOT EXISTS actions_at ON actions (time);
 CREATE INDEX IF NOT EXISTS events_at ON events (time);

@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm import Endpoint, open_llm
-from mesa_llm.llm.base import LLM, Closable, Capabilities
+from mesa_llm.llm.base import LLM, Capabilities, Closable
 from mesa_llm.llm.limits import Budget, Limits, Retry
 from mesa_llm.loop import EventLoop
 from mesa_llm.records import Reply, Request, Usage
@@ -104,7 +104,7 @@ class Recorded:
         log = self.run.runlog
         found = log.find(request)
         if found is not None:
-            self.run.count(Usage(replayed=1))
+            self.run.count(Usage(replayed=1), request.salt.purpose)
             if isinstance(found, Reply):
                 return found
             raise found
@@ -121,7 +121,8 @@ class Recorded:
             reply = replace(reply, latency_s=clock.perf_counter() - begun)
         log.keep(request, reply, reply.latency_s, commit=False)
         await self.run.commit()
-        self.run.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
+        used = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
+        self.run.count(used, request.salt.purpose)
         return reply
 
     async def _ask(self, request: Request) -> Reply:
@@ -137,13 +138,13 @@ class Recorded:
 class Transports:
     """Opens language models, and puts around each what bounds, spends and records."""
 
-    def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage], None]) -> None:
+    def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
         """Open nothing yet.
 
         Args:
             runlog: Where replies are found and kept.
             options: How models are reached, and how much may be spent.
-            count: Told what each reply cost; called from any thread.
+            count: Called with what each reply cost and its purpose, from any thread.
         """
         self.runlog = runlog
         self.options = options

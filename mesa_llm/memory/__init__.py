@@ -2,7 +2,7 @@
 
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens, one_line
-from mesa_llm.memory.opening import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory
+from mesa_llm.memory.opening import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
 from mesa_llm.memory.window import NoMemory, WindowMemory
@@ -24,4 +24,5 @@ __all__ = [
     "memory_from_json",
     "one_line",
     "open_memory",
+    "past_memory",
 ]

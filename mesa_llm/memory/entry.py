@@ -63,6 +63,15 @@ class MemoryEntry:
     importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
     """How much it matters, from 0 (nothing) to 1 (everything)."""
 
+    world: str = ""
+    """Name of the world in which it happened; empty: none, or several at once."""
+
+    unit: str = "step"
+    """What a step is in that world: `step`, `month`, `round`, …"""
+
+    is_past: bool = False
+    """Whether it is carried over from another life, so that its line names the world it comes from."""
+
     def __post_init__(self) -> None:
         """Refuse what no memory could rank or name."""
         if self.kind not in _LEAD:
@@ -73,7 +82,10 @@ class MemoryEntry:
     @property
     def line(self) -> str:
         """The entry as one line of a prompt."""
-        return f"Step {self.time}, {_LEAD[self.kind]}: {self.text}"
+        when = f"{self.unit} {self.time}"
+        if self.is_past:
+            when = f"in an earlier life{f' in {self.world}' if self.world else ''}, {when}"
+        return f"{when[0].upper()}{when[1:]}, {_LEAD[self.kind]}: {self.text}"
 
     def as_line_within(self, characters: int) -> MemoryEntry:
         """Give the entry with a text of one line, cut so that `line` has at most this many characters."""

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from mesa_llm import AgentConfig, AgentDesign, BudgetSpent, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
+from mesa_llm import AgentDesign, BudgetSpent, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
 from mesa_llm.contract import faulty, honest
 from mesa_llm.errors import ServerTrouble
 from mesa_llm.llm.answers import call
@@ -364,5 +364,5 @@ def test_the_published_points_are_those_whose_source_is_stated() -> None:
 
 def test_a_design_dresses_households() -> None:
     thinker = Thinker()
-    run(1, llm=thinker, design=AgentDesign(config=AgentConfig(style="dry")))
+    run(1, llm=thinker, design=AgentDesign(style="dry"))
     assert all("How you write: dry" in text for text in thinker.prompts(1).values())
