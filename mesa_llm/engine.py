@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 Place = tuple[int, str, str]
-"""Agent, purpose and series: what requests are numbered by."""
+"""Agent, purpose and series (the label of what is asked, or what sets apart what is asked by hand): numbered alone."""
 
 STRIDE = 1024
 """Numbers of requests that one turn has for itself; each question that it asks takes eight, for its follow-ups."""
@@ -216,7 +216,10 @@ class Engine:
             ConfigError: If an endpoint refuses its key or its model.
             Stopped: If `stop` was called meanwhile.
         """
-        places: list[Place] = [(agent.unique_id, agent.request_purpose, agent.request_series) for agent in agents]
+        places: list[Place] = [
+            (agent.unique_id, agent.request_purpose, agent.request_series or sight.label)
+            for agent, sight in zip(agents, seen, strict=True)
+        ]
         before = {place: self._turns.get(place) for place in places}
         lines = [self._put_in_line(place, agent.now) for place, agent in zip(places, agents, strict=True)]
         results: list[Any] = [None] * len(agents)
