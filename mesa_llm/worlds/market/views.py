@@ -139,5 +139,5 @@ def _write_market(market: MarketView, quote_dollars: float, names: dict[int, str
     lines.append(f"You hold {floor_shares(market.yes_held):.2f} YES and {floor_shares(market.no_held):.2f} NO shares.")
     for comment in market.comments:
         name = one_line(names.get(comment.actor, ""), MAX_NAME) or f"Trader {comment.actor}"
-        lines.append(f"{name} says: {quoted(comment.text, REMARK_CHARACTERS)}")
+        lines.append(f"- {name} says: {quoted(comment.text, REMARK_CHARACTERS)}")
     return lines

@@ -59,7 +59,7 @@ class Reading(View):
         lines: list[str] = []
         for user_id, name, bio in self.store.rows(FIND_USERS, pattern, actor, self.settings.search_results):
             about = f": {quoted(bio, BIO_CHARACTERS)}" if bio else ""
-            lines.append(f"{name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
+            lines.append(f"- {name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
         return "\n".join(lines) or f"No user matches {quoted(query)}."
 
     @tool
