@@ -137,7 +137,7 @@ class Request:
     """Sampling settings: temperature, max_tokens, …"""
 
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Argument name → the values it may take now, for transports that can hold a model to them."""
+    """The values that arguments may take now, as in `Observation.options`: endpoints are sent them as enums."""
 
     adapter: str | None = None
     """LoRA adapter that is asked for in place of the model; `model` is then its name, too."""
@@ -269,7 +269,11 @@ class Observation:
     """Names of the tools and actions usable now; None: all that the agent has."""
 
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Argument name → the values it may take now (ids that the text shows)."""
+    """Argument → all values that it may take now: ids and names that the text shows.
+
+    An argument is named `argument`, in every action that has it, or `action.argument`, in that one alone; the
+    second goes first. Arguments that can take other values as well do not stand here.
+    """
 
     max_actions: int = 1
     """How many actions one decision may hold."""
@@ -285,6 +289,20 @@ class Observation:
 
     world: str = ""
     """Name of the world that wants the answer; empty: the only one that receives answers."""
+
+
+def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    """Return the options of one action, by the names of its arguments.
+
+    Args:
+        action: Name of the action or tool.
+        options: As in `Observation.options`.
+    """
+    if not any("." in name for name in options):
+        return options
+    own = f"{action}."
+    shared = {name: values for name, values in options.items() if "." not in name}
+    return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from mesa_llm.model import LLMModel
 from mesa_llm.options import as_given, class_named, constructor
 from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.text import counted
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
-from mesa_llm.wording import counted
 
 Say = Callable[[str], None]
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome, ToolCall, ToolError
 from mesa_llm.memory import ChatMemory
+from mesa_llm.text import one_line
 from mesa_llm.worlds.auction import Account, AuctionFacts
 from mesa_llm.worlds.auction.policies import BiddingPolicy
 from models.auction_arena import twins
@@ -153,7 +154,7 @@ class AuctionBidder(LLMAgent):
         lessons = said.get("lessons")
         if not isinstance(lessons, list) or not all(isinstance(lesson, str) for lesson in lessons):
             raise ToolError("'lessons' must be a list of sentences.")
-        self.lessons = tuple(" ".join(lesson.split())[:300] for lesson in lessons[:MOST_LESSONS])
+        self.lessons = tuple(one_line(lesson, 300) for lesson in lessons[:MOST_LESSONS])
         return f"You keep {len(self.lessons)} lessons in mind."
 
     def _be_unclear(self, failure: Failure | None) -> None:
