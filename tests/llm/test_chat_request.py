@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mesa_llm.config import Settings
 from mesa_llm.llm.chat_request import Dialect, Writer
 from mesa_llm.llm.trouble import Complaint
 from mesa_llm.records import ChatMessage, Request, ToolCall
@@ -113,3 +114,11 @@ def test_without_tool_calls_the_choice_is_told_in_words() -> None:
     told = body["messages"][-1]["content"]
     assert all(tool.name in told and tool.description in told for tool in ACTIONS)
     assert '{"action"' in told
+
+
+def test_how_much_to_reason_is_asked_for_until_an_endpoint_complains() -> None:
+    request = ask(settings=Settings(reasoning_effort="low").sent)
+    assert written(request)["reasoning_effort"] == "low"
+    simpler = Dialect().without(Complaint("Unrecognized request argument supplied: reasoning_effort", ""))
+    assert simpler == Dialect(effort=False)
+    assert "reasoning_effort" not in written(request, simpler)

@@ -105,6 +105,19 @@ def test_each_fault_has_its_error_and_is_asked_once(fault: Any, kind: type[MesaL
     assert KEY not in f"{error!r} {error} {error.__cause__!r}"
 
 
+def test_an_error_quotes_no_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant/quoted+key")
+    error, _ = served(refused(400, "the keys sk-ant/quoted+key and sk-ant%2Fquoted%2Bkey are none"))
+    assert "quoted" not in f"{error!r} {error} {error.__cause__!r} {error.__context__!r}"
+
+
+def test_what_a_model_thought_and_may_think_pass_through() -> None:
+    thought = {"choices": [{"message": {"content": "Yes.", "reasoning_content": "Hm."}, "finish_reason": "length"}]}
+    reply, server = served(thought, settings={"reasoning_effort": "low", "max_tokens": 50})
+    assert (reply.reasoning, reply.finish) == ("Hm.", "length")
+    assert (server.last.get("reasoning_effort"), server.last["max_tokens"]) in [("low", 50), (None, 50)]
+
+
 def test_retry_after_is_passed_on() -> None:
     error, _ = served(rate_limited(7))
     assert error.retry_after_s == 7
