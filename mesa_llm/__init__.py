@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mesa_llm.access import Access
     from mesa_llm.activation import ByType, Hourly, Turn, one_at_a_time
     from mesa_llm.agent import LLMAgent, LLMMixin, Mind, ToolMixin
     from mesa_llm.bridge import Bridge
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mesa_llm.design import AgentDesign
     from mesa_llm.errors import BudgetSpent, ConfigError, DecisionError, MesaLLMError, ReplayError, Stopped, ToolError
     from mesa_llm.llm.base import LLM
+    from mesa_llm.llm.endpoints import Endpoint
     from mesa_llm.llm.human import HumanLLM
     from mesa_llm.llm.simple import RandomLLM, ScriptedLLM
     from mesa_llm.mailbox import TalkMixin
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "access": ("Access",),
     "activation": ("ByType", "Hourly", "Turn", "one_at_a_time"),
     "agent": ("LLMAgent", "LLMMixin", "Mind", "ToolMixin"),
     "bridge": ("Bridge",),
@@ -60,6 +63,7 @@ _HOME = {
     "design": ("AgentDesign",),
     "errors": ("BudgetSpent", "ConfigError", "DecisionError", "MesaLLMError", "ReplayError", "Stopped", "ToolError"),
     "llm.base": ("LLM",),
+    "llm.endpoints": ("Endpoint",),
     "llm.human": ("HumanLLM",),
     "llm.simple": ("RandomLLM", "ScriptedLLM"),
     "mailbox": ("TalkMixin",),
@@ -90,6 +94,7 @@ _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "LLM",
+    "Access",
     "AgentConfig",
     "AgentDesign",
     "Bridge",
@@ -102,6 +107,7 @@ __all__ = [
     "Decision",
     "DecisionError",
     "DoNothing",
+    "Endpoint",
     "Event",
     "Failure",
     "Hourly",

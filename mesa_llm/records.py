@@ -119,7 +119,7 @@ class Request:
     """One request to a language model."""
 
     model: str
-    """The model string, as the user gave it."""
+    """Name of the model: model and endpoint."""
 
     messages: tuple[ChatMessage, ...]
     """The prompt."""
@@ -240,7 +240,7 @@ class Reply:
     """The model that replied, as the endpoint names it."""
 
     finish: str = ""
-    """Why it stopped, as the endpoint names it."""
+    """Why it stopped, as the endpoint names it; `length` wherever it was cut at `max_tokens`."""
 
     latency_s: float = 0.0
     """Seconds from asking to answer; never part of a digest."""

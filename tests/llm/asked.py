@@ -55,4 +55,4 @@ VOTE = {
 def ask(*messages: ChatMessage, agent: int = 1, number: int = 0, **fields: Any) -> Request:
     """Make a request, by default a short one without tools."""
     prompt = messages or (ChatMessage("system", "You live in a village."), ChatMessage("user", "It rains."))
-    return Request("test", prompt, Salt(1, agent, 1, "decide", number), **fields)
+    return Request(fields.pop("model", "test"), prompt, Salt(1, agent, 1, "decide", number), **fields)

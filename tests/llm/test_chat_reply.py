@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import BadReply
-from mesa_llm.llm.chat_reply import MAX_CALLS, read_reply
+from mesa_llm.llm.chat_reply import MAX_CALLS, MAX_REASONING, read_reply
 from mesa_llm.records import ToolCall
 from tests.honest_reply import completion
 from tests.llm.asked import ACTIONS, ask
@@ -118,3 +118,16 @@ def test_nothing_an_endpoint_sends_raises_anything_else(body: Any, content: Any,
     for sent in (body, {"choices": body}, {**message(content=content, tool_calls=calls), "usage": usage}):
         with suppress(BadReply):
             read_reply(sent, ASKED)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_what_a_model_thought_is_kept_in_bounds(field: str) -> None:
+    message = {"content": "Yes.", field: "Hm. " * 30_000}
+    reply = read_reply({"choices": [{"message": message, "finish_reason": "stop"}]}, ask())
+    assert (reply.text, reply.reasoning[:4], len(reply.reasoning)) == ("Yes.", "Hm. ", MAX_REASONING)
+
+
+@pytest.mark.parametrize("said", ["length", "max_tokens", "MAX_TOKENS"])
+def test_a_reply_that_was_cut_says_so_in_one_word(said: str) -> None:
+    reply = read_reply({"choices": [{"message": {"content": "Y"}, "finish_reason": said}]}, ask())
+    assert reply.finish == "length"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mesa_llm.config import Settings
 from mesa_llm.llm.chat_request import Dialect, Writer
 from mesa_llm.llm.trouble import Complaint
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
@@ -167,3 +168,11 @@ def test_what_needs_a_value_and_has_none_is_not_offered() -> None:
 def test_a_model_without_tool_calls_reads_the_values() -> None:
     request = ask(tools=(RATE,), options={"post_id": (3, 5)})
     assert '"enum":[3,5]' in written(request, Dialect(tools=False))["messages"][-1]["content"]
+
+
+def test_how_much_to_reason_is_asked_for_until_an_endpoint_complains() -> None:
+    request = ask(settings=Settings(reasoning_effort="low").sent)
+    assert written(request)["reasoning_effort"] == "low"
+    simpler = Dialect().without(Complaint("Unrecognized request argument supplied: reasoning_effort", ""))
+    assert simpler == Dialect(effort=False)
+    assert "reasoning_effort" not in written(request, simpler)

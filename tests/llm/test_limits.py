@@ -12,10 +12,19 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import BadReply, BudgetSpent, ConfigError, RateLimited, Refused, ServerTrouble, TransportError
+from mesa_llm.errors import (
+    AccessRefused,
+    BadReply,
+    BudgetSpent,
+    ConfigError,
+    RateLimited,
+    Refused,
+    ServerTrouble,
+    TransportError,
+)
 from mesa_llm.llm import pace
 from mesa_llm.llm.base import LLM
-from mesa_llm.llm.limits import Budget, Limits, Retry
+from mesa_llm.llm.limits import MAX_REFUSALS, Budget, Limits, Refusals, Retry
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.llm.simple import ScriptedLLM
 from mesa_llm.records import ChatMessage, Reply, Request
@@ -103,6 +112,33 @@ def test_waits_double_differ_and_have_a_bound() -> None:
 def test_retries_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         Retry(failing(), **options)
+
+
+UNPAID = AccessRefused("the account is empty", is_out_of_money=True)
+NO_KEY = AccessRefused("no such key")
+
+
+def kinds_of(llm: LLM, number: int) -> list[type[Any]]:
+    """Ask one request after another; give the types of what came back."""
+    return [type(gathered(llm, 1)[0]) for _ in range(number)]
+
+
+def test_a_refusal_before_any_reply_is_for_a_person_and_one_in_the_middle_is_not() -> None:
+    answers = iter([NO_KEY, PRICED, NO_KEY, PRICED, UNPAID])
+    llm = Refusals(ScriptedLLM(lambda request: next(answers)))
+    assert kinds_of(llm, 5) == [AccessRefused, Reply, Refused, Reply, ServerTrouble]
+
+
+def test_refusals_that_do_not_end_are_for_a_person_after_all() -> None:
+    answers = iter([PRICED, *[NO_KEY] * 20])
+    llm = Refusals(ScriptedLLM(lambda request: next(answers)))
+    assert kinds_of(llm, 18) == [Reply, *[Refused] * MAX_REFUSALS, AccessRefused]
+
+
+def test_an_account_that_runs_out_of_money_stops_the_run_and_fails_no_decision() -> None:
+    answers = iter([PRICED, *[UNPAID] * 9])
+    llm = Retry(Refusals(ScriptedLLM(lambda request: next(answers))), attempts=4, base_s=0)
+    assert kinds_of(llm, 3) == [Reply, BudgetSpent, BudgetSpent]
 
 
 def test_no_more_are_in_flight_than_allowed() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.records import Reply
 from tests.faulty_server import (
@@ -93,9 +93,9 @@ def test_a_schema_is_followed() -> None:
         (HUGE, BadReply),
         (refused(400, "the prompt is too long"), Refused),
         (refused(422, "temperature must be 1"), Refused),
-        (refused(401, f"{KEY} is no key we know"), ConfigError),
-        (refused(402, "no money"), ConfigError),
-        (refused(404, "no model tiny"), ConfigError),
+        (refused(401, f"{KEY} is no key we know"), AccessRefused),
+        (refused(402, "no money"), AccessRefused),
+        (refused(404, "no model tiny"), AccessRefused),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # litellm's own, about the numbers that are none
@@ -103,6 +103,19 @@ def test_each_fault_has_its_error_and_is_asked_once(fault: Any, kind: type[MesaL
     error, server = served(fault)
     assert (type(error), server.count) == (kind, 1)
     assert KEY not in f"{error!r} {error} {error.__cause__!r}"
+
+
+def test_an_error_quotes_no_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant/quoted+key")
+    error, _ = served(refused(400, "the keys sk-ant/quoted+key and sk-ant%2Fquoted%2Bkey are none"))
+    assert "quoted" not in f"{error!r} {error} {error.__cause__!r} {error.__context__!r}"
+
+
+def test_what_a_model_thought_and_may_think_pass_through() -> None:
+    thought = {"choices": [{"message": {"content": "Yes.", "reasoning_content": "Hm."}, "finish_reason": "length"}]}
+    reply, server = served(thought, settings={"reasoning_effort": "low", "max_tokens": 50})
+    assert (reply.reasoning, reply.finish) == ("Hm.", "length")
+    assert (server.last.get("reasoning_effort"), server.last["max_tokens"]) in [("low", 50), (None, 50)]
 
 
 def test_retry_after_is_passed_on() -> None:
@@ -132,7 +145,7 @@ def test_a_provider_nobody_knows_is_a_matter_for_a_person() -> None:
 def test_a_missing_key_is_a_matter_for_a_person(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    assert type(asked(LiteLLM(model))) is ConfigError
+    assert type(asked(LiteLLM(model))) is AccessRefused
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf")])

@@ -6,7 +6,7 @@ import pytest
 
 from mesa_llm.errors import Refused
 from mesa_llm.llm.local_chat import grammar, read_call, wire_messages
-from mesa_llm.records import ChatMessage, Request, ToolCall
+from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from tests.llm.asked import ACTIONS, TOOLS, VOTE, ask
 from tests.llm.gbnf import Grammar
 
@@ -100,3 +100,15 @@ def test_what_names_no_tool_is_no_call(text: str) -> None:
 def test_a_call_is_read() -> None:
     call = read_call('{"action":"walk","arguments":{"metres":2}}', ask(tools=ACTIONS))
     assert call == ToolCall("walk", {"metres": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "possible"),
+    [('{"reasoning":"Oil?","vote":"Oil","score":2}', True), ('{"vote":"Oil","score":2,"reasoning":"Oil?"}', False)],
+)
+def test_reasoning_that_stands_first_in_a_schema_is_written_first(text: str, possible: bool) -> None:
+    fields = {"reasoning": {"type": "string", "maxLength": 200}, **VOTE["properties"]}
+    schema = {**VOTE, "properties": fields, "required": list(fields)}
+    vote = ToolSpec("vote", "Vote.", schema, is_action=True)
+    assert may_write(ask(schema=schema), text) is possible
+    assert may_write(ask(tools=(vote,)), f'{{"action":"vote","arguments":{text}}}') is possible

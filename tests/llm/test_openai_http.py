@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from tests.faulty_server import FaultyServer, refused
@@ -29,6 +29,19 @@ def test_the_key_is_sent_and_shown_nowhere(caplog: pytest.LogCaptureFixture) -> 
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     shown = [repr(llm), caplog.text, *traceback.format_exception(told.value), repr(told.value.__context__)]
     assert not any(KEY in text for text in shown)
+
+
+def test_what_is_secret_in_the_address_is_sent_and_shown_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    quoted = "ann:p%40ssword and p@ssword and abc%2Fdef1234 and abc/def1234"
+    with FaultyServer(lambda body, number: refused(400, f"you sent {quoted}")) as server:
+        base = server.url.replace("//", "//ann:p%40ssword@") + "?api-key=abc%2Fdef1234"
+        llm = OpenAIHTTP("tiny", base)
+        with pytest.raises(Refused) as told:
+            asyncio.run(llm.reply(ask()))
+    assert server.requests[0].headers["authorization"] == "Basic YW5uOnBAc3N3b3Jk"
+    shown = [repr(llm), llm.name, caplog.text, *traceback.format_exception(told.value), repr(told.value.__context__)]
+    assert not any(secret in text for text in shown for secret in ("ssword", "def1234"))
 
 
 def test_without_a_key_none_is_sent() -> None:
