@@ -18,7 +18,7 @@ from mesa_llm.joined import join
 from mesa_llm.llm.base import LLM
 from mesa_llm.mailbox import Mailbox
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, one_line
-from mesa_llm.parse import Asking, answer_schema, check_decision, decide, plain_answer, written_answer
+from mesa_llm.parse import answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.plain import engine_of, has_moved_on
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall
 from mesa_llm.space import describe_surroundings
@@ -247,7 +247,7 @@ class LLMMixin:
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(Asking(opened.llm, seen, box, request, engine.parser, self.request_reasoning))
+        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning))
 
     @property
     def request_settings(self) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import written_name
 from mesa_llm.llm.base import LLM, Capabilities
 from mesa_llm.memory import Memory, open_memory
 from mesa_llm.records import Observation
@@ -115,8 +116,8 @@ class AgentDesign:
                 value = value.model_dump(mode="json", exclude_unset=True)
             elif one.name == "tools":
                 value = [_name_of(function) for function in value]
-            elif isinstance(value, LLM):
-                value = Capabilities.of(value).name
+            elif one.name == "llm":
+                value = written_name(value) if isinstance(value, str) else Capabilities.of(value).name
             elif callable(value):
                 value = _name_of(value)
             written[one.name] = list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value

@@ -9,16 +9,19 @@ import logging
 import random
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from mesa_llm.config import Reasoning
 from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.base import LLM
 from mesa_llm.loop import run_now, submit
-from mesa_llm.records import Decision, Failure, Observation, Salt, Usage
+from mesa_llm.parse import Asking
+from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.transports import EngineOptions, Opened, Transports
 
 T = TypeVar("T")
@@ -57,7 +60,7 @@ class Thinker(Protocol):
         ...
 
     @property
-    def llm(self) -> str | LLM:
+    def opened(self) -> Opened:
         """What it thinks with."""
         ...
 
@@ -187,18 +190,27 @@ class Engine:
 
     # -- asking
 
-    def open(self, llm: str | LLM) -> Opened:
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
         """Open a language model, once for all agents that name it.
 
         Args:
             llm: Model string, or a transport of the user's own.
+            is_second: Whether it is asked besides the models that agents think with, as a judge is.
         """
-        return self._transports.open(llm)
+        return self._transports.open(llm, is_second=is_second)
 
-    @property
-    def parser(self) -> LLM | None:
-        """The second model that puts faulty replies into form, if there is one."""
-        return self._transports.parser
+    def declare(self, llms: Iterable[str | LLM]) -> None:
+        """Note the models that agents think with, so that a second model of the same name is asked as they are."""
+        self._transports.declare(llms)
+
+    def asking(self, opened: Opened, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning) -> Asking:
+        """Return all that one decision needs, with the second model that puts replies into form, if there is one."""
+        if opened.llm is None:
+            raise ConfigError("a rule is not asked")
+        parser = self._transports.parser
+        if parser is None:
+            return Asking(opened.llm, seen, box, request, reasoning=reasoning)
+        return Asking(opened.llm, seen, box, request, parser.llm, parser.name, reasoning)
 
     def gather(self, agents: Sequence[Thinker], seen: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide at once; return what they decided in the order asked.
@@ -227,7 +239,7 @@ class Engine:
         limits: dict[str, int] = {}
         try:
             for index, (agent, sight) in enumerate(zip(agents, seen, strict=True)):
-                opened = self.open(agent.llm)
+                opened = agent.opened
                 if not opened.is_immediate:
                     waiting.setdefault(opened.name, []).append(index)
                     limits[opened.name] = max(limits.get(opened.name, 1), opened.concurrency)

@@ -25,11 +25,11 @@ from mesa_llm.lasting import LastingModel
 from mesa_llm.llm.base import LLM
 from mesa_llm.mailbox import Mailbox
 from mesa_llm.memory import past_memory
-from mesa_llm.options import OnError, activation_for, agreed, check_files, constructor, identity, shown
+from mesa_llm.options import OnError, activation_for, agreed, as_moved, check_files, constructor, identity
 from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog import RunLog
 from mesa_llm.survey import JUDGING, Question, consult, summarise, survey
-from mesa_llm.transports import EngineOptions
+from mesa_llm.transports import EngineOptions, written_options
 from mesa_llm.versions import versions
 from mesa_llm.world import World
 
@@ -136,6 +136,7 @@ class LLMModel(LastingModel):
         this = weakref.ref(self)  # the engine must not keep its model alive
         self.engine.should_stop = lambda: (model := this()) is not None and model._stopping and not model._is_writing
         self.llm = llm
+        self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
         self.worlds = tuple(worlds)
         self.activation = activation_for(activation)
@@ -153,7 +154,9 @@ class LLMModel(LastingModel):
         self.step_seconds = 0.0
         self._datacollector: DataCollector | None = None
         run = identity(self, self._given, seed)
-        self.runlog.begin(run, {"versions": versions(), "options": shown(options)})
+        if options.get("moved"):
+            run = as_moved(run, self.runlog.manifest)
+        self.runlog.begin(run, {"versions": versions(), "options": written_options(options)})
         check_files(self.runlog, run)
 
     # -- set-up

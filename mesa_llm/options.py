@@ -16,13 +16,13 @@ from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.activation import ACTIVATIONS, Activation
 from mesa_llm.bridge import Bridge
-from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
 from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import written_name
 from mesa_llm.llm.base import LLM, Capabilities
 from mesa_llm.runlog import RunLog
-from mesa_llm.transports import EngineOptions
+from mesa_llm.transports import EngineOptions, model_part
 from mesa_llm.world import World
 
 N = TypeVar("N", bound=float)
@@ -72,9 +72,28 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
     if scenario is not None:  # it says what else would be said twice
         parameters["scenario"] = model.scenario
         parameters = {name: value for name, value in parameters.items() if name not in _fields(scenario)}
-    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
+    kept = {name: _as_parameter(value, name) for name, value in sorted(parameters.items()) if name not in AROUND}
     files = dict(_files(kept))
     return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
+
+
+def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run is, its models named by the addresses that the recording knows them at."""
+
+    def back(now: Any, then: Any) -> Any:
+        if isinstance(now, dict) and isinstance(then, dict):
+            fields = cast("dict[str, Any]", now)
+            return {name: back(value, cast("dict[str, Any]", then).get(name)) for name, value in fields.items()}
+        is_same = isinstance(now, str) and isinstance(then, str) and model_part(now) == model_part(then)
+        return then if is_same else now
+
+    before = recorded.get("parameters", {})
+    models = {
+        name: back(run["parameters"][name], before.get(name))
+        for name in ("llm", "parser", "design")
+        if name in run["parameters"]
+    }
+    return {**run, "parameters": {**run["parameters"], **models}}
 
 
 def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -210,7 +229,7 @@ def as_given(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: Any, name: str = "") -> Any:
     """Give a parameter as it is written down: a scenario as its class and fields, a transport by its name."""
     if isinstance(value, Scenario):
         return {"scenario": name_of(type(value)), "fields": _fields(value)}
@@ -221,15 +240,12 @@ def _as_parameter(value: Any) -> Any:
             return name
     if isinstance(value, LLM):
         return Capabilities.of(value).name
+    if isinstance(value, str) and name in ("llm", "parser"):
+        return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(name): _as_parameter(item) for name, item in items.items()}
+        return {str(key): _as_parameter(item, name) for key, item in items.items()}
     return str(value) if isinstance(value, Path) else value
-
-
-def shown(options: Mapping[str, Any]) -> dict[str, str]:
-    """Give the options as they may be written down: without the key."""
-    return {name: canonical_json(value) for name, value in options.items() if name != "api_key"}
 
 
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:

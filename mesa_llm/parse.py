@@ -65,6 +65,9 @@ class Asking:
     parser: LLM | None = None
     """Second model that puts a reply into form; None: the first model is asked once more."""
 
+    parser_name: str = ""
+    """Its name, part of the key of its replies."""
+
     reasoning: Reasoning = "none"
     """Whether, and how, the model reasons before it decides."""
 
@@ -260,9 +263,8 @@ async def _put_into_form(asking: Asking, request: Request, text: str) -> Decisio
     """
     asked = f"Somebody answered:\n{text[:8000]}\n\nPut this answer into form, and add nothing. "
     salt = request.salt._replace(purpose=f"{request.salt.purpose}-form")
-    name = str(getattr(asking.parser, "name", "parser"))
     messages = (ChatMessage("user", asked + _form(asking.request, asking.seen)),)
-    wanted = replace(asking.request, model=name, messages=messages, salt=salt, adapter=None)
+    wanted = replace(asking.request, model=asking.parser_name, messages=messages, salt=salt, adapter=None)
     return read(await asking.ask(wanted, asking.parser), asking.seen, asking.box)
 
 

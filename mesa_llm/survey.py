@@ -14,10 +14,11 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning, Settings
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.base import LLM
-from mesa_llm.parse import Asking, answer_schema, check_decision, decide
+from mesa_llm.parse import answer_schema, check_decision, decide
 from mesa_llm.plain import engine_of
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.toolbox import ToolBox
+from mesa_llm.transports import Opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,9 +134,9 @@ class Aside:
         self.unique_id: int = agent.unique_id
 
     @property
-    def llm(self) -> Any:
+    def opened(self) -> Opened:
         """What the agent thinks with."""
-        return self.agent.llm
+        return self.agent.opened
 
     @property
     def now(self) -> int:
@@ -146,7 +147,7 @@ class Aside:
         """Ask; nothing enters the agent's memory."""
         agent, answer = self.agent, self.answer
         engine = engine_of(agent.model)
-        opened = engine.open(agent.llm)
+        opened = self.opened
         if opened.llm is None:
             return self.by_rule()
         request = Request(
@@ -158,7 +159,7 @@ class Aside:
             adapter=agent.config.adapter,
         )
         seen = replace(seen, answer=answer)
-        return await decide(Asking(opened.llm, seen, NO_TOOLS, request, engine.parser, agent.request_reasoning))
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning))
 
     def by_rule(self) -> Decision | Failure:
         """Say that a rule has nothing to say."""
@@ -242,6 +243,11 @@ class Consultation:
         now = getattr(self.model, "now", None)
         return int(self.model.time) if now is None else now
 
+    @property
+    def opened(self) -> Opened:
+        """Who is asked."""
+        return engine_of(self.model).open(self.llm, is_second=True)
+
     async def settle(self, seen: Observation) -> Decision | Failure:
         """Ask.
 
@@ -249,7 +255,7 @@ class Consultation:
             ConfigError: If a rule is consulted, and there is none.
         """
         engine = engine_of(self.model)
-        opened = engine.open(self.llm)
+        opened = self.opened
         if opened.llm is None:
             if self.rule is None:
                 raise ConfigError(f"llm='rule' was consulted as {self.request_purpose}: give rule=, or another llm")
@@ -263,7 +269,7 @@ class Consultation:
         )
         reasoning = self.reasoning if opened.is_language_model else "none"
         seen = replace(seen, answer=self.answer)
-        return await decide(Asking(opened.llm, seen, NO_TOOLS, request, engine.parser, reasoning))
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, reasoning))
 
 
 def consult(

@@ -306,10 +306,19 @@ class Transports:
         return elsewhere[0]
 
     @property
-    def parser(self) -> LLM | None:
-        """The second model that puts faulty replies into form, if there is one."""
+    def parser(self) -> Opened | None:
+        """The second model that puts replies into form, if there is one.
+
+        Raises:
+            ConfigError: If it is the rule twin, which reads nothing.
+        """
         spec = self.options.get("parser")
-        return None if spec is None else self.open(spec, is_second=True).llm
+        if spec is None:
+            return None
+        opened = self.open(spec, is_second=True)
+        if opened.llm is None:
+            raise ConfigError("parser='rule' cannot put replies into form; name a language model")
+        return opened
 
 
 def model_part(name: str) -> str:
