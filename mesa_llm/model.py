@@ -78,6 +78,7 @@ class LLMModel(LastingModel):
         log: str | Path | None = None,
         replay: bool = False,
         retry_failures: bool = False,
+        ask_again: bool = False,
         on_error: OnError = "skip",
         rng: int | str | None = None,
         scenario: Any = None,
@@ -95,6 +96,7 @@ class LLMModel(LastingModel):
             log: File of the run: what it holds is used, the rest is asked for and recorded.
             replay: Ask nobody: every reply comes from `log`.
             retry_failures: Ask again where the log holds a failed request.
+            ask_again: Ask again where the log holds another request, as after a prompt was changed.
             on_error: What becomes of an agent whose decision failed.
             rng: Seed; None: that of the log, or a new one.
             scenario: A Mesa scenario, in place of `rng`.
@@ -110,7 +112,7 @@ class LLMModel(LastingModel):
             raise ConfigError(f"on_error is 'skip', 'rule' or 'raise', got {on_error!r}")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
-        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures)
+        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
         seed = seed_for(rng, self.runlog) if scenario is None else None
         super().__init__(**({"rng": seed} if scenario is None else {"scenario": scenario}))
         self.run_seed = run_seed_of(self)

@@ -40,10 +40,11 @@ class ModelOptions(EngineOptions, total=False):
     log: str | Path | None
     replay: bool
     retry_failures: bool
+    ask_again: bool
     on_error: OnError
 
 
-AROUND = frozenset({"log", "replay", "rng", "retry_failures", *EngineOptions.__annotations__})
+AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__})
 """Options that may differ when a run is gone on with."""
 
 

@@ -7,11 +7,15 @@ written at the end of each step, together with the digest of the run so far.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import sqlite3
 import threading
+import time as clock
+import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -19,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from mesa_llm.canonical import canonical_json, compact_json
 from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, ToolCall
-from mesa_llm.runlog_tables import SCHEMA, checked, connect, difference, failure_of, kept_prompt
+from mesa_llm.runlog_file import WriteLock, begin_to_write, open_to_read, open_to_write
+from mesa_llm.runlog_tables import FORMAT, SCHEMA, connect, difference, failure_of, kept_prompt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,10 +35,19 @@ _REPLY_VALUES = attrgetter(*Reply.__slots__)
 
 _KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
 
+_FIND = "SELECT reply, error_kind, error FROM calls WHERE key = ?"
+
+_IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
+
+_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid <= ? LIMIT 1"
+
 _FORGET = "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
 
-FORMAT = 1
-"""Version of the file's layout."""
+CHECKPOINT_EVERY_S = 0.05
+"""Seconds between two checkpoints of steps that brought no new reply."""
+
+_WRITERS: weakref.WeakValueDictionary[Path, RunLog] = weakref.WeakValueDictionary()
+"""Which log of this process writes a file."""
 
 
 class RunLog:
@@ -45,28 +59,45 @@ class RunLog:
         may_repeat: Whether a request may be one that was kept before, so that it is worth looking up.
     """
 
-    def __init__(self, path: str | Path | None = None, mode: Mode = "record", retry_failures: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        mode: Mode = "record",
+        retry_failures: bool = False,
+        ask_again: bool = False,
+    ) -> None:
         """Open a log, making the file if there is none.
 
         Args:
-            path: File of the run; None keeps the log in memory.
-            mode: `replay` and `read` open the file read-only; a replay keeps its new trace in memory.
+            path: File of the run; None or `":memory:"` keeps the log in memory.
+            mode: `record` is for one model at a time; `replay` and `read` change nothing, and a replay keeps its new
+                trace in memory.
             retry_failures: Ask again where the recording holds a failed request.
+            ask_again: Ask again where the recording holds another request than the one that is made now, as after a
+                prompt was changed; what is recorded is kept.
 
         Raises:
-            ConfigError: If the file is missing (replay, read) or is no run log.
+            ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
         """
-        self.path = Path(path) if path is not None else None
+        self.path = Path(path) if path is not None and str(path) != ":memory:" else None
         self.mode: Mode = mode
         self._retry_failures = retry_failures
+        self._may_differ = ask_again
         self._lock = threading.RLock()
         self._is_closed = False
+        self._fault: str | None = None  # why nothing can be written any more
+        self._is_used = self._is_written = False
+        self._write_lock: WriteLock | None = None
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
-        if mode != "read":
+        if mode == "replay" or self.path is None:
             self._trace.executescript(SCHEMA)
-        self.may_repeat = self._recorded.execute("SELECT count(*) FROM calls").fetchone()[0] > 0
-        self._answers_before: int = self._db.execute("SELECT ifnull(max(rowid), 0) FROM answers").fetchone()[0]
+        self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
+        self.may_repeat = self._calls_before > 0
+        self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
+        self._changes = ""  # what of versions differs from the recording
+        self._has_new_replies = False
+        self._checkpoint_due_s = 0.0
         self._first_open = 0  # all steps before it are closed
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
@@ -74,16 +105,52 @@ class RunLog:
 
     def _open(self) -> sqlite3.Connection:
         if self.path is None:
+            if self.mode != "record":
+                raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
             return connect(":memory:")
         if self.mode != "record" and not self.path.is_file():
             raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
         try:
             if self.mode != "record":
-                return checked(connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True))
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            return checked(connect(str(self.path)), write=True)
-        except (sqlite3.DatabaseError, OSError) as error:
+                return open_to_read(self.path)
+            self._close_unused(self.path.resolve())
+            database, self._write_lock = open_to_write(self.path)
+        except (sqlite3.Error, OSError) as error:
             raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {error}") from error
+        _WRITERS[self.path.resolve()] = self
+        return database
+
+    @staticmethod
+    def _close_unused(path: Path) -> None:
+        """Close what this process left open without a step: the log of a model whose constructor failed later on."""
+        if path in _WRITERS:
+            gc.collect()
+        other = _WRITERS.get(path)
+        if other is not None and not other._is_used:
+            other.close()
+
+    def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
+        try:
+            return database.execute(query).fetchone()[0]
+        except sqlite3.Error as error:
+            self.close()
+            raise self._damage(error) from error
+
+    def _damage(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{str(self.path)!r} is damaged: {error}. What can still be read of it is read by "
+            f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
+        )
+
+    def _lose(self, error: sqlite3.Error) -> ConfigError:
+        """Stop using a log that cannot be written."""
+        with suppress(sqlite3.Error):
+            self._trace.rollback()
+        self._fault = (
+            f"{str(self.path)!r} cannot be written: {error}. Nothing more is asked; what was recorded before is kept, "
+            "and the same run with the same log goes on as soon as there is room"
+        )
+        return ConfigError(self._fault)
 
     @property
     def _recorded(self) -> sqlite3.Connection:
@@ -102,14 +169,28 @@ class RunLog:
             named = f" {str(self.path)!r}" if self.path is not None else ""
             raise ConfigError(f"the run log{named} is closed; to go on, make the model anew with the same log=")
 
+    def _demand_writable(self) -> None:
+        self._demand_open()
+        if self._fault is not None:
+            raise ConfigError(self._fault)
+        if not self._is_written and self._write_lock is not None:
+            self._is_written = True
+            try:
+                begin_to_write(self._trace)
+            except sqlite3.Error as error:
+                raise self._lose(error) from error
+
     # -- what the run is
 
     @property
     def manifest(self) -> dict[str, Any]:
         """What the run is: model, parameters, seed, versions. Empty before the first run."""
-        with self._lock:
-            rows = self._recorded.execute("SELECT name, value FROM manifest").fetchall()
-        return {name: json.loads(value) for name, value in rows}
+        try:
+            with self._lock:
+                rows = self._recorded.execute("SELECT name, value FROM manifest").fetchall()
+            return {str(name): json.loads(value) for name, value in rows}
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise self._damage(error) from error
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         """State what the run is; refuse a file that holds another one.
@@ -123,33 +204,71 @@ class RunLog:
         """
         wanted = json.loads(canonical_json({"format": FORMAT, **identity}))
         found = self.manifest
-        if found and self.mode == "record" and (told := "; ".join(_differing(found, wanted))):
+        if self.mode != "record":
+            return
+        if found and (told := "; ".join(_differing(found, wanted))):
+            self.close()
             raise ConfigError(
                 f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
             )
-        if self.mode == "record":
-            rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
+        self._demand_writable()
+        now = json.loads(canonical_json(about.get("versions", {})))
+        self._changes = "; ".join(_differing(found["versions"], now)) if "versions" in found else ""
+        rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
+        try:
             with self._lock, self._db:
                 self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+            self._checkpoint()
+        except sqlite3.Error as error:
+            self.close()
+            raise self._lose(error) from error
 
     # -- replies
 
     def find(self, request: Request) -> Reply | TransportError | None:
-        """Look a reply up; a recorded failure comes back as the error it was."""
-        self._demand_open()
+        """Look a reply up; a recorded failure comes back as the error it was.
+
+        Raises:
+            ConfigError: If the log cannot be written any more, or the recording holds another request in this place
+                and `ask_again` is not set.
+        """
+        self._demand_writable()
+        self._is_used = True
         if not self.may_repeat:
             return None
-        with self._lock:
-            row = self._recorded.execute(
-                "SELECT reply, error_kind, error FROM calls WHERE key = ?", (request.key,)
-            ).fetchone()
-        if row is None or (row[1] and self._retry_failures):
+        try:
+            with self._lock:
+                row = self._recorded.execute(_FIND, (request.key,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._damage(error) from error
+        if row is None:
+            self._demand_equal(request)
             return None
+        if row[1] and self._retry_failures:
+            self._may_differ = True  # what follows may well be another story
+            return None
+        return self._found(row)
+
+    def _found(self, row: tuple[Any, ...]) -> Reply | TransportError:
+        """Turn a row of calls into the reply or the error it was."""
         if row[1]:
             return failure_of(row[1], row[2])
         reply = json.loads(row[0])
         calls = tuple(ToolCall(*call) for call in reply.pop("tool_calls"))
         return Reply(tool_calls=calls, **reply)
+
+    def _demand_equal(self, request: Request) -> None:
+        """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
+        if self.mode != "record" or self._may_differ:
+            return
+        with self._lock:
+            other = self._recorded.execute(_OTHER, (*request.salt[1:], self._calls_before)).fetchone()
+        if other is not None:
+            changed = f" (changed since: {self._changes})" if self._changes else ""
+            raise ConfigError(
+                f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "
+                "again from here on, give --ask-again (in Python ask_again=True); what is recorded is kept."
+            )
 
     def keep(self, request: Request, reply: Reply | TransportError, latency_s: float, *, commit: bool = True) -> None:
         """Record what came back, at once.
@@ -159,6 +278,9 @@ class RunLog:
             reply: What came back, or why nothing did.
             latency_s: Seconds it took.
             commit: False if `commit` is called as soon as all that came at the same moment is kept.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
         """
         if isinstance(reply, Reply):
             fields = dict(zip(Reply.__slots__, _REPLY_VALUES(reply), strict=True))
@@ -170,24 +292,43 @@ class RunLog:
             cost = (0, 0, None, latency_s, 1)
         salt = request.salt
         row = (request.key, salt.agent, salt.time, salt.purpose, salt.call, request.model, *kept_prompt(request))
-        with self._lock:
-            self._db.execute(_KEEP, (*row, *outcome, *cost))
+        self._demand_writable()
+        try:
+            with self._lock:
+                self._trace.execute(_KEEP, (*row, *outcome, *cost))
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+        self._has_new_replies = True
         if commit:
             self.commit()
 
     def commit(self) -> None:
-        """Make sure that what was kept outlives the process."""
+        """Make sure that what was kept outlives the process.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
         with self._lock:
-            if not self._is_closed:
-                self._db.commit()
+            if self._is_closed:
+                return
+            try:
+                self._trace.commit()
+            except sqlite3.Error as error:
+                raise self._lose(error) from error
+
+    def _checkpoint(self) -> None:
+        """Bring what is committed from beside the file into it, so that the file alone holds it; waits for nobody."""
+        if self._write_lock is not None:
+            self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._has_new_replies = False
+            self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
 
     def explain(self, request: Request) -> str:
         """Say how a request that was not recorded differs from what was."""
         salt = request.salt
         with self._lock:
             row = self._recorded.execute(
-                "SELECT model, prompt, asked FROM calls WHERE agent=? AND time=? AND purpose=? AND call=?",
-                (salt.agent, salt.time, salt.purpose, salt.call),
+                f"SELECT model, prompt, asked, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1", salt[1:]
             ).fetchone()
         where = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
         if row is None:
@@ -209,6 +350,7 @@ class RunLog:
             ConfigError: If the log is closed.
         """
         self._demand_open()
+        self._is_used = True
         match record:
             case Decision():
                 acts = [[call.name, call.arguments] for call in record.actions]
@@ -247,20 +389,29 @@ class RunLog:
 
         Returns:
             The digest of the run so far.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
         """
+        self._demand_writable()
         collected = canonical_json(row)
         told = json.dumps([self._facts, collected], ensure_ascii=False)
         self._digest.update(told.encode("utf-8", "surrogatepass"))
         digest = self.digest
         self.commit()
         written_anew = (min(self._first_open, time), time)  # with the steps that broke since the last one was closed
-        with self._lock, self._db:
-            for table in ("decisions", "actions", "events", "messages", "steps"):
-                self._db.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", written_anew)
-                if rows := self._rows.get(table):
-                    slots = ",".join("?" * len(rows[0]))
-                    self._db.executemany(f"INSERT INTO {table} VALUES ({slots})", rows)
-            self._db.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, collected, digest))
+        try:
+            with self._lock, self._trace:
+                for table in ("decisions", "actions", "events", "messages", "steps"):
+                    self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", written_anew)
+                    if rows := self._rows.get(table):
+                        slots = ",".join("?" * len(rows[0]))
+                        self._trace.executemany(f"INSERT INTO {table} VALUES ({slots})", rows)
+                self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, collected, digest))
+            if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
+                self._checkpoint()
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
         self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()
@@ -329,17 +480,28 @@ class RunLog:
         Args:
             row: time, agent, question, answer and failure.
         """
-        with self._lock, self._db:
-            self._db.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure)", row)
-            self._db.execute(_FORGET, {**row, "before": self._answers_before})
+        self._demand_writable()
+        try:
+            with self._lock, self._trace:
+                self._trace.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure)", row)
+                self._trace.execute(_FORGET, {**row, "before": self._answers_before})
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
 
     def close(self) -> None:
-        """Close the file."""
-        self.commit()
+        """Close the file; it then stands alone. What could not be written was said when it was."""
         with self._lock:
+            if self._is_closed:
+                return
             self._is_closed = True
+            with suppress(sqlite3.Error):
+                self._trace.commit()
+                if self._write_lock is not None:
+                    self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is
             self._replies.close()
             self._trace.close()
+            if self._write_lock is not None:
+                self._write_lock.free()
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:

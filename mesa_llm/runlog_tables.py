@@ -6,15 +6,21 @@ import difflib
 import json
 import sqlite3
 from collections.abc import Sequence
-from functools import lru_cache
+from contextlib import closing
+from functools import cache, lru_cache
 
 from mesa_llm import errors
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import TransportError
 from mesa_llm.records import Request, ToolSpec
 
-SCHEMA = """
+FORMAT = 2
+"""Version of the layout; it stands in `PRAGMA user_version`, and in the manifest."""
+
+SCHEMA = f"""
+PRAGMA user_version={FORMAT};
 CREATE TABLE IF NOT EXISTS manifest (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS writer (pid INTEGER, host TEXT, since TEXT);
 CREATE TABLE IF NOT EXISTS calls (
     key TEXT PRIMARY KEY, agent INTEGER, time INTEGER, purpose TEXT, call INTEGER, model TEXT,
     prompt TEXT, asked TEXT, options TEXT, reply TEXT, error_kind TEXT, error TEXT,
@@ -42,30 +48,13 @@ def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
 
 
-def checked(database: sqlite3.Connection, *, write: bool = False) -> sqlite3.Connection:
-    """Give a database back if it is a run log; close it, untouched, and refuse it if it holds something else.
-
-    Args:
-        database: The database.
-        write: Make an empty one a run log, and prepare to write.
-
-    Raises:
-        sqlite3.DatabaseError: If it is no run log.
-    """
-    try:
-        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        fields = [field[1] for field in database.execute("PRAGMA table_info(manifest)")]
-        if tables and fields != ["name", "value"]:
-            raise sqlite3.DatabaseError(f"it is a database of something else (tables: {', '.join(tables)})")
-        if write:
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")
-            database.executescript(SCHEMA)
-        database.execute("SELECT 1 FROM manifest, calls, steps, answers LIMIT 0")
-    except sqlite3.DatabaseError:
-        database.close()
-        raise
-    return database
+@cache
+def columns() -> dict[str, list[str]]:
+    """Return the columns of each table of a run log."""
+    with closing(connect(":memory:")) as empty:
+        empty.executescript(SCHEMA)
+        tables = [name for (name,) in empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {table: [field[1] for field in empty.execute(f"PRAGMA table_info({table})")] for table in tables}
 
 
 def kept_prompt(request: Request) -> tuple[str, str, str]:
@@ -90,19 +79,19 @@ def difference(recorded: Sequence[str], now: Sequence[str]) -> str:
     """Show how two kept requests differ, line by line.
 
     Args:
-        recorded: Model, prompt and what else was asked, as kept.
+        recorded: Model, prompt, what else was asked, and the options, as kept.
         now: The same of the new request.
     """
-    before, after = (_lines(kept[0], kept[1], kept[2]) for kept in (recorded, now))
+    before, after = (_lines(*kept) for kept in (recorded, now))
     shown = list(difflib.unified_diff(before, after, "recorded", "now", lineterm="", n=1))
-    return "\n".join(shown[:40]) or "only the run seed or the options differ"
+    return "\n".join(shown[:40]) or "only the run seed differs"
 
 
-def _lines(model: str, prompt: str, asked: str) -> list[str]:
+def _lines(model: str, prompt: str, asked: str, options: str) -> list[str]:
     lines = [f"model: {model}"]
     for message in json.loads(prompt):
         lines += [f"{message['role']}: {line}" for line in str(message["content"]).splitlines() or [""]]
-    fields = json.loads(asked)
+    fields = {**json.loads(asked), "options": json.loads(options)}
     return lines + [f"{name}: {canonical_json(value)}" for name, value in fields.items()]
 
 

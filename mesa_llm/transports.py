@@ -134,6 +134,14 @@ class Recorded:
             raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
+@dataclass(slots=True)
+class _Commit:
+    """A commit that several wait for."""
+
+    fault: str | None = None
+    """Why it could not be made."""
+
+
 class Transports:
     """Opens language models, and puts around each what bounds, spends and records."""
 
@@ -152,22 +160,31 @@ class Transports:
         self._opened: dict[str | int, Opened] = {}
         self._kept: list[LLM] = []
         self._budget: Budget | None = None
-        self._is_commit_due = False
+        self._commit_due: _Commit | None = None
         self.close = weakref.finalize(self, _close_all, self._kept)
 
     async def commit(self) -> None:
         """Wait until what is kept in this pass of the event loop is committed, once for all of it.
 
         Nothing else is asked before, so that a killed run loses no more than what is in flight.
-        """
-        if not self._is_commit_due:
-            self._is_commit_due = True
-            asyncio.get_running_loop().call_soon(self._commit)
-        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
 
-    def _commit(self) -> None:
-        self._is_commit_due = False
-        self.runlog.commit()
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        due = self._commit_due
+        if due is None:
+            due = self._commit_due = _Commit()
+            asyncio.get_running_loop().call_soon(self._commit, due)
+        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
+        if due.fault is not None:
+            raise ConfigError(due.fault)
+
+    def _commit(self, due: _Commit) -> None:
+        self._commit_due = None
+        try:
+            self.runlog.commit()
+        except ConfigError as error:
+            due.fault = str(error)
 
     def open(self, llm: str | LLM) -> Opened:
         """Open a model once for all agents that name it.
