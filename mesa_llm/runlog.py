@@ -14,28 +14,40 @@ import sqlite3
 import threading
 import time as clock
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from mesa_llm.canonical import canonical_json, compact_json
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, TransportError
-from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, ToolCall
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request
 from mesa_llm.runlog_file import WriteLock, begin_to_write, open_to_read, open_to_write
-from mesa_llm.runlog_tables import FORMAT, SCHEMA, connect, difference, failure_of, kept_prompt
+from mesa_llm.runlog_tables import (
+    FORMAT,
+    IN_COLUMNS,
+    SCHEMA,
+    Texts,
+    columns,
+    connect,
+    difference,
+    failure_of,
+    kept_keys,
+    kept_reply,
+    keys_of,
+    readable,
+    reply_of,
+    storable,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Mode = Literal["record", "replay", "read"]
 
-_REPLY_VALUES = attrgetter(*Reply.__slots__)
-
 _KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
 
-_FIND = "SELECT reply, error_kind, error FROM calls WHERE key = ?"
+_FIND = f"SELECT error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls WHERE key = ?"
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
@@ -94,6 +106,7 @@ class RunLog:
             self._trace.executescript(SCHEMA)
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.may_repeat = self._calls_before > 0
+        self._texts = Texts(self._replies)
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
         self._changes = ""  # what of versions differs from the recording
         self._has_new_replies = False
@@ -152,6 +165,18 @@ class RunLog:
         )
         return ConfigError(self._fault)
 
+    def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
+        """Read rows.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        try:
+            with self._lock:
+                return source.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._damage(error) from error
+
     @property
     def _recorded(self) -> sqlite3.Connection:
         """What was recorded before, to look replies up in."""
@@ -185,11 +210,10 @@ class RunLog:
     @property
     def manifest(self) -> dict[str, Any]:
         """What the run is: model, parameters, seed, versions. Empty before the first run."""
+        rows = self._query(self._recorded, "SELECT name, value FROM manifest")
         try:
-            with self._lock:
-                rows = self._recorded.execute("SELECT name, value FROM manifest").fetchall()
             return {str(name): json.loads(value) for name, value in rows}
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             raise self._damage(error) from error
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
@@ -236,34 +260,24 @@ class RunLog:
         self._is_used = True
         if not self.may_repeat:
             return None
-        try:
-            with self._lock:
-                row = self._recorded.execute(_FIND, (request.key,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._damage(error) from error
-        if row is None:
+        rows = self._query(self._recorded, _FIND, (bytes.fromhex(request.key),))
+        if not rows:
             self._demand_equal(request)
             return None
-        if row[1] and self._retry_failures:
+        kind, text, *kept = rows[0]
+        if kind and self._retry_failures:
             self._may_differ = True  # what follows may well be another story
             return None
-        return self._found(row)
-
-    def _found(self, row: tuple[Any, ...]) -> Reply | TransportError:
-        """Turn a row of calls into the reply or the error it was."""
-        if row[1]:
-            return failure_of(row[1], row[2])
-        reply = json.loads(row[0])
-        calls = tuple(ToolCall(*call) for call in reply.pop("tool_calls"))
-        return Reply(tool_calls=calls, **reply)
+        try:
+            return failure_of(kind, text) if kind else reply_of(*kept)
+        except ValueError as error:
+            raise self._damage(error) from error
 
     def _demand_equal(self, request: Request) -> None:
         """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
         if self.mode != "record" or self._may_differ:
             return
-        with self._lock:
-            other = self._recorded.execute(_OTHER, (*request.salt[1:], self._calls_before)).fetchone()
-        if other is not None:
+        if self._query(self._recorded, _OTHER, (*request.salt[1:], self._calls_before)):
             changed = f" (changed since: {self._changes})" if self._changes else ""
             raise ConfigError(
                 f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "
@@ -283,19 +297,17 @@ class RunLog:
             ConfigError: If it cannot be written, as on a full disk.
         """
         if isinstance(reply, Reply):
-            fields = dict(zip(Reply.__slots__, _REPLY_VALUES(reply), strict=True))
-            fields["tool_calls"] = [[c.name, c.arguments, c.call_id] for c in reply.tool_calls]
-            outcome = (compact_json(fields).decode(), None, None)
+            outcome = (kept_reply(reply), None, None)
             cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
         else:
-            outcome = (None, type(reply).__name__, str(reply))
+            outcome = (None, type(reply).__name__, storable(str(reply)))
             cost = (0, 0, None, latency_s, 1)
         salt = request.salt
-        row = (request.key, salt.agent, salt.time, salt.purpose, salt.call, request.model, *kept_prompt(request))
+        row = (bytes.fromhex(request.key), *salt[1:], request.model)
         self._demand_writable()
         try:
             with self._lock:
-                self._trace.execute(_KEEP, (*row, *outcome, *cost))
+                self._trace.execute(_KEEP, (*row, *self._texts.kept(request), *outcome, *cost))
         except sqlite3.Error as error:
             raise self._lose(error) from error
         self._has_new_replies = True
@@ -326,15 +338,16 @@ class RunLog:
     def explain(self, request: Request) -> str:
         """Say how a request that was not recorded differs from what was."""
         salt = request.salt
-        with self._lock:
-            row = self._recorded.execute(
-                f"SELECT model, prompt, asked, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1", salt[1:]
-            ).fetchone()
+        query = f"SELECT model, prompt, asked, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
+        recorded = None
+        for model, prompt, asked, options in self._query(self._recorded, query, salt[1:]):
+            with self._lock:
+                recorded = model, self._texts.prompt(prompt), self._texts.text(asked), self._texts.text(options)
         where = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
-        if row is None:
+        if recorded is None:
             return f"no reply is recorded for {where}; the recording ends earlier, or others acted then"
         return f"no reply is recorded for this request of {where}. It differs from the recorded one:\n" + difference(
-            row, (request.model, *kept_prompt(request))
+            recorded, readable(request)
         )
 
     # -- trace
@@ -356,11 +369,11 @@ class RunLog:
                 acts = [[call.name, call.arguments] for call in record.actions]
                 told = canonical_json([acts, record.answer])
                 facts = ["decision", time, record.agent, told]
-                row = (time, record.agent, record.by, told, record.text, None, None, " ".join(record.keys))
+                row = (time, record.agent, record.by, told, record.text, None, None, kept_keys(record.keys))
                 table = "decisions"
             case Failure():
                 facts = ["failure", time, record.agent, record.kind]
-                row = (time, record.agent, record.by, None, None, record.kind, record.reason, " ".join(record.keys))
+                row = (time, record.agent, record.by, None, None, record.kind, record.reason, kept_keys(record.keys))
                 table = "decisions"
             case Outcome():
                 arguments, result = canonical_json(record.arguments), canonical_json(record.result)
@@ -378,7 +391,7 @@ class RunLog:
                 row = (time, record.sender, told, record.text)
                 table = "messages"
         self._facts.append(facts)
-        self._rows.setdefault(table, []).append(row)
+        self._rows.setdefault(table, []).append(tuple(storable(v) if isinstance(v, str) else v for v in row))
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
         """Close a step: extend the digest, and write the step's trace in one transaction.
@@ -407,7 +420,7 @@ class RunLog:
                     if rows := self._rows.get(table):
                         slots = ",".join("?" * len(rows[0]))
                         self._trace.executemany(f"INSERT INTO {table} VALUES ({slots})", rows)
-                self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, collected, digest))
+                self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
             if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
                 self._checkpoint()
         except sqlite3.Error as error:
@@ -428,9 +441,44 @@ class RunLog:
         """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`."""
         import pandas as pd
 
-        source = self._recorded if name == "calls" else self._db
+        return pd.DataFrame.from_records(list(self.rows(name)), columns=columns()[name])
+
+    def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Read a table row by row, however large it is; prompts and keys are readable.
+
+        Args:
+            name: See `table`.
+            agent: Only rows of this agent, where the table says whose they are.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
+        """
+        if name not in columns():
+            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
+        source = self._recorded if name in ("calls", "texts") else self._db
+        is_one = agent is not None and "agent" in columns()[name]
+        query = (
+            f"SELECT rowid, * FROM {name} WHERE rowid > :after{' AND agent = :agent' * is_one} ORDER BY rowid LIMIT 500"
+        )
+        after = -1
+        while True:
+            found = self._query(source, query, {"after": after, "agent": agent})
+            for number, *row in found:
+                after = int(number)
+                yield self._readable(name, row)
+            if len(found) < 500:
+                return
+
+    def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
+        """Put texts in place of their numbers, and digits in place of bytes."""
+        if table == "decisions":
+            return *row[:-1], keys_of(row[-1])
+        if table != "calls":
+            return tuple(row)
+        key, agent, time, purpose, number, model, prompt, asked, options, *rest = row
         with self._lock:
-            return pd.read_sql_query(f"SELECT * FROM {name} ORDER BY rowid", source)
+            texts = self._texts.prompt(prompt), self._texts.text(asked), self._texts.text(options)
+        return keys_of(key), agent, time, purpose, number, model, *texts, *rest
 
     def calls(self) -> pd.DataFrame:
         """Every request with its reply or error, tokens, dollars and latency."""
@@ -458,18 +506,14 @@ class RunLog:
 
     def failures(self) -> list[str]:
         """Give the reasons of all failed decisions, in order."""
-        with self._lock:
-            rows = self._db.execute("SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
-            return [reason for (reason,) in rows]
+        rows = self._query(self._db, "SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
+        return [str(reason) for (reason,) in rows]
 
     def calls_of(self, agent: int, limit: int = 20) -> list[dict[str, Any]]:
         """Give the latest requests made for an agent with their replies, newest first."""
-        with self._lock:
-            cursor = self._recorded.execute(
-                "SELECT * FROM calls WHERE agent = ? ORDER BY time DESC, rowid DESC LIMIT ?", (agent, limit)
-            )
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor]
+        query = "SELECT * FROM calls WHERE agent = ? ORDER BY time DESC, rowid DESC LIMIT ?"
+        rows = self._query(self._recorded, query, (agent, limit))
+        return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
 
     def keep_answer(self, row: Mapping[str, Any]) -> None:
         """Note an answer given aside; it is no part of the run's digest.
@@ -483,8 +527,9 @@ class RunLog:
         self._demand_writable()
         try:
             with self._lock, self._trace:
-                self._trace.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure)", row)
-                self._trace.execute(_FORGET, {**row, "before": self._answers_before})
+                texts = {name: storable(value) if isinstance(value, str) else value for name, value in row.items()}
+                self._trace.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure)", texts)
+                self._trace.execute(_FORGET, {**texts, "before": self._answers_before})
         except sqlite3.Error as error:
             raise self._lose(error) from error
 

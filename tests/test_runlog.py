@@ -12,10 +12,13 @@ from contextlib import closing, contextmanager
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mesa_llm import ConfigError, ReplayError, RunLog, ScriptedLLM
 from mesa_llm.contract import honest, honest_reply
 from mesa_llm.errors import ServerTrouble
+from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
 from mesa_llm.runlog_file import WriteLock
 from tests.faulty_server import HANG, FaultyServer
 from tests.pot import PotModel
@@ -64,6 +67,66 @@ def test_equal_prompts_of_different_agents_are_different_samples(tmp_path) -> No
     calls = RunLog(tmp_path / "run.sqlite", "read").calls()
     assert len(set(calls["prompt"])) < len(calls)
     assert len(set(calls["key"])) == len(calls)
+
+
+def test_what_prompts_have_in_common_is_stored_once(tmp_path) -> None:
+    model = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite")
+    for agent in model.agents:
+        agent.config = agent.config.model_copy(update={"persona": "\n".join(f"Rule {n}." for n in range(5_000))})
+    model.run_for(5)
+    model.close()
+    calls = RunLog(tmp_path / "run.sqlite", "read").calls()
+    assert calls["prompt"].str.len().sum() > 20 * 50_000
+    assert (tmp_path / "run.sqlite").stat().st_size < 500_000
+
+
+messages = st.builds(
+    ChatMessage,
+    st.sampled_from(["system", "user", "assistant", "tool"]),
+    st.lists(st.sampled_from(["", "a", "b", "é", "1-3", "\r", "long " * 50])).map("\n".join),
+    st.lists(st.builds(ToolCall, st.just("pay"), st.just({"coins": 1}), st.just("call_1")), max_size=1).map(tuple),
+    st.sampled_from(["", "call_1"]),
+)
+
+
+@given(st.lists(st.lists(messages, max_size=4), max_size=8))
+def test_prompts_are_read_as_they_were_asked(prompts) -> None:
+    log = RunLog()
+    for number, prompt in enumerate(prompts):
+        log.keep(Request("stub", tuple(prompt), Salt(1, 1, number, "decide", 0)), Reply("fine"), 0.1)
+    written = [json.dumps([message.to_wire() for message in prompt], ensure_ascii=False) for prompt in prompts]
+    assert list(log.calls()["prompt"]) == written
+    assert [row["prompt"] for row in log.calls_of(1)] == written[::-1]
+
+
+replies = st.builds(
+    Reply,
+    st.text(),
+    st.lists(st.builds(ToolCall, st.text(), st.dictionaries(st.text(), st.integers() | st.text())), max_size=2).map(
+        tuple
+    ),
+    *[st.integers(0, 2**40)] * 2,
+    st.none() | st.floats(0, 1e9),
+    *[st.text()] * 2,
+    st.floats(0, 1e9),
+    st.integers(1, 9),
+)
+
+
+@given(replies)
+def test_a_reply_is_found_as_it_was_kept(reply) -> None:
+    log, asked = RunLog(), Request("stub", (ChatMessage("user", "Hello"),), Salt(1, 1, 1, "decide", 0))
+    log.keep(asked, reply, reply.latency_s)
+    log.may_repeat = True
+    assert log.find(asked) == reply
+
+
+def test_halves_of_surrogate_pairs_break_no_step(tmp_path) -> None:
+    broken = ScriptedLLM(lambda request: Reply("\ud800", (ToolCall("pay", {"coins": 1}, "\ud800"),)))
+    first = recorded(tmp_path / "run.sqlite", broken)
+    again = PotModel(4, "ScriptedLLM", rng=2, log=tmp_path / "run.sqlite", replay=True)
+    again.run_for(3)
+    assert again.runlog.digest == first.runlog.digest
 
 
 def test_a_log_of_another_run_is_refused_and_left_as_it_is(tmp_path) -> None:
