@@ -85,6 +85,7 @@ class LLMModel(LastingModel):
         log: str | Path | None = None,
         replay: bool = False,
         retry_failures: bool = False,
+        ask_again: bool = False,
         on_error: OnError = "skip",
         reasoning: Reasoning | None = None,
         reply_tokens: int | None = None,
@@ -105,6 +106,7 @@ class LLMModel(LastingModel):
             log: File of the run: what it holds is used, the rest is asked for and recorded.
             replay: Ask nobody: every reply comes from `log`.
             retry_failures: Ask again where the log holds a failed request.
+            ask_again: Ask again where the log holds another request, as after a prompt was changed.
             on_error: What becomes of an agent whose decision failed.
             reasoning: How agents reason before they decide: `none`, `inline` or `first`; None: as their configs say.
             reply_tokens: Maximum number of tokens of a reply; None: as agents' settings say.
@@ -127,7 +129,7 @@ class LLMModel(LastingModel):
             raise ConfigError(f"reply_tokens must be 1 or more, got {reply_tokens!r}")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
-        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures)
+        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
         scenario, seed = agreed(scenario, rng, self._given, self.runlog)
         super().__init__(**({"rng": seed} if scenario is None else {"scenario": scenario}))
         self.run_seed = run_seed_of(self)

@@ -42,13 +42,14 @@ class ModelOptions(EngineOptions, total=False):
     log: str | Path | None
     replay: bool
     retry_failures: bool
+    ask_again: bool
     on_error: OnError
     reasoning: Reasoning | None
     reply_tokens: int | None
     memories: Mapping[Any, Mapping[str, Any]] | None
 
 
-AROUND = frozenset({"log", "replay", "rng", "retry_failures", *EngineOptions.__annotations__} - {"parser"})
+AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"})
 """Options that may differ when a run is gone on with."""
 
 

@@ -178,6 +178,14 @@ class Recorded:
             raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
+@dataclass(slots=True)
+class _Commit:
+    """A commit that several wait for."""
+
+    fault: str | None = None
+    """Why it could not be made."""
+
+
 class Transports:
     """Opens the language models of one run, and records around each what it replies.
 
@@ -204,7 +212,7 @@ class Transports:
         self._opened: dict[tuple[str | int, bool], Opened] = {}
         self._held: list[LLM] = []
         self._first: set[str] = set()
-        self._is_commit_due = False
+        self._commit_due: _Commit | None = None
 
     def close(self) -> None:
         """Close what was opened, unless other runs share it."""
@@ -215,15 +223,24 @@ class Transports:
         """Wait until what is kept in this pass of the event loop is committed, once for all of it.
 
         Nothing else is asked before, so that a killed run loses no more than what is in flight.
-        """
-        if not self._is_commit_due:
-            self._is_commit_due = True
-            asyncio.get_running_loop().call_soon(self._commit)
-        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
 
-    def _commit(self) -> None:
-        self._is_commit_due = False
-        self.runlog.commit()
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        due = self._commit_due
+        if due is None:
+            due = self._commit_due = _Commit()
+            asyncio.get_running_loop().call_soon(self._commit, due)
+        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
+        if due.fault is not None:
+            raise ConfigError(due.fault)
+
+    def _commit(self, due: _Commit) -> None:
+        self._commit_due = None
+        try:
+            self.runlog.commit()
+        except ConfigError as error:
+            due.fault = str(error)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
         """Note the models that agents think with, so that a second model of the same name is asked as they are.
