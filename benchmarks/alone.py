@@ -92,7 +92,7 @@ class MarketAlone(Alone):
         """Bet."""
         options = seen.options
         return self.world.buy_shares(
-            actor, self.rng.choice(options["market_id"]), self.rng.choice(options["outcome"]), 1.0
+            actor, self.rng.choice(options["buy_shares.market_id"]), self.rng.choice(("yes", "no")), 1.0
         )
 
 

@@ -68,7 +68,7 @@ class AuctionBidder(LLMAgent):
             text="\n".join(filter(None, (self._learnt(), seen.text))),
             rules=f"{RULES}\n\n{seen.rules}",
             answer=self._answer_type(facts),
-            options=self._bids(facts) if facts.stage == "bid" else {},
+            options=self._bids(facts) if facts.stage == "bid" and self.opened.capabilities.needs_options else {},
         )
 
     def _answer_type(self, facts: AuctionFacts) -> Any:
