@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mesa_llm.records import Observation
-from mesa_llm.tools import marked_methods
+from mesa_llm.toolbox import shown_names, takers
 
 
 def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observation:
@@ -14,22 +14,27 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
 
     Args:
         seen: What each world shows, by its name, in order.
-        worlds: Those worlds: where one names the tools usable now and another none, all of the other's are usable.
-            Without them, the agent then keeps all tools that it has.
+        worlds: Those worlds: where one names the tools usable now and another none, all of the other's are usable,
+            and the options of each hold in its own tools alone. Without them, the agent then keeps all tools that
+            it has, and options of one name are put together.
     """
     kinds = {world.name: type(world) for world in worlds}
+    living = tuple((kind, name) for name, kind in kinds.items())
+    called = dict(zip(kinds, shown_names(living), strict=True))
+    taking = dict(zip(kinds, takers(living), strict=True))
     is_limited = any(shown.tools is not None for shown in seen.values())
     named: list[str] = []
     for name, shown in seen.items():
         if shown.tools is not None:
-            named += shown.tools
+            named += [called.get(name, {}).get(tool, tool) for tool in shown.tools]
         elif name in kinds:
-            named += marked_methods(kinds[name])
+            named += called[name].values()
         else:
             is_limited = False
     options: dict[str, tuple[Any, ...]] = {}
-    for observation in seen.values():
-        for name, values in observation.options.items():
+    for world, observation in seen.items():
+        own = _qualified(observation.options, called.get(world, {}), taking.get(world, {}))
+        for name, values in own.items():
             options[name] = (*options.get(name, ()), *values)
     return Observation(
         text="\n\n".join(f"[{name}]\n{observation.text}" for name, observation in seen.items()),
@@ -39,3 +44,23 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
         max_actions=max(observation.max_actions for observation in seen.values()),
         facts={name: observation.facts for name, observation in seen.items()},
     )
+
+
+def _qualified(
+    options: Mapping[str, tuple[Any, ...]], called: Mapping[str, str], taking: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[Any, ...]]:
+    """Name options by the tools of one world, so that they say nothing of arguments of other worlds.
+
+    Args:
+        options: What the world gives.
+        called: Name of a tool → what it is called here.
+        taking: Name of an argument → what the tools are called here that take it.
+    """
+    qualified: dict[str, tuple[Any, ...]] = {}
+    for name, values in options.items():
+        action, dot, argument = name.partition(".")
+        tools = (called.get(action, action),) if dot else taking.get(name, ())
+        for key in [f"{tool}.{argument or name}" for tool in tools] or [name]:
+            if dot or key not in qualified:
+                qualified[key] = values
+    return qualified

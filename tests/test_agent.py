@@ -187,6 +187,28 @@ def test_where_no_world_limits_the_tools_the_agent_keeps_all_it_has() -> None:
     assert join({"village": Observation(), "pot": Observation()}, [Village(), Pot()]).tools is None
 
 
+def test_the_options_of_a_world_hold_in_its_own_tools_alone() -> None:
+    seen = {
+        "village": Observation(options={"metres": (1, 2)}),
+        "pot": Observation(options={"coins": (3,), "pay.coins": (4,), "other": (5,)}),
+    }
+    options = join(seen, [Village(), Pot()]).options
+    assert options == {"walk.metres": (1, 2), "pay.coins": (4,), "other": (5,)}
+
+
+def test_options_go_by_the_names_that_tools_have_in_several_worlds() -> None:
+    class Well(Pot):
+        name = "well"
+
+        @action
+        def pay(self, actor: int, coins: int) -> str:
+            """Throw a coin."""
+            return "Plop."
+
+    looks = {name: Observation(options={"coins": (n,)}) for n, name in enumerate(("pot", "well"), 1)}
+    assert join(looks, [Pot(), Well()]).options == {"pot_pay.coins": (1,), "well_pay.coins": (2,)}
+
+
 class Taker(LLMAgent):
     """Takes the one apple there is, whatever it sees."""
 

@@ -197,10 +197,12 @@ def test_nobody_is_asked_again_where_no_reply_came() -> None:
 
 
 def test_bids_to_choose_from_are_legal_and_none_are_offered_without_the_money() -> None:
-    model = AuctionArena(2, budget="20000,10", planning="none", lots="paper", order="ascending", rng=1)
+    model = AuctionArena(2, budget="20000,10", planning="none", lots="paper", order="ascending", rng=1, llm="random")
     rich, poor = (model.bidders[n].observe().options["amount"] for n in (1, 2))
     assert rich == tuple(range(1000, 3001, 100))
     assert poor == ()
+    model.llm = "rule"
+    assert model.bidders[1].observe().options == {}
 
 
 def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
