@@ -51,7 +51,7 @@ _FIND = f"SELECT error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls WH
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
-_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid <= ? LIMIT 1"
+_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid <= ? AND (error_kind IS NULL OR NOT ?) LIMIT 1"
 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
 
@@ -279,7 +279,7 @@ class RunLog:
         """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
         if self.mode != "record" or self._may_differ:
             return
-        if self._query(self._recorded, _OTHER, (*request.salt[1:], self._calls_before)):
+        if self._query(self._recorded, _OTHER, (*request.salt[1:], self._calls_before, self._retry_failures)):
             changed = f" (changed since: {self._changes})" if self._changes else ""
             raise ConfigError(
                 f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "

@@ -85,7 +85,7 @@ def test_every_rule_twin_makes_legal_bids_only(name) -> None:
 def test_random_bidders_make_legal_bids_and_plans() -> None:
     model = run(AuctionArena(llm="random", rng=3))
     done = model.runlog.actions()
-    assert set(done[done["action"] != "report_belief"]["ok"]) == {1}
+    assert set(done[done["label"] != "belief"]["ok"]) == {1}
 
 
 def test_rule_bidders_bid_as_they_do_without_agents_around_them() -> None:
