@@ -130,11 +130,15 @@ def run(
 
 @app.command()
 @_exits
-def replay(file: Annotated[Path, typer.Argument(help="Run log of the run.")], as_json: AsJson = False) -> None:
+def replay(
+    file: Annotated[Path, typer.Argument(help="Run log of the run.")],
+    trust: Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Run a recorded run again without asking anybody, and compare the digests."""
     from mesa_llm.running import replay_run
 
-    told = replay_run(file, as_json=as_json, say=_say)
+    told = replay_run(file, as_json=as_json, say=_say, trust=trust)
     if told["digest"] != told["recorded_digest"]:
         _say(f"mesa-llm: the digests differ: recorded {told['recorded_digest']}, now {told['digest']}", err=True)
         raise typer.Exit(DIFFERENT)
@@ -151,10 +155,15 @@ def inspect(
     usage: Annotated[bool, typer.Option("--usage", help="Calls, tokens, dollars by model.")] = False,
     agent: Annotated[int | None, typer.Option(help="Only this agent.")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    salvage: Annotated[Path | None, typer.Option(help="New file for what can be read of a damaged log.")] = None,
 ) -> None:
     """Look into a run log; without options, at its manifest."""
-    from mesa_llm.inspecting import tables
+    from mesa_llm.inspecting import salvaged, tables
 
+    if salvage is not None:
+        for line in salvaged(file, salvage):
+            _say(line)
+        return
     flags = {"calls": calls, "decisions": decisions, "actions": actions, "events": events, "usage": usage}
     wanted = [name for name, is_wanted in flags.items() if is_wanted]
     for text in tables(file, wanted, agent, csv=csv):
