@@ -70,8 +70,15 @@ def goals(comparison: Comparison) -> list[Goal]:
         *limit_goals(comparison),
         Goal("replay, the log alone, a CPU second", comparison.rate("log"), 20_000, "decisions", True),
         Goal("replay, all of `social`, a CPU second", comparison.rate("social"), 2_000, "decisions", True),
+        Goal("run log of `social`, a decision", log_size(comparison), 1.5, "kB"),
         *import_goals(comparison.single["imports"]),
     ]
+
+
+def log_size(comparison: Comparison) -> float | None:
+    """Return the kilobytes that a decision takes in the run log; None if it was not run."""
+    reading = comparison.one("social")
+    return reading["log_bytes"] / reading["decisions"] / 1000 if reading else None
 
 
 def growth_goals(reading: dict[str, Any] | None) -> Iterator[Goal]:

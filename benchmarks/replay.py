@@ -1,4 +1,4 @@
-"""How fast a recorded run is run again: the log alone, and a whole model."""
+"""How fast a recorded run is run again: the log alone, and a whole model; and how large the log is."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ def social(cell: Cell) -> dict[str, Any]:
             digests.append(model.runlog.digest)
             decisions = model.usage.replayed
             model.close()
+        log_bytes = path.stat().st_size
     if digests[0] != digests[1]:
         raise SystemExit("the replay is another run than the recorded one")
-    return {**vars(stretch), "decisions": decisions}
+    return {**vars(stretch), "decisions": decisions, "log_bytes": log_bytes}
 
 
 if __name__ == "__main__":

@@ -7,10 +7,28 @@ the next stage sees what the one before has done.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from mesa_llm.records import Observation
+
+
+class Turn(NamedTuple):
+    """One agent's place in a stage; an agent may have several, one for each thing it is asked."""
+
+    agent: Any
+    """Who decides."""
+
+    observation: Observation | None = None
+    """What it decides on; None: what it observes when the stage begins."""
+
+    @classmethod
+    def of(cls, item: Any) -> Turn:
+        """Return a stage's item as a turn: an agent stands for the turn on what it observes."""
+        return item if isinstance(item, Turn) else cls(item)
+
 
 Stage = list[Any]
-"""Agents that decide together, in the order in which they then act."""
+"""Agents or turns that are decided together, in the order in which they are then acted on."""
 
 
 class Activation(Protocol):

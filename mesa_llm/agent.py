@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import mesa
 
 from mesa_llm.activation import minded
 from mesa_llm.canonical import canonical_json
-from mesa_llm.config import AgentConfig, ConfigMixin
+from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning
+from mesa_llm.design import Decide
 from mesa_llm.entering import check_components, enter
-from mesa_llm.errors import ConfigError, ToolError, TransportError
+from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.joined import join
 from mesa_llm.llm.base import LLM
 from mesa_llm.mailbox import Mailbox
-from mesa_llm.memory import ChatMemory, Memory, MemoryEntry, MemoryMixin, one_line, open_memory
-from mesa_llm.parse import Asking, answer_schema, decide
+from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, one_line
+from mesa_llm.parse import answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.plain import engine_of, has_moved_on
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall
 from mesa_llm.space import describe_surroundings
 from mesa_llm.survey import summarise
 from mesa_llm.toolbox import ToolBox, checked_tools
 from mesa_llm.transports import Opened
+from mesa_llm.world import Receiver
 
 A = TypeVar("A", bound="LLMMixin")
 
@@ -58,10 +60,27 @@ class ToolMixin:
         """
         agent: Any = self
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
+        if not agent.config.world_tools:
+            box = box.without_tools_of_worlds
         named = seen.tools
         if named is not None and self.tools:
             named = dict.fromkeys((*named, *(function.__name__ for function in self.tools)))
         return box.only(named).only(agent.config.tools).usable
+
+    def demand_actions(self) -> None:
+        """Demand that the agent's config leaves it something to do.
+
+        Raises:
+            ConfigError: If it has actions, and may use none of them.
+        """
+        agent: Any = self
+        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
+        actions = [spec.name for spec in box.specs if spec.is_action]
+        if actions and not any(spec.is_action for spec in box.only(agent.config.tools).specs):
+            raise ConfigError(
+                f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), so that it can do "
+                f"nothing: its config, or the design, allows only {list(agent.config.tools)}; add an action to these"
+            )
 
 
 class LLMMixin:
@@ -70,6 +89,9 @@ class LLMMixin:
     __slots__ = ()
 
     is_minded = True
+    request_purpose = "decide"
+    request_series = ""
+    _worlds: tuple[Any, ...] | None = None
     model: Any
     unique_id: Any
     config: AgentConfig
@@ -115,8 +137,13 @@ class LLMMixin:
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds it lives in; by default all of its model."""
-        return tuple(getattr(self.model, "worlds", ()))
+        """The worlds it lives in; by default all of its model. Set them before it observes."""
+        own: tuple[Any, ...] | None = self._worlds
+        return tuple(getattr(self.model, "worlds", ())) if own is None else own
+
+    @worlds.setter
+    def worlds(self, worlds: Iterable[Any] | None) -> None:
+        self._worlds = None if worlds is None else tuple(worlds)
 
     @property
     def now(self) -> int:
@@ -164,10 +191,35 @@ class LLMMixin:
         first = (ChatMessage("system", system),) if system else ()
         return (*first, *history, ChatMessage("user", user))
 
+    @property
+    def waits_by_itself(self) -> bool:
+        """Whether a decision of its own, or one of the design, may wait for something."""
+        return type(self).decide is not LLMMixin.decide or self._design_decides is not None
+
+    @property
+    def _design_decides(self) -> Decide | None:
+        design = getattr(self.model, "design", None)
+        return None if design is None else design.decide
+
+    async def settle(self, seen: Observation) -> Decision | Failure:
+        """Decide on an observation, and check the decision, whoever makes it: the engine's way in."""
+        decide = self._design_decides
+        if decide is not None:
+            decided = self.checked(await decide(self, seen), seen, self.opened.name)
+        else:
+            decided = await self.decide(seen)
+            if type(self).decide is not LLMMixin.decide:
+                decided = self.checked(decided, seen, self.opened.name)
+        return replace(decided, label=seen.label) if seen.label else decided
+
     async def decide(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation: one request, plus tools called and one repair; reads only.
 
-        Where an action is wanted and none can be done, nobody is asked.
+        Where an action is wanted and none can be done, nobody is asked. Override to decide in another way; the
+        decision may be an action, a list of them or an answer as well.
+
+        Raises:
+            ConfigError: If the agent's config leaves it nothing that it could ever do.
         """
         engine = engine_of(self.model)
         opened = engine.open(self.llm)
@@ -176,6 +228,7 @@ class LLMMixin:
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
         if seen.answer is None and not any(spec.is_action for spec in box.specs):
+            agent.demand_actions()
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         salt = engine.salt(self.unique_id, self.now)
         try:
@@ -189,12 +242,26 @@ class LLMMixin:
             salt,
             tools=box.specs if seen.answer is None else _readers(box),
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
-            settings=self.config.settings.sent,
+            settings=self.request_settings,
             options=seen.options,
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(Asking(opened.llm, seen, box, request, engine.parser))
+        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning))
+
+    @property
+    def request_settings(self) -> Mapping[str, Any]:
+        """The sampling settings of its requests: its config's, with the reply length that the model demands."""
+        sent = self.config.settings.sent
+        reply_tokens = getattr(self.model, "reply_tokens", None)
+        return sent if reply_tokens is None else {**sent, "max_tokens": reply_tokens}
+
+    @property
+    def request_reasoning(self) -> Reasoning:
+        """How it reasons before it decides: as the model demands, or as its config says; only language models do."""
+        if not self.opened.is_language_model:
+            return "none"
+        return getattr(self.model, "reasoning", None) or self.config.reasoning
 
     def rule(self, seen: Observation) -> Any:
         """Decide by rule: the twin of the language model. Override; draws come from `self.random`.
@@ -205,8 +272,25 @@ class LLMMixin:
         raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
 
     def rule_decision(self, seen: Observation) -> Decision | Failure:
-        """Give what the rule twin decides, as a decision."""
-        return as_decision(self.unique_id, self.rule(seen), "rule")
+        """Return what the rule twin decides, as a decision."""
+        return self.checked(self.rule(seen), seen, "rule")
+
+    def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
+        """Return what somebody decided as a decision that can be done; a failure if it cannot be.
+
+        Args:
+            decided: See `as_decision`.
+            seen: What it was decided on.
+            by: Who decided.
+        """
+        decision = as_decision(self.unique_id, decided, by)
+        if isinstance(decision, Failure):
+            return decision
+        agent: Any = self
+        try:
+            return check_decision(decision, seen, agent.toolbox(seen))
+        except ParseError as error:
+            return Failure(self.unique_id, str(error), "Invalid", decision.by, decision.keys)
 
     # -- act
 
@@ -214,42 +298,91 @@ class LLMMixin:
         """Do what was decided; the only place where an agent writes.
 
         Args:
-            decision: What was decided; a failure does nothing.
+            decision: What was decided, checked against what was seen; a failure does nothing.
             seen: What it was decided on, for memories that keep the conversation.
 
         Returns:
-            What came of each action; a refused one says why, and hinders nobody else.
+            What came of each action, or of the answer; a refused one says why, and hinders nobody else.
         """
         if isinstance(decision, Failure):
             self.remember_messages()
             return []
         agent: Any = self
-        box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
         outcomes: list[Outcome] = []
-        for call in decision.actions:
-            try:
-                ok, result = True, _done(box, call)
-            except ToolError as error:
-                ok, result = False, str(error)
-            outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result))
+        if decision.answer is not None:
+            outcomes.append(self._answered(decision, seen or Observation()))
+        elif decision.actions:
+            box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
+            for call in decision.actions:
+                try:
+                    ok, result = True, _done(box, call)
+                except ToolError as error:
+                    ok, result = False, str(error)
+                outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result, decision.label))
         self.remember(decision, outcomes, seen)
         return outcomes
 
+    def _answered(self, decision: Decision, seen: Observation) -> Outcome:
+        """Take an answer to who asked, and return what came of it."""
+        try:
+            ok, result = True, self.receive(decision.answer, seen.label, seen.world)
+        except ToolError as error:
+            ok, result = False, str(error)
+        arguments = {"answer": plain_answer(decision.answer)}
+        return Outcome(self.unique_id, "answer", arguments, ok, result, decision.label)
+
+    def receive(self, answer: Any, label: str, world: str) -> Any:
+        """Take a typed answer to the world that asked for it. Override for what the agent itself wants to know.
+
+        Args:
+            answer: The answer, of the type asked for.
+            label: Label of the observation.
+            world: Name of the world that asked; empty: the only one that receives answers, if there is one.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            ToolError: If the world refuses the answer.
+            ConfigError: If it is not clear who asked.
+        """
+        receivers = [one for one in self.worlds if isinstance(one, Receiver) and world in ("", one.name)]
+        if len(receivers) > 1:
+            names = ", ".join(one.name for one in receivers)
+            raise ConfigError(f"{names} all receive answers; the observation names its own: Observation(world=…)")
+        if world and not receivers:
+            raise ConfigError(f"the observation asks for world {world!r}, which receives no answers here")
+        return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
+
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
+        kind = None if seen is None else seen.answer
+        said = _said(decision.actions) if decision.answer is None else written_answer(decision.answer, kind)
+        world = self._world_of(seen)
         if seen is not None and isinstance(self.memory, ChatMemory):
-            self.memory.add(MemoryEntry(self.now, "observation", seen.text))
-            said = _said(decision.actions) if decision.answer is None else str(decision.answer)
-            self.memory.add(MemoryEntry(self.now, "decision", said))
+            self.memory.add(MemoryEntry(self.now, "observation", seen.text, world=world))
+            self.memory.add(MemoryEntry(self.now, "decision", said, world=world))
         else:
             self.remember_messages()
         for outcome in outcomes:
-            told = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
-            came = outcome.result if outcome.ok else f"refused: {outcome.result}"
-            text = f"{outcome.action}({told}): {came}"
-            self.memory.add(MemoryEntry(self.now, "outcome", text[:600]))
-        if decision.answer is not None and not isinstance(self.memory, ChatMemory):
-            self.memory.add(MemoryEntry(self.now, "decision", f"You answered: {decision.answer}"[:600]))
+            if outcome.action == "answer":
+                if not isinstance(self.memory, ChatMemory):
+                    text = f"You answered: {written_answer(decision.answer)}"
+                    self.memory.add(MemoryEntry(self.now, "decision", text[:600], world=world))
+                if not outcome.result:
+                    continue
+                text = str(outcome.result)
+            else:
+                told = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+                text = f"{outcome.action}({told}): {outcome.result if outcome.ok else f'refused: {outcome.result}'}"
+            self.memory.add(MemoryEntry(self.now, "outcome", text[:600], world=world))
+
+    def _world_of(self, seen: Observation | None) -> str:
+        """Return the name of the world that something happened in; empty where it may have been several."""
+        if seen is not None and seen.world:
+            return seen.world
+        worlds = self.worlds
+        return worlds[0].name if len(worlds) == 1 else ""
 
     def remember_messages(self) -> None:
         """Keep in memory what arrived for the agent, once a step: at most `mailbox.MAX_INBOX` messages."""
@@ -353,34 +486,3 @@ def _with_text(seen: Observation, text: str) -> Observation:
 def _readers(box: ToolBox) -> Any:
     """Tell only of the tools that read: an answer is wanted, no action."""
     return tuple(spec for spec in box.specs if not spec.is_action)
-
-
-@dataclass(frozen=True)
-class AgentDesign:
-    """A task-independent choice of the four components: any design runs in any model.
-
-    Source:
-        Shachi (2025): the four components and cross-task evaluation.
-    """
-
-    llm: str | LLM | None = None
-    """What the agents think with; None: what the model says."""
-
-    config: AgentConfig | None = None
-    """Settings, style and allowed tools; the model's own personas are kept."""
-
-    memory: str | Callable[[], Memory] | None = None
-    """Kind of memory, or what makes one."""
-
-    tools: tuple[Callable[..., Any], ...] = ()
-    """The researcher's own functions, besides the model's."""
-
-    def dress(self, agent: Any) -> None:
-        """Give an agent the components this design chooses; who it is, it stays."""
-        if self.config is not None:
-            chosen = {name: getattr(self.config, name) for name in ("style", "tools", "settings", "adapter")}
-            agent.config = agent.config.model_copy(update=chosen)
-        if self.memory is not None:
-            agent.memory = open_memory(self.memory)
-        if self.tools:
-            agent.tools = (*agent.tools, *checked_tools(self.tools))

@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.memory.entry import clip
 from mesa_llm.records import Event
+from mesa_llm.text import clip, one_line
 
 Hook = Callable[[Event], None]
 """Called with an event when it is delivered: lets one world act on another's news."""
@@ -249,7 +249,7 @@ class Bridge:
 
 
 def _line(event: Event) -> str:
-    return f"- {event.text or wording(event)}"
+    return f"- {one_line(event.text or wording(event))}"
 
 
 def wording(event: Event) -> str:

@@ -22,7 +22,7 @@ def compact_json(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """Turn what JSON does not know (numpy scalars, tuples in sets, records) into what it does."""
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
@@ -39,4 +39,4 @@ def _plain(value: object) -> object:
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)

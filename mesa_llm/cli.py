@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
+from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
+from mesa_llm.wording import printable
 
 app = typer.Typer(
     name="mesa-llm",
@@ -20,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-BAD_INPUT, SPENT, DIFFERENT, INTERRUPTED = 2, 3, 1, 130
+DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
 """Exit codes besides 0."""
 
 
@@ -30,13 +34,17 @@ def _exits(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run_command(*args: Any, **kwargs: Any) -> None:
         try:
-            command(*args, **kwargs)
+            with _terminable():
+                command(*args, **kwargs)
         except BudgetSpent as error:
             _say(f"mesa-llm: stopped: {error}", err=True)
             raise typer.Exit(SPENT) from None
         except ConfigError as error:
             _say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
+        except NothingDecided as error:
+            _say(f"mesa-llm: {error}", err=True)
+            raise typer.Exit(NOTHING_DECIDED) from None
         except KeyboardInterrupt:
             _say("mesa-llm: interrupted; the same command with the same --log goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None
@@ -47,8 +55,21 @@ def _exits(command: Callable[..., None]) -> Callable[..., None]:
     return run_command
 
 
+@contextmanager
+def _terminable() -> Generator[None]:
+    """Let SIGTERM end what runs as Ctrl-C does: what is open is closed, and the same words are said."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _say(text: str, *, err: bool = False) -> None:
-    typer.echo(text, err=err)
+    typer.echo(printable(text), err=err)
 
 
 @app.command("list")
@@ -91,6 +112,7 @@ def run(
     max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars of live replies.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Most requests in flight.")] = 64,
     retry_failures: Annotated[bool, typer.Option(help="Ask again where the log holds a failure.")] = False,
+    ask_again: Annotated[bool, typer.Option(help="Ask again where the log holds another request.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a model; the same command with the same --log goes on with a run that was stopped."""
@@ -102,8 +124,8 @@ def run(
     kind = entry.load()
     given = parameters(kind, set_ or [], users) | spend
     given |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
-    given |= {"concurrency": concurrency, "retry_failures": retry_failures}
-    run_model(entry.name, kind(**given), steps, as_json=as_json, say=_say)
+    given |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
+    run_model(entry.name, kind(**given), steps, as_json=as_json, say=_say, demands_decisions=True)
 
 
 @app.command()

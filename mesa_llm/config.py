@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+Reasoning = Literal["none", "inline", "first"]
+"""How a model reasons before it decides: not at all; in a first field of its reply; in a request of its own, first."""
+
 
 class Settings(BaseModel):
     """How a language model is sampled; None leaves a setting to the endpoint."""
@@ -65,8 +68,14 @@ class AgentConfig(BaseModel):
     tools: tuple[str, ...] | None = None
     """Names of the tools and actions it may use; None: all."""
 
+    world_tools: bool = True
+    """Whether it may use the tools of its worlds, which read; their actions it always may."""
+
     settings: Settings = Settings()
     """How its model is sampled."""
+
+    reasoning: Reasoning = "none"
+    """Whether its model reasons before it decides: `inline` costs reply tokens, `first` a second request."""
 
     adapter: str | None = None
     """Name of a LoRA adapter at the endpoint; replaces the model name in requests."""

@@ -4,31 +4,95 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import hashlib
+import logging
 import random
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from mesa_llm.errors import Stopped
+from mesa_llm.config import Reasoning
+from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.base import LLM
 from mesa_llm.loop import run_now, submit
-from mesa_llm.records import Decision, Failure, Observation, Salt, Usage
+from mesa_llm.parse import Asking
+from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.toolbox import ToolBox
 from mesa_llm.transports import EngineOptions, Opened, Transports
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+Place = tuple[int, str, str]
+"""Agent, purpose and series (the label of what is asked, or what sets apart what is asked by hand): numbered alone."""
+
+STRIDE = 1024
+"""Numbers of requests that one turn has for itself; each question that it asks takes eight, for its follow-ups."""
 
 
 class Thinker(Protocol):
     """What the engine asks of an agent."""
 
-    unique_id: int
-
-    def decide(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
-        """Decide on what is seen; reads only."""
+    @property
+    def unique_id(self) -> int:
+        """Mesa's number of it; 0 for who is no agent."""
         ...
+
+    @property
+    def request_purpose(self) -> str:
+        """What it is asked for; all but `decide` is no decision of the run, and is counted under its purpose alone."""
+        ...
+
+    @property
+    def request_series(self) -> str:
+        """What sets apart what is asked by hand between two steps; empty for what the run asks."""
+        ...
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        ...
+
+    @property
+    def opened(self) -> Opened:
+        """What it thinks with."""
+        ...
+
+    @property
+    def waits_by_itself(self) -> bool:
+        """Whether it may wait for something even where its own language model replies at once."""
+        ...
+
+    def settle(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
+        """Decide on what is seen, and check the decision; reads only."""
+        ...
+
+
+class _Line:
+    """The numbers that one turn has for its requests, in the order in which it makes them."""
+
+    __slots__ = ("base", "n_asked")
+
+    def __init__(self, base: int) -> None:
+        self.base, self.n_asked = base, 0
+
+    def take(self) -> int:
+        """Take the next number."""
+        number = self.base + 8 * self.n_asked
+        self.n_asked += 1
+        if number >= self.base + STRIDE:
+            raise ConfigError(f"one decision asked more than {STRIDE // 8} questions; ask them in turns of their own")
+        return number
+
+
+_LINE: ContextVar[_Line | None] = ContextVar("mesa_llm_line", default=None)
+"""The numbers of the turn that is being decided here."""
 
 
 class Engine:
@@ -38,10 +102,13 @@ class Engine:
         runlog: Where replies are found and kept.
         run_seed: Seed that every request's salt begins with.
         usage: What has been used so far.
+        usage_by_purpose: The same for each purpose: `decide`, `survey`, `memory`, …; failures are counted here for all.
         decisions: How many decisions have been asked for.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Entered while replies are waited for: nothing is written meanwhile.
         should_stop: Says whether what is about to be asked is to be stopped at once.
+        defers_stop: While True, Ctrl-C waits until what is being asked is there; a second one breaks it off.
+        is_interrupted: Whether a Ctrl-C is being deferred.
     """
 
     _of: ClassVar[weakref.WeakKeyDictionary[Any, Engine]] = weakref.WeakKeyDictionary()
@@ -62,9 +129,11 @@ class Engine:
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
+        self.defers_stop = self.is_interrupted = False
+        self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
-        self._salts: dict[tuple[int, str], tuple[int, int]] = {}
+        self._turns: dict[Place, tuple[int, int]] = {}
         self._running: concurrent.futures.Future[Any] | None = None
 
     @classmethod
@@ -76,61 +145,82 @@ class Engine:
         """Become the engine of a Mesa model."""
         type(self)._of[model] = self
 
-    def count(self, used: Usage) -> None:
-        """Add to what has been used; called from any thread."""
+    def count(self, used: Usage, purpose: str = "decide") -> None:
+        """Add to what has been used; called from any thread.
+
+        Args:
+            used: What has been used.
+            purpose: What for; a second model that puts replies into form counts as the first.
+        """
+        purpose = purpose.removesuffix("-form")
         with self._lock:
             self.usage += used
+            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + used
+
+    def count_failure(self, purpose: str) -> None:
+        """Count an answer that did not come; only failed decisions count in `usage` as well."""
+        if purpose == "decide":
+            self.count(Usage(failures=1))
+            return
+        with self._lock:
+            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + Usage(failures=1)
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
-        """Number the next request of an agent; follow-ups count on from it by eights.
+        """Number the next request of an agent; its follow-ups count on from there.
+
+        In a turn, the number comes from those that the turn took when it was put in line, so that it never depends
+        on how fast others are answered.
 
         Args:
             agent: Mesa `unique_id`.
             time: The step.
             purpose: What is asked for; each purpose is numbered by itself.
         """
-        at, number = self._salts.get((agent, purpose), (time, 0))
+        line = _LINE.get() or self._put_in_line((agent, purpose, ""), time)
+        return Salt(self.run_seed, agent, time, purpose, line.take())
+
+    def _put_in_line(self, place: Place, time: int) -> _Line:
+        """Take the numbers of one turn."""
+        at, number = self._turns.get(place, (time, 0))
         number = number if at == time else 0
-        self._salts[agent, purpose] = (time, number + 8)
-        return Salt(self.run_seed, agent, time, purpose, number)
-
-    def numbering(self, agents: Iterable[int], purpose: str = "decide") -> dict[tuple[int, str], tuple[int, int]]:
-        """Give the state of some agents' numbering, so that what was interrupted can be asked again.
-
-        Args:
-            agents: Their Mesa `unique_id`.
-            purpose: What is about to be asked for.
-        """
-        return {(agent, purpose): self._salts.get((agent, purpose), (-1, 0)) for agent in agents}
-
-    def renumber(self, state: Mapping[tuple[int, str], tuple[int, int]]) -> None:
-        """Set the numbering back to a state."""
-        self._salts.update(state)
+        self._turns[place] = (time, number + 1)
+        series = place[2]
+        first = int(hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()[:7], 16) << 10 if series else 0
+        return _Line((first + number) * STRIDE)
 
     # -- asking
 
-    def open(self, llm: str | LLM) -> Opened:
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
         """Open a language model, once for all agents that name it.
 
         Args:
             llm: Model string, or a transport of the user's own.
+            is_second: Whether it is asked besides the models that agents think with, as a judge is.
         """
-        return self._transports.open(llm)
+        return self._transports.open(llm, is_second=is_second)
 
-    @property
-    def parser(self) -> LLM | None:
-        """The second model that puts faulty replies into form, if there is one."""
-        return self._transports.parser
+    def declare(self, llms: Iterable[str | LLM]) -> None:
+        """Note the models that agents think with, so that a second model of the same name is asked as they are."""
+        self._transports.declare(llms)
 
-    def gather(
-        self, agents: Sequence[Thinker], seen: Sequence[Observation], *, aside: bool = False
-    ) -> list[Decision | Failure]:
-        """Let agents decide at once; give what they decided in the order asked.
+    def asking(self, opened: Opened, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning) -> Asking:
+        """Return all that one decision needs, with the second model that puts replies into form, if there is one."""
+        if opened.llm is None:
+            raise ConfigError("a rule is not asked")
+        parser = self._transports.parser
+        if parser is None:
+            return Asking(opened.llm, seen, box, request, reasoning=reasoning)
+        return Asking(opened.llm, seen, box, request, parser.llm, parser.name, reasoning)
+
+    def gather(self, agents: Sequence[Thinker], seen: Sequence[Observation]) -> list[Decision | Failure]:
+        """Let agents decide at once; return what they decided in the order asked.
+
+        Requests are numbered in that order, before anything waits. What was interrupted can be asked again: it then
+        has the same numbers, and finds every reply that came.
 
         Args:
-            agents: Who decides.
+            agents: Who decides; one may stand there several times.
             seen: What each sees.
-            aside: True for what is no decision of the run: it is counted in calls and tokens alone.
 
         Raises:
             BudgetSpent: If a budget is spent; what is in flight is waited for and kept.
@@ -138,19 +228,35 @@ class Engine:
             ConfigError: If an endpoint refuses its key or its model.
             Stopped: If `stop` was called meanwhile.
         """
+        places: list[Place] = [
+            (agent.unique_id, agent.request_purpose, agent.request_series or sight.label)
+            for agent, sight in zip(agents, seen, strict=True)
+        ]
+        before = {place: self._turns.get(place) for place in places}
+        lines = [self._put_in_line(place, agent.now) for place, agent in zip(places, agents, strict=True)]
         results: list[Any] = [None] * len(agents)
         waiting: dict[str, list[int]] = {}
         limits: dict[str, int] = {}
-        for place, (agent, sight) in enumerate(zip(agents, seen, strict=True)):
-            opened = self.open(getattr(agent, "llm", "rule"))
-            if opened.is_immediate:
-                results[place] = self._done(run_now(agent.decide(sight)), aside)
-            else:
-                waiting.setdefault(opened.name, []).append(place)
-                limits[opened.name] = max(limits.get(opened.name, 1), opened.concurrency)
-        if waiting:
-            jobs = [(places, limits[name]) for name, places in waiting.items()]
-            self.wait(self._ask_all(agents, seen, jobs, results, aside))
+        try:
+            for index, (agent, sight) in enumerate(zip(agents, seen, strict=True)):
+                opened = agent.opened
+                if not opened.is_immediate:
+                    waiting.setdefault(opened.name, []).append(index)
+                    limits[opened.name] = max(limits.get(opened.name, 1), opened.concurrency)
+                elif agent.waits_by_itself:  # all of them begin in order, as their rules may draw before they wait
+                    waiting.setdefault("", []).append(index)
+                    limits[""] = len(agents)
+                else:
+                    results[index] = self._done(_in_line(lines[index], agent.settle(sight)), agent.request_purpose)
+            if waiting:
+                jobs = [(indices, limits[name]) for name, indices in waiting.items()]
+                self.wait(self._ask_all(agents, seen, lines, jobs, results))
+        except BaseException:
+            for place, turn in before.items():
+                self._turns.pop(place)
+                if turn is not None:
+                    self._turns[place] = turn
+            raise
         return results
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -165,7 +271,14 @@ class Engine:
             future.cancel()
         try:
             with self.while_waiting():
-                return future.result()
+                try:
+                    return future.result()
+                except KeyboardInterrupt:
+                    if not self.defers_stop or self.is_interrupted:
+                        raise
+                    self.is_interrupted = True
+                    logger.warning("the step is being finished; interrupt again to break it off")
+                    return future.result()
         except BaseException as error:
             future.cancel()  # after Ctrl-C it still runs
             self.runlog.may_repeat = True  # what was answered is found when it is asked for again
@@ -188,36 +301,37 @@ class Engine:
         self,
         agents: Sequence[Thinker],
         seen: Sequence[Observation],
+        lines: Sequence[_Line],
         jobs: Sequence[tuple[list[int], int]],
         results: list[Any],
-        aside: bool,
     ) -> None:
         """Let a bounded number of workers take agents in order, for each model by itself."""
         raised: dict[int, Exception] = {}
 
-        async def worker(places: Iterator[int]) -> None:
-            for place in places:
+        async def worker(indices: Iterator[int]) -> None:
+            for index in indices:
                 if raised:
                     return
+                _LINE.set(lines[index])
                 try:
-                    results[place] = self._done(await agents[place].decide(seen[place]), aside)
+                    results[index] = self._done(await agents[index].settle(seen[index]), agents[index].request_purpose)
                 except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
-                    raised[place] = error
+                    raised[index] = error
 
         workers: list[Awaitable[None]] = []
-        for places, concurrency in jobs:
-            queue = iter(places)
-            workers += [worker(queue) for _ in range(min(concurrency, len(places)))]
+        for indices, concurrency in jobs:
+            queue = iter(indices)
+            workers += [worker(queue) for _ in range(min(concurrency, len(indices)))]
         await asyncio.gather(*workers)
         if raised:
             raise raised[min(raised)]
 
-    def _done(self, decided: Decision | Failure, aside: bool) -> Decision | Failure:
-        if aside:
+    def _done(self, decided: Decision | Failure, purpose: str) -> Decision | Failure:
+        if isinstance(decided, Failure):
+            self.count_failure(purpose)
+        if purpose != "decide":
             return decided
         self.decisions += 1
-        if isinstance(decided, Failure):
-            self.count(Usage(failures=1))
         if self.on_decision is not None:
             self.on_decision(self.usage)
         return decided
@@ -226,6 +340,18 @@ class Engine:
         """Close connections and the run log."""
         self._transports.close()
         self.runlog.close()
+
+
+def _in_line(line: _Line, work: Coroutine[Any, Any, T]) -> T:
+    """Run the decision of a turn that waits for nothing."""
+    token = _LINE.set(line)
+    try:
+        return run_now(work)
+    finally:
+        _LINE.reset(token)
+
+
+_NOTHING = Usage()
 
 
 def run_seed_of(model: Any) -> int:

@@ -6,6 +6,7 @@
     · ReplayError          a person: the recording does not hold what the run asks for
   · BudgetSpent            a person: the run stopped cleanly and can be resumed
   · Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
+  · NothingDecided         a person: the run is over, and every single decision of it failed
   · DecisionError          a person: only with `on_error="raise"`, at the end of the step
   · ToolError              the language model: an action or tool was refused, and why
   · ToolBroken             the engine: a tool raised something else while an agent decided
@@ -52,6 +53,10 @@ class BudgetSpent(MesaLLMError):
 
 class Stopped(MesaLLMError):
     """A step was stopped while agents decided: it has not happened, and the next `step()` goes on with it."""
+
+
+class NothingDecided(MesaLLMError):
+    """Every decision of a run failed; the text says why the first one did."""
 
 
 class DecisionError(MesaLLMError):

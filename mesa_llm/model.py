@@ -6,25 +6,30 @@ import inspect
 import time as clock
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from mesa.datacollection import DataCollector
 
-from mesa_llm.activation import Activation, Stage, everyone, minded
-from mesa_llm.agent import AgentDesign, LLMMixin, as_decision
+from mesa_llm.activation import Activation, Stage, Turn, everyone, minded
+from mesa_llm.agent import LLMMixin
 from mesa_llm.bridge import Bridge
+from mesa_llm.config import Reasoning, Settings
+from mesa_llm.design import AgentDesign
 from mesa_llm.engine import Engine, run_seed_of
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.lasting import LastingModel
 from mesa_llm.llm.base import LLM
 from mesa_llm.mailbox import Mailbox
-from mesa_llm.options import OnError, activation_for, constructor, identity, seed_for, shown
-from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage
+from mesa_llm.memory import past_memory
+from mesa_llm.options import OnError, activation_for, agreed, as_moved, check_files, constructor, identity
+from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog import RunLog
-from mesa_llm.survey import Question, summarise, survey
-from mesa_llm.transports import EngineOptions
+from mesa_llm.survey import JUDGING, Question, consult, summarise, survey
+from mesa_llm.transports import EngineOptions, written_options
 from mesa_llm.versions import versions
 from mesa_llm.world import World
 
@@ -54,8 +59,10 @@ class LLMModel(LastingModel):
         mailbox: Messages between agents.
         bridge: News between worlds.
         now: The step that is being decided, from 1.
-        last_decisions: What was decided last, by agent number.
-        last_outcomes: What came of it, by agent number.
+        reasoning: How all agents reason before they decide; None: as their configs say.
+        reply_tokens: Maximum length of all agents' replies; None: as their configs say.
+        last_decisions: What each agent decided last, by its number.
+        last_outcomes: What came of it in the last step, by the number of who acted.
     """
 
     worlds: tuple[World, ...] = ()
@@ -78,7 +85,11 @@ class LLMModel(LastingModel):
         log: str | Path | None = None,
         replay: bool = False,
         retry_failures: bool = False,
+        ask_again: bool = False,
         on_error: OnError = "skip",
+        reasoning: Reasoning | None = None,
+        reply_tokens: int | None = None,
+        memories: Mapping[Any, Mapping[str, Any]] | None = None,
         rng: int | str | None = None,
         scenario: Any = None,
         **options: Unpack[EngineOptions],
@@ -95,62 +106,85 @@ class LLMModel(LastingModel):
             log: File of the run: what it holds is used, the rest is asked for and recorded.
             replay: Ask nobody: every reply comes from `log`.
             retry_failures: Ask again where the log holds a failed request.
+            ask_again: Ask again where the log holds another request, as after a prompt was changed.
             on_error: What becomes of an agent whose decision failed.
-            rng: Seed; None: that of the log, or a new one.
-            scenario: A Mesa scenario, in place of `rng`.
+            reasoning: How agents reason before they decide: `none`, `inline` or `first`; None: as their configs say.
+            reply_tokens: Maximum number of tokens of a reply; None: as agents' settings say.
+            memories: Agent (its number or name) → the memory of another life that it starts with, from `to_json`.
+            rng: Seed; None: that of the scenario, of the log, or a new one.
+            scenario: A Mesa scenario with the model's parameters.
             **options: How language models are reached, and how much may be spent.
 
         Raises:
-            ConfigError: If an option is unknown or cannot be, or the log holds another run.
+            ConfigError: If an option is unknown or cannot be, a parameter is given twice and not equal, or the log
+                holds another run.
         """
         unknown = set(options) - set(EngineOptions.__annotations__)
         if unknown:
             raise ConfigError(f"unknown options: {', '.join(sorted(unknown))}; see mesa_llm.transports.EngineOptions")
-        if on_error not in ("skip", "rule", "raise"):
-            raise ConfigError(f"on_error is 'skip', 'rule' or 'raise', got {on_error!r}")
+        for name, value, possible in (("on_error", on_error, OnError), ("reasoning", reasoning, Reasoning)):
+            if value is not None and value not in get_args(possible):
+                raise ConfigError(f"{name} is one of {', '.join(get_args(possible))}, got {value!r}")
+        if reply_tokens is not None and not reply_tokens >= 1:
+            raise ConfigError(f"reply_tokens must be 1 or more, got {reply_tokens!r}")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
-        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures)
-        seed = seed_for(rng, self.runlog) if scenario is None else None
+        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
+        scenario, seed = agreed(scenario, rng, self._given, self.runlog)
         super().__init__(**({"rng": seed} if scenario is None else {"scenario": scenario}))
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, options)
         self.engine.join(self)
         this = weakref.ref(self)  # the engine must not keep its model alive
-        self.engine.should_stop = lambda: (model := this()) is not None and model._stopping
+        self.engine.should_stop = lambda: (model := this()) is not None and model._stopping and not model._is_writing
         self.llm = llm
+        self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
         self.worlds = tuple(worlds)
         self.activation = activation_for(activation)
         self.mailbox = Mailbox()
         self.bridge = bridge or Bridge()
         self.on_error: OnError = on_error
+        self.reasoning: Reasoning | None = reasoning
+        self.reply_tokens = reply_tokens
+        self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         self.last_decisions: dict[int, Decision | Failure] = {}
         self.last_outcomes: dict[int, list[Outcome]] = {}
         self._failed: list[Failure] = []
-        self._asked: dict[int, Decision | Failure] = {}
+        self._asked: dict[int, list[Decision | Failure]] = {}
         self._usage_before, self._step_usage, self._begun = Usage(), Usage(), 0.0
         self.step_seconds = 0.0
         self._datacollector: DataCollector | None = None
-        self.runlog.begin(identity(self, self._given, seed), {"versions": versions(), "options": shown(options)})
+        run = identity(self, self._given, seed)
+        if options.get("moved"):
+            run = as_moved(run, self.runlog.manifest)
+        self.runlog.begin(run, {"versions": versions(), "options": written_options(options)})
+        check_files(self.runlog, run)
 
     # -- set-up
 
     def register_agent(self, agent: Any) -> None:
-        """Register an agent with the model, and let the design choose its components."""
+        """Register an agent with the model: the design chooses its components, and it gets the memory it brings."""
         super().register_agent(agent)
-        if self.design is not None and getattr(agent, "is_minded", False):
+        if not getattr(agent, "is_minded", False):
+            return
+        if self.design is not None:
             self.design.dress(agent)
+        if self._memories:
+            names = {str(agent.unique_id), agent.config.name} & set(self._memories)
+            for name in names:
+                agent.memory = past_memory(self._memories.pop(name))
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Say what an agent thinks with: the design's choice, or the model's."""
+        """Return what an agent thinks with: what `llm=` names for it, the design's choice, or that for all others."""
+        named = self.llm if isinstance(self.llm, Mapping) else {"*": self.llm}
+        for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__):
+            if name in named:
+                return named[name]
         if self.design is not None and self.design.llm is not None:
             return self.design.llm
-        if not isinstance(self.llm, Mapping):
-            return self.llm
-        for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__, "*"):
-            if name in self.llm:
-                return self.llm[name]
+        if "*" in named:
+            return named["*"]
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
 
     @property
@@ -170,60 +204,123 @@ class LLMModel(LastingModel):
     def step(self) -> None:
         """Let everyone who is due decide together and act in order."""
         self.begin_step()
+        self._stop_if_interrupted()
         while self._stages:
             self._act(self._decide())
+            if self._stages:
+                self._stop_if_interrupted()
         summarise(minded(self))
         self._finish_step()
+        self._stop_if_interrupted()
 
     def begin_step(self) -> None:
-        """Deliver messages and news, and find out who acts. Does nothing if the step has begun."""
-        if self._stages is not None:
+        """Deliver messages and news, and find out who acts. Does nothing if the step has begun, or the run is over."""
+        if self._stages is not None or not self.running:
             return
         self._begun = clock.perf_counter()
         self._usage_before = self.engine.usage
         self._failed.clear()
         self._asked.clear()
-        for message in self.mailbox.deliver():
-            self.runlog.add(message, self.now)
-        for event in self.bridge.start_step(self.now):
-            self.runlog.add(event, self.now)
-        self._stages = [stage for stage in self.activation(self) if stage]
+        self.last_outcomes = {}
+        if self._memories and self.now == 1:
+            raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
+        with self._writing():
+            for message in self.mailbox.deliver():
+                self.runlog.add(message, self.now)
+            for event in self.bridge.start_step(self.now):
+                self.runlog.add(event, self.now)
+            self.start_step()
+            stages = [[Turn.of(item) for item in stage] for stage in self.activation(self)]
+        self._stages = [stage for stage in stages if stage]
+
+    def start_step(self) -> None:
+        """Do what the model does before anybody is activated or observes, as to change an agent's worlds; override."""
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """Write to the model: what is asked meanwhile is not stopped, as what was written could not be taken back."""
+        self._is_writing = self.engine.defers_stop = True
+        try:
+            yield
+            self._is_writing = False
+        finally:
+            self.engine.defers_stop = False
+
+    def _stop_if_interrupted(self) -> None:
+        """Raise the Ctrl-C that came while the model was written to."""
+        if self.engine.is_interrupted:
+            self.engine.is_interrupted = False
+            raise KeyboardInterrupt
 
     def observations(self) -> dict[Any, Observation]:
         """Show what each agent that is due sees now: the first half of a step, for a controller from outside.
 
         Returns:
-            Agent → observation, in the order in which they will act; empty if nobody acts in this step.
+            Agent → observation, in the order in which they will act; empty if nobody acts in this step, or the run is
+            over. An agent that is asked several things at once stands there as `(agent, label)`.
+
+        Raises:
+            ConfigError: If an earlier step was broken off for good.
         """
+        if self._broken_off:
+            raise ConfigError(self._broken_off)
         self.begin_step()
+        turns = self.due_turns
         if self._seen is None:
-            agents = self.due
-            self._seen = [agent.observe() for agent in agents]
-        return dict(zip(self.due, self._seen, strict=True))
+            self._seen = [turn.agent.observe() if turn.observation is None else turn.observation for turn in turns]
+        return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
 
     def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
         """Do what a controller from outside decided: the second half of a step.
 
         Args:
-            decisions: Agent (or its number) → an action (`ToolCall`), a list of them, a typed answer, or what
-                `ask` gave; agents left out do nothing.
+            decisions: Agent (or its number; `(agent, label)` where it is asked several things) → an action
+                (`ToolCall`), a list of them, a typed answer, or what `ask` gave; agents left out do nothing.
 
         Returns:
-            Agent → what came of its actions.
+            What came of it, by the keys of `observations`.
+
+        Raises:
+            ConfigError: If an agent is not due, or a decision cannot be; nothing has happened then.
         """
-        agents = list(self.observations())
-        given = {getattr(agent, "unique_id", agent): decided for agent, decided in decisions.items()}
-        strangers = set(given) - {agent.unique_id for agent in agents}
-        if strangers:
-            raise ConfigError(f"agents {sorted(strangers)} are not due in this step; see observations()")
-        decisions_made = [as_decision(a.unique_id, given.get(a.unique_id), "outside") for a in agents]
-        for decision in decisions_made:
-            if decision is not self._asked.get(decision.agent):
-                self.runlog.add(decision, self.now)
-        outcomes = self._act(decisions_made)
-        if not self._stages:
-            self.advance()
-        return dict(zip(agents, outcomes, strict=True))
+        with self._alone():
+            keys = list(self.observations())
+            decided = self._checked_from_outside(keys, decisions)
+            for decision in decided:
+                if not any(decision is asked for asked in self._asked.get(decision.agent, ())):
+                    self.runlog.add(decision, self.now)
+            try:
+                outcomes = self._act(decided)
+            except BaseException as error:
+                self._end_broken(error)
+                raise
+            if not self._stages:
+                self.advance()
+            return dict(zip(keys, outcomes, strict=True))
+
+    def _checked_from_outside(self, keys: Sequence[Any], decisions: Mapping[Any, Any]) -> list[Decision | Failure]:
+        """Return the decisions of a controller from outside in the order of the turns.
+
+        Raises:
+            ConfigError: If one names nobody who is due, or cannot be.
+        """
+        given = {_number(key): decided for key, decided in decisions.items()}
+        if strangers := set(given) - {_number(key) for key in keys}:
+            raise ConfigError(f"agents {sorted(map(str, strangers))} are not due in this step; see observations()")
+        decided: list[Decision | Failure] = []
+        faults: list[str] = []
+        for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True):
+            raw: Any = given.get(_number(key))
+            if any(raw is one for one in self._asked.get(turn.agent.unique_id, ())):
+                decided.append(raw)
+                continue
+            checked: Decision | Failure = turn.agent.checked(raw, seen, "outside")
+            if checked is not raw and isinstance(checked, Failure):
+                faults.append(f"agent {checked.agent}: {checked.reason}")
+            decided.append(_labelled(checked, seen))
+        if faults:
+            raise ConfigError(f"nothing was done: {'; '.join(faults[:5])}")
+        return decided
 
     def ask(self, agents: Sequence[Any], seen: Sequence[Observation] | None = None) -> list[Decision | Failure]:
         """Let agents decide together and note what they decide: the primitive under a step.
@@ -237,26 +334,24 @@ class LLMModel(LastingModel):
             those that failed.
         """
         seen = [agent.observe() for agent in agents] if seen is None else seen
-        if self._stopping:
+        if self._stopping and not self._is_writing:
             raise Stopped("stopped before agents decided; the next step() goes on with this one")
         self._check_twins(agents)
-        kept = self.random.getstate(), self.rng.bit_generator.state
-        numbers = self.engine.numbering(agent.unique_id for agent in agents)
+        states = self.random.getstate(), self.rng.bit_generator.state
         try:
             decided = self.engine.gather(agents, seen)
         except BaseException:
-            self.random.setstate(kept[0])
-            self.rng.bit_generator.state = kept[1]
-            self.engine.renumber(numbers)
+            self.random.setstate(states[0])
+            self.rng.bit_generator.state = states[1]
             raise
-        for place, (agent, decision) in enumerate(zip(agents, decided, strict=True)):
+        for index, (agent, decision) in enumerate(zip(agents, decided, strict=True)):
             self.runlog.add(decision, self.now)
             if isinstance(decision, Failure):
                 self._failed.append(decision)
                 if self.on_error == "rule":
-                    decided[place] = agent.rule_decision(seen[place])
-                    self.runlog.add(decided[place], self.now)
-            self._asked[agent.unique_id] = decided[place]
+                    decided[index] = _labelled(agent.rule_decision(seen[index]), seen[index])
+                    self.runlog.add(decided[index], self.now)
+            self._asked.setdefault(agent.unique_id, []).append(decided[index])
         return decided
 
     def _check_twins(self, agents: Sequence[Any]) -> None:
@@ -266,41 +361,49 @@ class LLMModel(LastingModel):
                 raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
 
     @property
-    def due(self) -> Stage:
-        """Those of the current stage who still live, in the order in which they will act."""
+    def due_turns(self) -> list[Turn]:
+        """The turns of the current stage whose agents still live, in the order in which they will act."""
         stage = self._stages[0] if self._stages else []
-        return [agent for agent in stage if agent in self.agents]
+        return [turn for turn in stage if turn.agent in self.agents]
+
+    @property
+    def due(self) -> list[Any]:
+        """Who is asked in the current stage, in the order in which they will act, once for each turn."""
+        return [turn.agent for turn in self.due_turns]
 
     def _decide(self) -> list[Decision | Failure]:
-        seen = list(self.observations().values())
-        return self.ask(self.due, seen)
+        self.observations()
+        return self.ask(self.due, self._seen)
 
     def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
         """Let the agents of the current stage act."""
-        self._is_acting = True
-        agents, seen = self.due, self._seen or []
-        self._seen = None
-        if self._stages:
-            self._stages.pop(0)
-        done: list[list[Outcome]] = []
-        for agent, sight, decision in zip(agents, seen, decisions, strict=True):
-            is_alive = agent in self.agents  # those before it in the order may have removed it
-            outcomes = agent.act(decision, sight) if is_alive else []
-            self.last_decisions[agent.unique_id] = decision
-            self.last_outcomes[agent.unique_id] = outcomes
-            for outcome in outcomes:
-                self.runlog.add(outcome, self.now)
-            done.append(outcomes)
-        if not self._stages and (following := self.next_stage(agents)):
-            self._stages = [following]
-        self._is_acting = False
+        turns, seen = self.due_turns, self._seen or []
+        with self._writing():
+            self._seen = None
+            if self._stages:
+                self._stages.pop(0)
+            done: list[list[Outcome]] = []
+            for turn, sight, decision in zip(turns, seen, decisions, strict=True):
+                agent = turn.agent
+                is_alive = agent in self.agents  # those before it in the order may have removed it
+                outcomes = agent.act(decision, sight) if is_alive else []
+                self.last_decisions[agent.unique_id] = decision
+                self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
+                for outcome in outcomes:
+                    self.runlog.add(outcome, self.now)
+                done.append(outcomes)
+            if not self._stages and (following := self.next_stage([turn.agent for turn in turns])):
+                self._stages = [[Turn.of(item) for item in following]]
         return done
 
-    def next_stage(self, acted: Stage) -> Stage:
-        """Say who decides next in this step, once the stages of the activation are over; nobody ends it. Override.
+    def next_stage(self, acted: list[Any]) -> Stage:
+        """Return who decides next in this step, once the stages of the activation are over; nobody ends it. Override.
 
         Args:
-            acted: Who has just acted.
+            acted: Who has just acted, once for each turn.
+
+        Returns:
+            Agents, or turns with what they are asked.
         """
         return []
 
@@ -309,18 +412,20 @@ class LLMModel(LastingModel):
 
     def _finish_step(self) -> None:
         self._stages = None
-        self.end_step()
-        events: list[Event] = [event for world in self.worlds for event in world.end_step()]
-        for event in self.bridge.publish(events):
-            self.runlog.add(event, self.now)
-        self._step_usage = self.engine.usage - self._usage_before
-        self.step_seconds = clock.perf_counter() - self._begun
-        if self._datacollector is not None:
-            self._datacollector.collect(self)
-        self.runlog.end_step(self.now, self._collected())
+        with self._writing():
+            self.end_step()
+            events: list[Event] = [event for world in self.worlds for event in world.end_step()]
+            for event in self.bridge.publish(events):
+                self.runlog.add(event, self.now)
+            self._step_usage = self.engine.usage - self._usage_before
+            self.step_seconds = clock.perf_counter() - self._begun
+            if self._datacollector is not None:
+                self._datacollector.collect(self)
+            self.runlog.end_step(self.now, self._collected())
+        self._is_over = True
         if self._failed and self.on_error == "raise":
-            told = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
-            raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {told}")
+            reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
+            raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
 
     def _collected(self) -> dict[str, Any]:
         """Give what the data collector collected in this step, without what it cost."""
@@ -338,9 +443,13 @@ class LLMModel(LastingModel):
         return row
 
     def stop(self) -> None:
-        """Stop the step that is being decided, from any thread; it has then not happened. A run ends with it."""
+        """Stop the step that is being decided, from any thread; it has then not happened. A run ends with it.
+
+        A step whose agents are acting is finished first, with all that is asked in it.
+        """
         super().stop()
-        self.engine.stop()
+        if not self.engine.defers_stop:
+            self.engine.stop()
 
     # -- looking
 
@@ -379,18 +488,92 @@ class LLMModel(LastingModel):
         told = ", ".join(f"{name} {count}" for name, count in done.most_common() if count) or "nothing"
         return f"Done: {told}. Refused by the world: {refused}."
 
-    def survey(self, questions: Iterable[Question | str], agents: Iterable[Any] | None = None) -> pd.DataFrame:
-        """Ask agents aside: nothing enters their memory or the run.
+    @property
+    def usage_by_purpose(self) -> dict[str, Usage]:
+        """What the run has used for each purpose (`decide`, `survey`, `memory`, `judge`, …), with its failures."""
+        return dict(self.engine.usage_by_purpose)
+
+    def results(self) -> dict[str, Any]:
+        """Return the scores of the run by name; by default what the data collector collected last. Override."""
+        return {name: value for name, value in self._collected().items() if name not in ("agents", "agents_by_type")}
+
+    def survey(
+        self,
+        questions: Iterable[Question | str],
+        agents: Iterable[Any] | None = None,
+        *,
+        purpose: str = "survey",
+        shows_scene: bool = True,
+    ) -> pd.DataFrame:
+        """Ask agents aside: nothing enters their memory or the run; see `mesa_llm.survey.survey`.
 
         Args:
             questions: What is asked.
             agents: Who is asked; None: everyone who thinks.
+            purpose: What the survey is counted under.
+            shows_scene: Whether agents are shown what they see now before they answer.
 
         Returns:
-            One row an agent and question: time, agent, question, answer, failure.
+            One row an agent and question: time, agent, question, answer, failure, purpose.
         """
-        return survey(self, questions, agents)
+        return survey(self, questions, agents, purpose=purpose, shows_scene=shows_scene)
+
+    def consult(
+        self,
+        llm: str | LLM,
+        prompts: Iterable[str | Sequence[ChatMessage]],
+        *,
+        answer: Any = str,
+        purpose: str = "judge",
+        settings: Settings = JUDGING,
+        reasoning: Reasoning = "none",
+        rule: Callable[[str], Any] | None = None,
+    ) -> list[Decision | Failure]:
+        """Ask a language model that takes no part in the run, such as a judge or an annotator, all prompts at once.
+
+        Recorded, replayed and budgeted as decisions are, and counted under its purpose; no design touches it, no
+        activation activates it, no survey asks it.
+
+        Args:
+            llm: Who is asked.
+            prompts: Texts, or whole conversations that end with a question.
+            answer: Type of the answer: anything pydantic can check.
+            purpose: What for, in one word.
+            settings: How it is sampled.
+            reasoning: Whether it reasons before it answers.
+            rule: What answers for `llm="rule"`, called with the prompt.
+
+        Returns:
+            For each prompt a decision with the `answer`, or the failure that says why there is none.
+
+        Raises:
+            ConfigError: If the purpose is taken, or a rule is consulted and there is none.
+        """
+        how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
+        return consult(self, llm, prompts, purpose=purpose, **how)
 
     def close(self) -> None:
         """Close the run log and all connections."""
         self.engine.close()
+
+
+def _keys(turns: Sequence[Turn], seen: Sequence[Observation]) -> list[Any]:
+    """Return what each turn goes by: its agent, or the agent and the label where it has several."""
+    counts = Counter(turn.agent.unique_id for turn in turns)
+    keys = [
+        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, sight.label)
+        for turn, sight in zip(turns, seen, strict=True)
+    ]
+    if len(set(keys)) < len(keys):
+        raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
+    return keys
+
+
+def _number(key: Any) -> Any:
+    """Return an agent as its number, alone or beside a label."""
+    agent, *label = key if isinstance(key, tuple) else (key,)
+    return (getattr(agent, "unique_id", agent), *label)
+
+
+def _labelled(decision: Decision | Failure, seen: Observation) -> Decision | Failure:
+    return replace(decision, label=seen.label) if seen.label else decision

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.activation import ACTIVATIONS, Activation
-from mesa_llm.agent import AgentDesign
 from mesa_llm.bridge import Bridge
-from mesa_llm.canonical import canonical_json
+from mesa_llm.config import Reasoning
+from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.base import LLM
+from mesa_llm.llm.address import written_name
+from mesa_llm.llm.base import LLM, Capabilities
 from mesa_llm.runlog import RunLog
-from mesa_llm.transports import EngineOptions
+from mesa_llm.transports import EngineOptions, model_part
 from mesa_llm.world import World
 
 N = TypeVar("N", bound=float)
@@ -40,10 +42,14 @@ class ModelOptions(EngineOptions, total=False):
     log: str | Path | None
     replay: bool
     retry_failures: bool
+    ask_again: bool
     on_error: OnError
+    reasoning: Reasoning | None
+    reply_tokens: int | None
+    memories: Mapping[Any, Mapping[str, Any]] | None
 
 
-AROUND = frozenset({"log", "replay", "rng", "retry_failures", *EngineOptions.__annotations__})
+AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"})
 """Options that may differ when a run is gone on with."""
 
 
@@ -63,8 +69,92 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
             parameters |= parameters.pop(name, {})
         elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
             del parameters[name]
-    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
-    return {"model": name_of(kind), "parameters": kept, "rng": seed, "run_seed": model.run_seed}
+    scenario = parameters.get("scenario")
+    if scenario is not None:  # it says what else would be said twice
+        parameters["scenario"] = model.scenario
+        parameters = {name: value for name, value in parameters.items() if name not in _fields(scenario)}
+    kept = {name: _as_parameter(value, name) for name, value in sorted(parameters.items()) if name not in AROUND}
+    files = dict(_files(kept))
+    return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
+
+
+def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run is, its models named by the addresses that the recording knows them at."""
+
+    def back(now: Any, then: Any) -> Any:
+        if isinstance(now, dict) and isinstance(then, dict):
+            fields = cast("dict[str, Any]", now)
+            return {name: back(value, cast("dict[str, Any]", then).get(name)) for name, value in fields.items()}
+        is_same = isinstance(now, str) and isinstance(then, str) and model_part(now) == model_part(then)
+        return then if is_same else now
+
+    before = recorded.get("parameters", {})
+    models = {
+        name: back(run["parameters"][name], before.get(name))
+        for name in ("llm", "parser", "design")
+        if name in run["parameters"]
+    }
+    return {**run, "parameters": {**run["parameters"], **models}}
+
+
+def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Find the files that parameters name, and digest what is in them."""
+    if isinstance(parameters, Mapping):
+        for key, value in cast("Mapping[str, Any]", parameters).items():
+            yield from _files(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(parameters, str) and 0 < len(parameters) < 1000 and "\0" not in parameters:
+        path = Path(parameters)
+        if path.suffix and path.is_file():
+            yield f"{name}={parameters}", hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
+    """Demand of a replay that the files of the run hold what they held when it was recorded.
+
+    Raises:
+        ConfigError: If one has changed.
+    """
+    recorded = runlog.manifest.get("files", {}) if runlog.mode == "replay" else {}
+    for name, digest in run["files"].items():
+        if recorded.get(name, digest) != digest:
+            raise ConfigError(f"{name}: the file has changed since the run was recorded; replay it with the old one")
+
+
+def agreed(
+    scenario: Scenario[Any] | None, rng: int | str | None, given: inspect.BoundArguments, runlog: RunLog
+) -> tuple[Scenario[Any] | None, int | None]:
+    """Settle on one scenario and one seed, where parameters come in a scenario and by keyword.
+
+    Args:
+        scenario: The scenario, if there is one; without a seed it is copied with the one that is found.
+        rng: The seed by keyword.
+        given: What the model's constructor was given by keyword.
+        runlog: The run log, whose seed counts where none is given.
+
+    Returns:
+        The scenario, and the seed; None for a scenario with a generator in place of a seed.
+
+    Raises:
+        ConfigError: If a parameter is given both ways, and not equal.
+    """
+    if scenario is None:
+        return None, seed_for(rng, runlog)
+    own = _fields(scenario)
+    seed = None if rng in (None, "") else seed_for(rng, runlog)
+    twice = {name: value for name, value in given.arguments.items() if name in own and name != "rng"}
+    twice |= {"rng": seed} if seed is not None and own["rng"] is not None else {}
+    for name, value in twice.items():
+        if value != own[name]:
+            raise ConfigError(f"{name} is {value!r} by keyword and {own[name]!r} in the scenario; give it once")
+    if own["rng"] is not None:
+        return scenario, own["rng"] if isinstance(own["rng"], int) else None
+    seed = seed_for(rng, runlog)
+    return type(scenario)(**(own | {"rng": seed})), seed
+
+
+def _fields(scenario: Scenario[Any]) -> dict[str, Any]:
+    """Return the parameters of a scenario, with its seed."""
+    return {name: field for name, field in scenario.to_dict().items() if name not in ("model", "_scenario_id")}
 
 
 def constructor(kind: type[Any]) -> inspect.Signature:
@@ -130,6 +220,8 @@ def as_given(value: Any) -> Any:
     Raises:
         ConfigError: If it had no seed, or its class cannot be found or is no scenario.
     """
+    if isinstance(value, dict) and set(value) == {"design"}:
+        return AgentDesign.from_json(value["design"])
     if not (isinstance(value, dict) and set(value) == {"scenario", "fields"}):
         return value
     fields: dict[str, Any] = value["fields"]
@@ -138,25 +230,23 @@ def as_given(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: Any, name: str = "") -> Any:
     """Give a parameter as it is written down: a scenario as its class and fields, a transport by its name."""
     if isinstance(value, Scenario):
-        fields = {name: field for name, field in value.to_dict().items() if name not in ("model", "_scenario_id")}
-        return {"scenario": name_of(type(value)), "fields": fields}
+        return {"scenario": name_of(type(value)), "fields": _fields(value)}
+    if isinstance(value, AgentDesign):
+        return {"design": value.to_json()}
     for name, activation in ACTIVATIONS.items():
         if value is activation:
             return name
     if isinstance(value, LLM):
-        return str(getattr(value, "name", type(value).__name__))
+        return Capabilities.of(value).name
+    if isinstance(value, str) and name in ("llm", "parser"):
+        return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(name): _as_parameter(item) for name, item in items.items()}
+        return {str(key): _as_parameter(item, name) for key, item in items.items()}
     return str(value) if isinstance(value, Path) else value
-
-
-def shown(options: Mapping[str, Any]) -> dict[str, str]:
-    """Give the options as they may be written down: without the key."""
-    return {name: canonical_json(value) for name, value in options.items() if name != "api_key"}
 
 
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:

@@ -82,6 +82,7 @@ def connect(
     log: str | Path | None = None,
     replay: bool = False,
     retry_failures: bool = False,
+    ask_again: bool = False,
     **options: Unpack[EngineOptions],
 ) -> Engine:
     """Say for a plain Mesa model how language models are reached, what may be spent, and where it is recorded.
@@ -100,6 +101,7 @@ def connect(
         log: File of the run: what it holds is used, the rest is asked for and recorded; None: in memory.
         replay: Ask nobody: every reply comes from `log`.
         retry_failures: Ask again where the log holds a failed request.
+        ask_again: Ask again where the log holds another request, as after a prompt was changed.
         **options: As for an `LLMModel`; see `mesa_llm.transports.EngineOptions`.
 
     Returns:
@@ -118,7 +120,7 @@ def connect(
             f"this {type(model).__name__} is connected already: give an LLMModel its options itself, "
             "and connect any other model once, before its agents first think"
         )
-    runlog = StepLog(log, "replay" if replay else "record", retry_failures)
+    runlog = StepLog(log, "replay" if replay else "record", retry_failures, ask_again)
     engine = Engine(runlog, run_seed_of(model), options)
     runlog.begin(_identity(model, engine.run_seed), {"versions": versions()})
     engine.join(model)

@@ -137,7 +137,7 @@ class Request:
     """Sampling settings: temperature, max_tokens, …"""
 
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Argument name → the values it may take now, for transports that can hold a model to them."""
+    """The values that arguments may take now, as in `Observation.options`: endpoints are sent them as enums."""
 
     adapter: str | None = None
     """LoRA adapter that is asked for in place of the model; `model` is then its name, too."""
@@ -237,7 +237,7 @@ class Reply:
     """US dollars; None where the price is not known."""
 
     model: str = ""
-    """The model that answered, as the endpoint names it."""
+    """The model that replied, as the endpoint names it."""
 
     finish: str = ""
     """Why it stopped, as the endpoint names it; `length` wherever it was cut at `max_tokens`."""
@@ -249,7 +249,7 @@ class Reply:
     """Requests it took."""
 
     reasoning: str = ""
-    """What it thought before it replied, as far as the endpoint shows it."""
+    """What a model that reasons by itself wrote before its text, where the endpoint shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,11 @@ class Observation:
     """Names of the tools and actions usable now; None: all that the agent has."""
 
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Argument name → the values it may take now (ids that the text shows)."""
+    """Argument → all values that it may take now: ids and names that the text shows.
+
+    An argument is named `argument`, in every action that has it, or `action.argument`, in that one alone; the
+    second goes first. Arguments that can take other values as well do not stand here.
+    """
 
     max_actions: int = 1
     """How many actions one decision may hold."""
@@ -279,6 +283,26 @@ class Observation:
 
     cue: str = ""
     """What memories are looked up by; empty: the text."""
+
+    label: str = ""
+    """What is asked (the item, phase or lot), for the run log and for who receives the answer."""
+
+    world: str = ""
+    """Name of the world that wants the answer; empty: the only one that receives answers."""
+
+
+def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    """Return the options of one action, by the names of its arguments.
+
+    Args:
+        action: Name of the action or tool.
+        options: As in `Observation.options`.
+    """
+    if not any("." in name for name in options):
+        return options
+    own = f"{action}."
+    shared = {name: values for name, values in options.items() if "." not in name}
+    return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,13 +319,16 @@ class Decision:
     """The validated answer, where the observation asked for one."""
 
     text: str = ""
-    """What the model wrote besides."""
+    """What the model wrote besides: its reasoning, where it was let to reason."""
 
     by: str = ""
     """What decided: a model string, `rule`, `random`, `human`, or `outside`."""
 
     keys: tuple[str, ...] = ()
     """Keys of the replies it came from, in the order asked."""
+
+    label: str = ""
+    """Label of the observation it was made on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,25 +350,31 @@ class Failure:
     keys: tuple[str, ...] = ()
     """Keys of the requests made, in the order asked."""
 
+    label: str = ""
+    """Label of the observation it should have been made on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one action."""
+    """What came of one action, or of one typed answer."""
 
     agent: int
     """Mesa `unique_id` of who acted."""
 
     action: str
-    """Name of the action."""
+    """Name of the action; `answer` for a typed answer."""
 
     arguments: Mapping[str, Any]
-    """Its arguments, as decided."""
+    """Its arguments, as decided; for an answer its JSON value, as `answer`."""
 
     ok: bool
     """False if it was refused."""
 
     result: Any = None
-    """What the world answered; the reason if it was refused."""
+    """What the world replied; the reason if it was refused."""
+
+    label: str = ""
+    """Label of the observation it was decided on."""
 
 
 @dataclass(frozen=True, slots=True)

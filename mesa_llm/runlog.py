@@ -7,33 +7,61 @@ written at the end of each step, together with the digest of the run so far.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from operator import attrgetter
+import time as clock
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from mesa_llm.canonical import canonical_json, compact_json
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, TransportError
-from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, ToolCall
-from mesa_llm.runlog_tables import SCHEMA, checked, connect, difference, failure_of, kept_prompt
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request
+from mesa_llm.runlog_file import WriteLock, begin_to_write, open_to_read, open_to_write
+from mesa_llm.runlog_tables import (
+    FORMAT,
+    IN_COLUMNS,
+    SCHEMA,
+    Texts,
+    columns,
+    connect,
+    difference,
+    failure_of,
+    kept_keys,
+    kept_reply,
+    keys_of,
+    readable,
+    reply_of,
+    storable,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Mode = Literal["record", "replay", "read"]
 
-_REPLY_VALUES = attrgetter(*Reply.__slots__)
-
 _KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
+
+_FIND = f"SELECT error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls WHERE key = ?"
+
+_IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
+
+_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid <= ? LIMIT 1"
+
+_ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
 
 _FORGET = "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
 
-FORMAT = 1
-"""Version of the file's layout."""
+CHECKPOINT_EVERY_S = 0.05
+"""Seconds between two checkpoints of steps that brought no new reply."""
+
+_WRITERS: weakref.WeakValueDictionary[Path, RunLog] = weakref.WeakValueDictionary()
+"""Which log of this process writes a file."""
 
 
 class RunLog:
@@ -45,28 +73,46 @@ class RunLog:
         may_repeat: Whether a request may be one that was kept before, so that it is worth looking up.
     """
 
-    def __init__(self, path: str | Path | None = None, mode: Mode = "record", retry_failures: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        mode: Mode = "record",
+        retry_failures: bool = False,
+        ask_again: bool = False,
+    ) -> None:
         """Open a log, making the file if there is none.
 
         Args:
-            path: File of the run; None keeps the log in memory.
-            mode: `replay` and `read` open the file read-only; a replay keeps its new trace in memory.
+            path: File of the run; None or `":memory:"` keeps the log in memory.
+            mode: `record` is for one model at a time; `replay` and `read` change nothing, and a replay keeps its new
+                trace in memory.
             retry_failures: Ask again where the recording holds a failed request.
+            ask_again: Ask again where the recording holds another request than the one that is made now, as after a
+                prompt was changed; what is recorded is kept.
 
         Raises:
-            ConfigError: If the file is missing (replay, read) or is no run log.
+            ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
         """
-        self.path = Path(path) if path is not None else None
+        self.path = Path(path) if path is not None and str(path) != ":memory:" else None
         self.mode: Mode = mode
         self._retry_failures = retry_failures
+        self._may_differ = ask_again
         self._lock = threading.RLock()
         self._is_closed = False
+        self._fault: str | None = None  # why nothing can be written any more
+        self._is_used = self._is_written = False
+        self._write_lock: WriteLock | None = None
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
-        if mode != "read":
+        if mode == "replay" or self.path is None:
             self._trace.executescript(SCHEMA)
-        self.may_repeat = self._recorded.execute("SELECT count(*) FROM calls").fetchone()[0] > 0
-        self._answers_before: int = self._db.execute("SELECT ifnull(max(rowid), 0) FROM answers").fetchone()[0]
+        self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
+        self.may_repeat = self._calls_before > 0
+        self._texts = Texts(self._replies)
+        self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
+        self._changes = ""  # what of versions differs from the recording
+        self._has_new_replies = False
+        self._checkpoint_due_s = 0.0
         self._first_open = 0  # all steps before it are closed
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
@@ -74,16 +120,64 @@ class RunLog:
 
     def _open(self) -> sqlite3.Connection:
         if self.path is None:
+            if self.mode != "record":
+                raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
             return connect(":memory:")
         if self.mode != "record" and not self.path.is_file():
             raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
         try:
             if self.mode != "record":
-                return checked(connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True))
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            return checked(connect(str(self.path)), write=True)
-        except (sqlite3.DatabaseError, OSError) as error:
+                return open_to_read(self.path)
+            self._close_unused(self.path.resolve())
+            database, self._write_lock = open_to_write(self.path)
+        except (sqlite3.Error, OSError) as error:
             raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {error}") from error
+        _WRITERS[self.path.resolve()] = self
+        return database
+
+    @staticmethod
+    def _close_unused(path: Path) -> None:
+        """Close what this process left open without a step: the log of a model whose constructor failed later on."""
+        if path in _WRITERS:
+            gc.collect()
+        other = _WRITERS.get(path)
+        if other is not None and not other._is_used:
+            other.close()
+
+    def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
+        try:
+            return database.execute(query).fetchone()[0]
+        except sqlite3.Error as error:
+            self.close()
+            raise self._damage(error) from error
+
+    def _damage(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{str(self.path)!r} is damaged: {error}. What can still be read of it is read by "
+            f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
+        )
+
+    def _lose(self, error: sqlite3.Error) -> ConfigError:
+        """Stop using a log that cannot be written."""
+        with suppress(sqlite3.Error):
+            self._trace.rollback()
+        self._fault = (
+            f"{str(self.path)!r} cannot be written: {error}. Nothing more is asked; what was recorded before is kept, "
+            "and the same run with the same log goes on as soon as there is room"
+        )
+        return ConfigError(self._fault)
+
+    def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
+        """Read rows.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        try:
+            with self._lock:
+                return source.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._damage(error) from error
 
     @property
     def _recorded(self) -> sqlite3.Connection:
@@ -102,14 +196,27 @@ class RunLog:
             named = f" {str(self.path)!r}" if self.path is not None else ""
             raise ConfigError(f"the run log{named} is closed; to go on, make the model anew with the same log=")
 
+    def _demand_writable(self) -> None:
+        self._demand_open()
+        if self._fault is not None:
+            raise ConfigError(self._fault)
+        if not self._is_written and self._write_lock is not None:
+            self._is_written = True
+            try:
+                begin_to_write(self._trace)
+            except sqlite3.Error as error:
+                raise self._lose(error) from error
+
     # -- what the run is
 
     @property
     def manifest(self) -> dict[str, Any]:
         """What the run is: model, parameters, seed, versions. Empty before the first run."""
-        with self._lock:
-            rows = self._recorded.execute("SELECT name, value FROM manifest").fetchall()
-        return {name: json.loads(value) for name, value in rows}
+        rows = self._query(self._recorded, "SELECT name, value FROM manifest")
+        try:
+            return {str(name): json.loads(value) for name, value in rows}
+        except (ValueError, TypeError) as error:
+            raise self._damage(error) from error
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         """State what the run is; refuse a file that holds another one.
@@ -123,33 +230,61 @@ class RunLog:
         """
         wanted = json.loads(canonical_json({"format": FORMAT, **identity}))
         found = self.manifest
-        if found and self.mode == "record" and (told := "; ".join(_differing(found, wanted))):
+        if self.mode != "record":
+            return
+        if found and (told := "; ".join(_differing(found, wanted))):
+            self.close()
             raise ConfigError(
                 f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
             )
-        if self.mode == "record":
-            rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
+        self._demand_writable()
+        now = json.loads(canonical_json(about.get("versions", {})))
+        self._changes = "; ".join(_differing(found["versions"], now)) if "versions" in found else ""
+        rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
+        try:
             with self._lock, self._db:
                 self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+            self._checkpoint()
+        except sqlite3.Error as error:
+            self.close()
+            raise self._lose(error) from error
 
     # -- replies
 
     def find(self, request: Request) -> Reply | TransportError | None:
-        """Look a reply up; a recorded failure comes back as the error it was."""
-        self._demand_open()
+        """Look a reply up; a recorded failure comes back as the error it was.
+
+        Raises:
+            ConfigError: If the log cannot be written any more, or the recording holds another request in this place
+                and `ask_again` is not set.
+        """
+        self._demand_writable()
+        self._is_used = True
         if not self.may_repeat:
             return None
-        with self._lock:
-            row = self._recorded.execute(
-                "SELECT reply, error_kind, error FROM calls WHERE key = ?", (request.key,)
-            ).fetchone()
-        if row is None or (row[1] and self._retry_failures):
+        rows = self._query(self._recorded, _FIND, (bytes.fromhex(request.key),))
+        if not rows:
+            self._demand_equal(request)
             return None
-        if row[1]:
-            return failure_of(row[1], row[2])
-        reply = json.loads(row[0])
-        calls = tuple(ToolCall(*call) for call in reply.pop("tool_calls"))
-        return Reply(tool_calls=calls, **reply)
+        kind, text, *kept = rows[0]
+        if kind and self._retry_failures:
+            self._may_differ = True  # what follows may well be another story
+            return None
+        try:
+            return failure_of(kind, text) if kind else reply_of(*kept)
+        except ValueError as error:
+            raise self._damage(error) from error
+
+    def _demand_equal(self, request: Request) -> None:
+        """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
+        if self.mode != "record" or self._may_differ:
+            return
+        if self._query(self._recorded, _OTHER, (*request.salt[1:], self._calls_before)):
+            changed = f" (changed since: {self._changes})" if self._changes else ""
+            raise ConfigError(
+                f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "
+                "again from here on, give --ask-again (in Python ask_again=True); what is recorded is kept."
+            )
 
     def keep(self, request: Request, reply: Reply | TransportError, latency_s: float, *, commit: bool = True) -> None:
         """Record what came back, at once.
@@ -159,46 +294,68 @@ class RunLog:
             reply: What came back, or why nothing did.
             latency_s: Seconds it took.
             commit: False if `commit` is called as soon as all that came at the same moment is kept.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
         """
         if isinstance(reply, Reply):
-            fields = dict(zip(Reply.__slots__, _REPLY_VALUES(reply), strict=True))
-            fields["tool_calls"] = [[c.name, c.arguments, c.call_id] for c in reply.tool_calls]
-            outcome = (compact_json(fields).decode(), None, None)
+            outcome = (kept_reply(reply), None, None)
             cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
         else:
-            outcome = (None, type(reply).__name__, str(reply))
+            outcome = (None, type(reply).__name__, storable(str(reply)))
             cost = (0, 0, None, latency_s, 1)
         salt = request.salt
-        row = (request.key, salt.agent, salt.time, salt.purpose, salt.call, request.model, *kept_prompt(request))
-        with self._lock:
-            self._db.execute(_KEEP, (*row, *outcome, *cost))
+        row = (bytes.fromhex(request.key), *salt[1:], request.model)
+        self._demand_writable()
+        try:
+            with self._lock:
+                self._trace.execute(_KEEP, (*row, *self._texts.kept(request), *outcome, *cost))
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+        self._has_new_replies = True
         if commit:
             self.commit()
 
     def models(self) -> list[str]:
-        """List the names, model and endpoint, that replies were recorded under."""
+        """List the names, model and endpoint, that replies were recorded under; not where nothing but failures came."""
+        replied = "SELECT DISTINCT model FROM calls WHERE error_kind IS NULL ORDER BY model"
         with self._lock:
-            return [name for (name,) in self._recorded.execute("SELECT DISTINCT model FROM calls ORDER BY model")]
+            return [name for (name,) in self._recorded.execute(replied)]
 
     def commit(self) -> None:
-        """Make sure that what was kept outlives the process."""
+        """Make sure that what was kept outlives the process.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
         with self._lock:
-            if not self._is_closed:
-                self._db.commit()
+            if self._is_closed:
+                return
+            try:
+                self._trace.commit()
+            except sqlite3.Error as error:
+                raise self._lose(error) from error
+
+    def _checkpoint(self) -> None:
+        """Bring what is committed from beside the file into it, so that the file alone holds it; waits for nobody."""
+        if self._write_lock is not None:
+            self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._has_new_replies = False
+            self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
 
     def explain(self, request: Request) -> str:
         """Say how a request that was not recorded differs from what was."""
         salt = request.salt
-        with self._lock:
-            row = self._recorded.execute(
-                "SELECT model, prompt, asked FROM calls WHERE agent=? AND time=? AND purpose=? AND call=?",
-                (salt.agent, salt.time, salt.purpose, salt.call),
-            ).fetchone()
+        query = f"SELECT model, prompt, asked, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
+        recorded = None
+        for model, prompt, asked, options in self._query(self._recorded, query, salt[1:]):
+            with self._lock:
+                recorded = model, self._texts.prompt(prompt), self._texts.text(asked), self._texts.text(options)
         where = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
-        if row is None:
+        if recorded is None:
             return f"no reply is recorded for {where}; the recording ends earlier, or others acted then"
         return f"no reply is recorded for this request of {where}. It differs from the recorded one:\n" + difference(
-            row, (request.model, *kept_prompt(request))
+            recorded, readable(request)
         )
 
     # -- trace
@@ -214,21 +371,42 @@ class RunLog:
             ConfigError: If the log is closed.
         """
         self._demand_open()
+        self._is_used = True
         match record:
             case Decision():
                 acts = [[call.name, call.arguments] for call in record.actions]
                 told = canonical_json([acts, record.answer])
-                facts = ["decision", time, record.agent, told]
-                row = (time, record.agent, record.by, told, record.text, None, None, " ".join(record.keys))
+                facts = ["decision", time, record.agent, told, record.label]
+                row = (
+                    time,
+                    record.agent,
+                    record.by,
+                    told,
+                    record.text,
+                    None,
+                    None,
+                    kept_keys(record.keys),
+                    record.label,
+                )
                 table = "decisions"
             case Failure():
-                facts = ["failure", time, record.agent, record.kind]
-                row = (time, record.agent, record.by, None, None, record.kind, record.reason, " ".join(record.keys))
+                facts = ["failure", time, record.agent, record.kind, record.label]
+                row = (
+                    time,
+                    record.agent,
+                    record.by,
+                    None,
+                    None,
+                    record.kind,
+                    record.reason,
+                    kept_keys(record.keys),
+                    record.label,
+                )
                 table = "decisions"
             case Outcome():
                 arguments, result = canonical_json(record.arguments), canonical_json(record.result)
-                facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result]
-                row = (time, record.agent, record.action, arguments, record.ok, result)
+                facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result, record.label]
+                row = (time, record.agent, record.action, arguments, record.ok, result, record.label)
                 table = "actions"
             case Event():
                 told = canonical_json(record.facts)
@@ -241,7 +419,7 @@ class RunLog:
                 row = (time, record.sender, told, record.text)
                 table = "messages"
         self._facts.append(facts)
-        self._rows.setdefault(table, []).append(row)
+        self._rows.setdefault(table, []).append(tuple(storable(v) if isinstance(v, str) else v for v in row))
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
         """Close a step: extend the digest, and write the step's trace in one transaction.
@@ -252,20 +430,29 @@ class RunLog:
 
         Returns:
             The digest of the run so far.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
         """
+        self._demand_writable()
         collected = canonical_json(row)
         told = json.dumps([self._facts, collected], ensure_ascii=False)
         self._digest.update(told.encode("utf-8", "surrogatepass"))
         digest = self.digest
         self.commit()
         written_anew = (min(self._first_open, time), time)  # with the steps that broke since the last one was closed
-        with self._lock, self._db:
-            for table in ("decisions", "actions", "events", "messages", "steps"):
-                self._db.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", written_anew)
-                if rows := self._rows.get(table):
-                    slots = ",".join("?" * len(rows[0]))
-                    self._db.executemany(f"INSERT INTO {table} VALUES ({slots})", rows)
-            self._db.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, collected, digest))
+        try:
+            with self._lock, self._trace:
+                for table in ("decisions", "actions", "events", "messages", "steps"):
+                    self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", written_anew)
+                    if rows := self._rows.get(table):
+                        slots = ",".join("?" * len(rows[0]))
+                        self._trace.executemany(f"INSERT INTO {table} VALUES ({slots})", rows)
+                self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
+            if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
+                self._checkpoint()
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
         self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()
@@ -282,9 +469,44 @@ class RunLog:
         """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`."""
         import pandas as pd
 
-        source = self._recorded if name == "calls" else self._db
+        return pd.DataFrame.from_records(list(self.rows(name)), columns=columns()[name])
+
+    def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Read a table row by row, however large it is; prompts and keys are readable.
+
+        Args:
+            name: See `table`.
+            agent: Only rows of this agent, where the table says whose they are.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
+        """
+        if name not in columns():
+            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
+        source = self._recorded if name in ("calls", "texts") else self._db
+        is_one = agent is not None and "agent" in columns()[name]
+        query = (
+            f"SELECT rowid, * FROM {name} WHERE rowid > :after{' AND agent = :agent' * is_one} ORDER BY rowid LIMIT 500"
+        )
+        after = -1
+        while True:
+            found = self._query(source, query, {"after": after, "agent": agent})
+            for number, *row in found:
+                after = int(number)
+                yield self._readable(name, row)
+            if len(found) < 500:
+                return
+
+    def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
+        """Put texts in place of their numbers, and digits in place of bytes."""
+        if table == "decisions":
+            return *row[:-1], keys_of(row[-1])
+        if table != "calls":
+            return tuple(row)
+        key, agent, time, purpose, number, model, prompt, asked, options, *rest = row
         with self._lock:
-            return pd.read_sql_query(f"SELECT * FROM {name} ORDER BY rowid", source)
+            texts = self._texts.prompt(prompt), self._texts.text(asked), self._texts.text(options)
+        return keys_of(key), agent, time, purpose, number, model, *texts, *rest
 
     def calls(self) -> pd.DataFrame:
         """Every request with its reply or error, tokens, dollars and latency."""
@@ -312,18 +534,14 @@ class RunLog:
 
     def failures(self) -> list[str]:
         """Give the reasons of all failed decisions, in order."""
-        with self._lock:
-            rows = self._db.execute("SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
-            return [reason for (reason,) in rows]
+        rows = self._query(self._db, "SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
+        return [str(reason) for (reason,) in rows]
 
     def calls_of(self, agent: int, limit: int = 20) -> list[dict[str, Any]]:
         """Give the latest requests made for an agent with their replies, newest first."""
-        with self._lock:
-            cursor = self._recorded.execute(
-                "SELECT * FROM calls WHERE agent = ? ORDER BY time DESC, rowid DESC LIMIT ?", (agent, limit)
-            )
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor]
+        query = "SELECT * FROM calls WHERE agent = ? ORDER BY time DESC, rowid DESC LIMIT ?"
+        rows = self._query(self._recorded, query, (agent, limit))
+        return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
 
     def keep_answer(self, row: Mapping[str, Any]) -> None:
         """Note an answer given aside; it is no part of the run's digest.
@@ -332,19 +550,33 @@ class RunLog:
         same step.
 
         Args:
-            row: time, agent, question, answer and failure.
+            row: time, agent, question, answer, failure and purpose.
         """
-        with self._lock, self._db:
-            self._db.execute("INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure)", row)
-            self._db.execute(_FORGET, {**row, "before": self._answers_before})
+        self._demand_writable()
+        try:
+            with self._lock, self._trace:
+                texts = {name: storable(value) if isinstance(value, str) else value for name, value in row.items()}
+                self._trace.execute(
+                    "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)", texts
+                )
+                self._trace.execute(_FORGET, {**texts, "before": self._answers_before})
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
 
     def close(self) -> None:
-        """Close the file."""
-        self.commit()
+        """Close the file; it then stands alone. What could not be written was said when it was."""
         with self._lock:
+            if self._is_closed:
+                return
             self._is_closed = True
+            with suppress(sqlite3.Error):
+                self._trace.commit()
+                if self._write_lock is not None:
+                    self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is
             self._replies.close()
             self._trace.close()
+            if self._write_lock is not None:
+                self._write_lock.free()
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 import time as clock
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,15 +14,15 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from tqdm import tqdm
 
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, NothingDecided
 from mesa_llm.gallery import find_models
 from mesa_llm.model import LLMModel
 from mesa_llm.options import as_given, class_named, constructor
 from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.text import counted
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
-from mesa_llm.wording import counted
 
 Say = Callable[[str], None]
 
@@ -35,6 +36,7 @@ OWN = {
     "replay",
     "on_error",
     "retry_failures",
+    "ask_again",
     *EngineOptions.__annotations__,
 }
 """Constructor arguments that have an option of their own."""
@@ -149,7 +151,14 @@ class _Progress:
 
 
 def run_model(
-    name: str, model: Any, steps: int, *, as_json: bool, say: Say, also: Mapping[str, Any] = _NOTHING
+    name: str,
+    model: Any,
+    steps: int,
+    *,
+    as_json: bool,
+    say: Say,
+    also: Mapping[str, Any] = _NOTHING,
+    demands_decisions: bool = False,
 ) -> dict[str, Any]:
     """Run a model and tell what happened: in words at the end, or in figures however the run ends.
 
@@ -160,27 +169,49 @@ def run_model(
         as_json: Tell one line of JSON, also when the run is stopped, and nothing else.
         say: Where words go.
         also: What else is told in figures.
+        demands_decisions: Whether a run in which every decision failed is an error.
 
     Returns:
         What `--json` prints: see `summary`.
+
+    Raises:
+        NothingDecided: If `demands_decisions` and every decision failed.
     """
     begun = clock.perf_counter()
     progress = _Progress(model, steps, quiet=as_json)
     model.engine.on_decision = progress.decision
-    try:
-        while model.running and model.time < steps:
-            model.step()
-            progress.step()
-    finally:
-        progress.bar.close()
-        model.engine.on_decision = None
-        told = {**summary(name, model, clock.perf_counter() - begun), **also}
-        if as_json:
-            say(json.dumps(told))
-    if not as_json:
-        _tell(model, told, say)
-    model.close()
+    with closing(model):
+        try:
+            while model.running and model.time < steps:
+                model.step()
+                progress.step()
+        finally:
+            progress.bar.close()
+            model.engine.on_decision = None
+            told = {**summary(name, model, clock.perf_counter() - begun), **also}
+            if as_json:
+                say(json.dumps(told))
+        if not as_json:
+            _tell(model, told, say)
+        if demands_decisions:
+            _demand_decisions(model)
     return told
+
+
+def _demand_decisions(model: Any) -> None:
+    """Check that not every decision of a run failed, as when the endpoint is dead.
+
+    Raises:
+        NothingDecided: If every one did.
+    """
+    asked: int = model.engine.decisions
+    if asked and model.usage.failures >= asked:
+        reason = next(iter(model.runlog.failures()), "unknown")
+        again = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
+        raise NothingDecided(
+            f"none of the {counted(asked, 'decision')} succeeded. The first failed because: {reason[:300]}. Check "
+            f"--llm and --api-base with `mesa-llm doctor`, and run the same command again{again}"
+        )
 
 
 def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:

@@ -1,19 +1,24 @@
-"""Questions asked aside: never in the conversation, never in the digest. Memories are summed up in the same way."""
+"""Questions asked aside: never in the conversation, never in the digest of decisions.
+
+Agents are surveyed, memories summed up, and language models that take no part consulted: all in the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.activation import minded
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine import Engine
-from mesa_llm.errors import ConfigError
-from mesa_llm.parse import Asking, answer_schema, decide
+from mesa_llm.config import Reasoning, Settings
+from mesa_llm.errors import ConfigError, ParseError
+from mesa_llm.llm.base import LLM
+from mesa_llm.parse import answer_schema, check_decision, decide
 from mesa_llm.plain import engine_of
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.toolbox import ToolBox
+from mesa_llm.transports import Opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,18 +38,30 @@ class Question:
     """What its column is called; empty: the text."""
 
 
-def survey(model: Any, questions: Iterable[Question | str], agents: Iterable[Any] | None = None) -> pd.DataFrame:
-    """Ask each agent each question, all at once.
+def survey(
+    model: Any,
+    questions: Iterable[Question | str],
+    agents: Iterable[Any] | None = None,
+    *,
+    purpose: str = "survey",
+    shows_scene: bool = True,
+) -> pd.DataFrame:
+    """Ask each agent each question, all at once; nothing enters their memory or the run.
 
-    An agent that thinks by rule answers with its `rule_answer(question)`, if its class has one.
+    An agent answers in the light of what it sees now, what it remembers and, where it keeps one, the conversation so
+    far. One that thinks by rule answers with its `rule_answer(question)`, if its class has one. Questions asked between
+    two steps are numbered by themselves, so that they change nothing in a run that surveys in its steps.
 
     Args:
         model: The model; any Mesa model whose agents think.
         questions: What is asked.
         agents: Who is asked; None: everyone who thinks.
+        purpose: What the survey is counted under, in `model.usage_by_purpose` and in the table `answers` of the log.
+        shows_scene: Whether agents are shown what they see now before they answer.
 
     Returns:
-        One row an agent and question: time, agent, question, answer, failure (why there is no answer).
+        One row an agent and question: time, agent, question, answer, failure (why there is no answer), purpose. Answers
+        keep their types; a missing one is None.
 
     Raises:
         ConfigError: If there is no question.
@@ -55,22 +72,54 @@ def survey(model: Any, questions: Iterable[Question | str], agents: Iterable[Any
     if not asked:
         raise ConfigError("a survey needs at least one question")
     engine = engine_of(model)
-    jobs = [(agent, question) for agent in (minded(model) if agents is None else agents) for question in asked]
-    answers = ask_aside(engine, [_Interview(agent, question) for agent, question in jobs])
+    interviewed = minded(model) if agents is None else list(agents)
+    scenes = [_scene(agent) if shows_scene else Observation() for agent in interviewed]
+    jobs = [
+        _Interview(agent, question, scene, purpose, series_of(model, question.text))
+        for agent, scene in zip(interviewed, scenes, strict=True)
+        for question in asked
+    ]
     rows: list[dict[str, Any]] = []
-    for (agent, question), given in zip(jobs, answers, strict=True):
+    for job, given in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
         answer = given.answer if isinstance(given, Decision) else None
         failure = given.reason if isinstance(given, Failure) else None
-        row = {"time": int(model.time), "agent": agent.unique_id, "question": question.name or question.text}
-        rows.append({**row, "answer": answer, "failure": failure})
-        engine.runlog.keep_answer({**row, "answer": canonical_json(answer), "failure": failure})
-    return pd.DataFrame(rows, columns=["time", "agent", "question", "answer", "failure"])
+        question = job.question.name or job.question.text
+        row = {"time": int(model.time), "agent": job.unique_id, "question": question}
+        rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
+        engine.runlog.keep_answer({**row, "answer": canonical_json(answer), "failure": failure, "purpose": purpose})
+    table = pd.DataFrame(rows, columns=["time", "agent", "question", "answer", "failure", "purpose"])
+    table["answer"] = pd.Series([row["answer"] for row in rows], dtype=object)
+    return table
+
+
+def series_of(model: Any, question: str) -> str:
+    """Return the series that a question asked aside is numbered in.
+
+    All questions of a step are one series. Between two steps anybody may ask anything by hand, so that each question is
+    a series by itself there, and none moves the numbers of the run.
+    """
+    return "" if getattr(model, "is_stepping", True) else question or "(blank)"
+
+
+def _scene(agent: Any) -> Observation:
+    """Return what an agent sees now; the draws that its worlds make for it are drawn back."""
+    model = agent.model
+    states = model.random.getstate(), model.rng.bit_generator.state
+    try:
+        return agent.observe()
+    finally:
+        model.random.setstate(states[0])
+        model.rng.bit_generator.state = states[1]
 
 
 class Aside:
     """One question to one agent, which the engine asks like an agent that decides."""
 
-    def __init__(self, agent: Any, purpose: str, messages: tuple[ChatMessage, ...], answer: Any = str) -> None:
+    waits_by_itself = False
+
+    def __init__(
+        self, agent: Any, purpose: str, messages: tuple[ChatMessage, ...], answer: Any = str, series: str = ""
+    ) -> None:
         """Prepare to ask.
 
         Args:
@@ -78,101 +127,198 @@ class Aside:
             purpose: What for; each purpose numbers its requests by itself, so that decisions keep their numbers.
             messages: The prompt.
             answer: Type of the answer.
+            series: What sets questions apart that are asked by hand; see `series_of`.
         """
-        self.agent, self.purpose, self.messages, self.answer = agent, purpose, messages, answer
+        self.agent, self.messages, self.answer = agent, messages, answer
+        self.request_purpose, self.request_series = purpose, series
         self.unique_id: int = agent.unique_id
 
     @property
-    def llm(self) -> Any:
+    def opened(self) -> Opened:
         """What the agent thinks with."""
-        return self.agent.llm
+        return self.agent.opened
 
-    def decide(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        return self.agent.now
+
+    async def settle(self, seen: Observation) -> Decision | Failure:
         """Ask; nothing enters the agent's memory."""
         agent, answer = self.agent, self.answer
         engine = engine_of(agent.model)
-        opened = engine.open(agent.llm)
+        opened = self.opened
         if opened.llm is None:
             return self.by_rule()
         request = Request(
             agent.config.adapter or opened.name,
             self.messages,
-            engine.salt(self.unique_id, agent.now, self.purpose),
+            engine.salt(self.unique_id, self.now, self.request_purpose),
             schema=None if answer is str else answer_schema(answer),
-            settings=agent.config.settings.sent,
+            settings=agent.request_settings,
             adapter=agent.config.adapter,
         )
-        asking = Asking(opened.llm, replace(seen, answer=answer), ToolBox.of(object(), 0), request, engine.parser)
-        return decide(asking)
+        seen = replace(seen, answer=answer)
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning))
 
-    async def by_rule(self) -> Decision | Failure:
+    def by_rule(self) -> Decision | Failure:
         """Say that a rule has nothing to say."""
         return Failure(self.unique_id, f"{type(self.agent).__name__} thinks by rule", "NoRule", "rule")
 
 
-def ask_aside(engine: Engine, jobs: Sequence[Aside]) -> list[Decision | Failure]:
-    """Ask several questions aside at once; stopped and asked again, the same ones use every reply that came.
+NO_TOOLS = ToolBox.of(object(), 0)
+"""The tools of those who are asked aside."""
 
-    Args:
-        engine: The engine of the agents' model.
-        jobs: The questions.
+JUDGING = Settings(temperature=0.0)
+"""How language models that are consulted are sampled, unless told otherwise."""
 
-    Returns:
-        Answer or failure of each, in the order asked.
-
-    Raises:
-        BudgetSpent, ReplayError, ConfigError, Stopped: As `Engine.gather`.
-    """
-    numbers: dict[tuple[int, str], tuple[int, int]] = {}
-    for job in jobs:
-        numbers |= engine.numbering([job.unique_id], job.purpose)
-    try:
-        return engine.gather(jobs, [Observation()] * len(jobs), aside=True)
-    except BaseException:
-        engine.renumber(numbers)
-        raise
+OWN_PURPOSES = frozenset({"decide", "survey", "memory"})
+"""Purposes that the run itself numbers by."""
 
 
 class _Interview(Aside):
     """One question of a survey to one agent."""
 
-    def __init__(self, agent: Any, question: Question) -> None:
-        super().__init__(agent, "survey", _prompt(agent, question), question.answer)
+    def __init__(self, agent: Any, question: Question, scene: Observation, purpose: str, series: str) -> None:
+        super().__init__(agent, purpose, _prompt(agent, question, scene), question.answer, series)
         self.question = question
 
-    async def by_rule(self) -> Decision | Failure:
+    def by_rule(self) -> Decision | Failure:
         answer = getattr(self.agent, "rule_answer", None)
         if answer is None:
             reason = f"{type(self.agent).__name__} has no rule_answer(question)"
             return Failure(self.unique_id, reason, "NoRule", "rule")
         state = self.agent.random.getstate()
         try:
-            return Decision(self.unique_id, answer=answer(self.question), by="rule")
+            return _by_rule(self.unique_id, answer(self.question), self.answer)
         finally:
             self.agent.random.setstate(state)
+
+
+def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
+    """Return what a rule answered as a decision, or why it cannot be one."""
+    try:
+        return check_decision(Decision(agent_id, answer=answer, by="rule"), Observation(answer=kind), NO_TOOLS)
+    except ParseError as error:
+        return Failure(agent_id, str(error), "Invalid", "rule")
+
+
+@dataclass(frozen=True)
+class Consultation:
+    """One question to a language model that takes no part in the run; the engine asks it like an agent."""
+
+    model: Any
+    """The model on whose behalf it is asked."""
+
+    llm: str | LLM
+    """Who is asked."""
+
+    messages: tuple[ChatMessage, ...]
+    """The prompt."""
+
+    request_purpose: str
+    """What for."""
+
+    request_series: str = ""
+    """What sets it apart if it is asked by hand; see `series_of`."""
+
+    answer: Any = str
+    """Type of the answer."""
+
+    settings: Settings = JUDGING
+    """How it is sampled."""
+
+    reasoning: Reasoning = "none"
+    """Whether it reasons before it answers."""
+
+    rule: Callable[[str], Any] | None = None
+    """What answers for `llm="rule"`, called with the last message of the prompt."""
+
+    waits_by_itself = False
+    unique_id = 0
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        now = getattr(self.model, "now", None)
+        return int(self.model.time) if now is None else now
+
+    @property
+    def opened(self) -> Opened:
+        """Who is asked."""
+        return engine_of(self.model).open(self.llm, is_second=True)
+
+    async def settle(self, seen: Observation) -> Decision | Failure:
+        """Ask.
+
+        Raises:
+            ConfigError: If a rule is consulted, and there is none.
+        """
+        engine = engine_of(self.model)
+        opened = self.opened
+        if opened.llm is None:
+            if self.rule is None:
+                raise ConfigError(f"llm='rule' was consulted as {self.request_purpose}: give rule=, or another llm")
+            return _by_rule(0, self.rule(self.messages[-1].content), self.answer)
+        request = Request(
+            opened.name,
+            self.messages,
+            engine.salt(0, self.now, self.request_purpose),
+            schema=None if self.answer is str else answer_schema(self.answer),
+            settings=self.settings.sent,
+        )
+        reasoning = self.reasoning if opened.is_language_model else "none"
+        seen = replace(seen, answer=self.answer)
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, reasoning))
+
+
+def consult(
+    model: Any,
+    llm: str | LLM,
+    prompts: Iterable[str | Sequence[ChatMessage]],
+    *,
+    purpose: str = "judge",
+    **how: Any,
+) -> list[Decision | Failure]:
+    """Ask a language model that takes no part in the run, all prompts at once; see `LLMModel.consult`."""
+    if isinstance(prompts, str):
+        raise ConfigError("consult takes a list of prompts, got one text; write [text]")
+    if purpose in OWN_PURPOSES or not purpose.isidentifier():
+        raise ConfigError(f"purpose={purpose!r} cannot be; name what is consulted for in one word, such as 'judge'")
+    jobs: list[Consultation] = []
+    for prompt in prompts:
+        messages = (ChatMessage("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **how))
+    engine = engine_of(model)
+    given = [replace(one, label=purpose) for one in engine.gather(jobs, [Observation()] * len(jobs))]
+    if getattr(model, "is_stepping", True):
+        for one in given:
+            engine.runlog.add(one, jobs[0].now)
+    return given
 
 
 def summarise(agents: Iterable[Any]) -> None:
     """Let the memories that are about to forget be summed up by their agents' own models, all at once.
 
-    Agents that think by rule or at random write no summaries; a failed one leaves the memory as it is.
+    Agents that no language model thinks for write no summaries; a failed one leaves the memory as it is.
     """
     jobs: list[Aside] = []
     for agent in agents:
         wanted = agent.memory.summary_request() if agent.opened.is_language_model else None
         if wanted is not None:
             jobs.append(Aside(agent, "memory", (ChatMessage("user", wanted),)))
-    if jobs:
-        for job, summary in zip(jobs, ask_aside(engine_of(jobs[0].agent.model), jobs), strict=True):
-            if isinstance(summary, Decision):
-                job.agent.memory.keep_summary(str(summary.answer))
+    summaries = engine_of(jobs[0].agent.model).gather(jobs, [Observation()] * len(jobs)) if jobs else []
+    for job, summary in zip(jobs, summaries, strict=True):
+        if isinstance(summary, Decision):
+            job.agent.memory.keep_summary(str(summary.answer))
 
 
-def _prompt(agent: Any, question: Question) -> tuple[ChatMessage, ...]:
-    """Write the prompt: who the agent is, the conversation so far, what it remembers, and the question."""
+def _prompt(agent: Any, question: Question, scene: Observation) -> tuple[ChatMessage, ...]:
+    """Write the prompt: who the agent is, the conversation so far, what it remembers and sees, and the question."""
     remembered = agent.memory.recall(question.text, agent.now, aside=True)
     memory = f"What you remember:\n{remembered}" if remembered else ""
     aside = "Somebody who takes no part in all this asks you, and nobody else will hear the answer:"
-    user = "\n\n".join(filter(None, (memory, f"{aside}\n{question.text}")))
-    first = (ChatMessage("system", agent.config.text),) if agent.config.text else ()
+    user = "\n\n".join(filter(None, (memory, scene.text, f"{aside}\n{question.text}")))
+    system = "\n\n".join(filter(None, (scene.rules, agent.config.text)))
+    first = (ChatMessage("system", system),) if system else ()
     return (*first, *agent.memory.messages(), ChatMessage("user", user))

@@ -35,9 +35,10 @@ class Named(Protocol):
 class Plan:
     """Which tools agents of one kind have: name → tool and number of its owner. Made once for all of the kind."""
 
-    def __init__(self, tools: Mapping[str, tuple[Tool, int]]) -> None:
+    def __init__(self, tools: Mapping[str, tuple[Tool, int]], n_worlds: int) -> None:
         """Keep the tools; what models are told of them is made once."""
         self.tools = dict(tools)
+        self.n_worlds = n_worlds
         self.specs = tuple(_renamed(found.spec, name) for name, (found, _) in self.tools.items())
         self.is_conditional = any(found.when for found, _ in self.tools.values())
 
@@ -80,7 +81,7 @@ def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Ca
     for n, function in enumerate(functions, len(worlds) + 1):
         target = getattr(function, "__func__", function)
         found[function.__name__] = (compile_tool(target, 0 if target is function else 1), n)
-    return Plan(found)
+    return Plan(found, len(worlds))
 
 
 @lru_cache(maxsize=4096)
@@ -90,7 +91,18 @@ def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
     for shown, (found, _) in plan.tools.items():
         meant.setdefault(found.function.__name__, []).append(shown)
     kept = [shown for name in names for shown in ([name] if name in plan.tools else meant.get(name, ()))]
-    return Plan({shown: plan.tools[shown] for shown in kept})
+    return Plan({shown: plan.tools[shown] for shown in kept}, plan.n_worlds)
+
+
+@lru_cache(maxsize=256)
+def _without_tools_of_worlds(plan: Plan) -> Plan:
+    of_worlds = range(1, plan.n_worlds + 1)
+    kept = {
+        name: (found, owner)
+        for name, (found, owner) in plan.tools.items()
+        if found.spec.is_action or owner not in of_worlds
+    }
+    return Plan(kept, plan.n_worlds)
 
 
 class ToolBox(Mapping[str, Bound]):
@@ -139,6 +151,11 @@ class ToolBox(Mapping[str, Bound]):
         return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
 
     @property
+    def without_tools_of_worlds(self) -> ToolBox:
+        """All but the tools of worlds: their actions stay, and what the agent brings of its own."""
+        return ToolBox(_without_tools_of_worlds(self._plan), self._leading)
+
+    @property
     def usable(self) -> ToolBox:
         """The tools whose own condition says that they may be used now."""
         if not self._plan.is_conditional:
@@ -166,6 +183,15 @@ class ToolBox(Mapping[str, Bound]):
         Raises:
             ToolError: If there is no such tool, its arguments are wrong, or the world refuses.
         """
-        arguments = self.check(call).arguments
+        return self.run(self.check(call))
+
+    def run(self, call: ToolCall) -> Any:
+        """Run a call whose arguments have been checked.
+
+        Raises:
+            ToolError: If there is no such tool here, or the world refuses.
+        """
+        if call.name not in self._plan.tools:
+            raise ToolError(f"there is no tool {call.name[:80]!r}.")
         bound = self[call.name]
-        return bound.tool.function(*bound.leading, **arguments)
+        return bound.tool.function(*bound.leading, **call.arguments)

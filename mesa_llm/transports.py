@@ -147,7 +147,7 @@ class Recorded:
         log = self.run.runlog
         found = log.find(request)
         if found is not None:
-            self.run.count(Usage(replayed=1))
+            self.run.count(Usage(replayed=1), request.salt.purpose)
             if isinstance(found, Reply):
                 return found
             raise found
@@ -164,7 +164,8 @@ class Recorded:
             reply = replace(reply, latency_s=clock.perf_counter() - begun)
         log.keep(request, reply, reply.latency_s, commit=False)
         await self.run.commit()
-        self.run.count(Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0))
+        used = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
+        self.run.count(used, request.salt.purpose)
         return reply
 
     async def _ask(self, request: Request) -> Reply:
@@ -177,6 +178,14 @@ class Recorded:
             raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
+@dataclass(slots=True)
+class _Commit:
+    """A commit that several wait for."""
+
+    fault: str | None = None
+    """Why it could not be made."""
+
+
 class Transports:
     """Opens the language models of one run, and records around each what it replies.
 
@@ -184,13 +193,13 @@ class Transports:
         access: What is asked through; shared with other runs if the options share it.
     """
 
-    def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage], None]) -> None:
+    def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
         """Open nothing yet.
 
         Args:
             runlog: Where replies are found and kept.
             options: How models are reached, and how much may be spent.
-            count: Told what each reply cost; called from any thread.
+            count: Called with what each reply cost and its purpose, from any thread.
 
         Raises:
             ConfigError: If options cannot work.
@@ -203,7 +212,7 @@ class Transports:
         self._opened: dict[tuple[str | int, bool], Opened] = {}
         self._held: list[LLM] = []
         self._first: set[str] = set()
-        self._is_commit_due = False
+        self._commit_due: _Commit | None = None
 
     def close(self) -> None:
         """Close what was opened, unless other runs share it."""
@@ -214,15 +223,24 @@ class Transports:
         """Wait until what is kept in this pass of the event loop is committed, once for all of it.
 
         Nothing else is asked before, so that a killed run loses no more than what is in flight.
-        """
-        if not self._is_commit_due:
-            self._is_commit_due = True
-            asyncio.get_running_loop().call_soon(self._commit)
-        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
 
-    def _commit(self) -> None:
-        self._is_commit_due = False
-        self.runlog.commit()
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        due = self._commit_due
+        if due is None:
+            due = self._commit_due = _Commit()
+            asyncio.get_running_loop().call_soon(self._commit, due)
+        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
+        if due.fault is not None:
+            raise ConfigError(due.fault)
+
+    def _commit(self, due: _Commit) -> None:
+        self._commit_due = None
+        try:
+            self.runlog.commit()
+        except ConfigError as error:
+            due.fault = str(error)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
         """Note the models that agents think with, so that a second model of the same name is asked as they are.
@@ -305,10 +323,19 @@ class Transports:
         return elsewhere[0]
 
     @property
-    def parser(self) -> LLM | None:
-        """The second model that puts faulty replies into form, if there is one."""
+    def parser(self) -> Opened | None:
+        """The second model that puts replies into form, if there is one.
+
+        Raises:
+            ConfigError: If it is the rule twin, which reads nothing.
+        """
         spec = self.options.get("parser")
-        return None if spec is None else self.open(spec, is_second=True).llm
+        if spec is None:
+            return None
+        opened = self.open(spec, is_second=True)
+        if opened.llm is None:
+            raise ConfigError("parser='rule' cannot put replies into form; name a language model")
+        return opened
 
 
 def model_part(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools import action
@@ -28,6 +28,29 @@ class World(Protocol):
 
     def end_step(self) -> list[Event]:
         """Let a step end: move the world's own time on, and tell what happened."""
+        ...
+
+
+@runtime_checkable
+class Receiver(Protocol):
+    """A world that asks typed questions, and receives their answers where it would have run actions."""
+
+    name: str
+
+    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+        """Take an agent's answer; one of the places where a world is written to.
+
+        Args:
+            agent_id: Mesa `unique_id` of who answers.
+            answer: The answer, of the type that the observation asked for.
+            label: Label of that observation.
+
+        Returns:
+            What came of it, for the agent to read.
+
+        Raises:
+            ToolError: If the world refuses the answer; the agent reads why.
+        """
         ...
 
 

@@ -17,7 +17,7 @@ Schema = Mapping[str, Any]
 def honest(body: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a chat completion: call one of the offered tools, or fill the schema, or write a few words.
 
-    An integer that is named `post_id` is taken from the numbers that the messages show.
+    An integer that is named `post_id`, and that no enum holds to values, is one of the numbers that the messages show.
 
     Args:
         body: The request, as it was sent.
@@ -91,7 +91,7 @@ def _id_fields(schema: Any) -> Iterator[tuple[str, Schema]]:
             yield from _id_fields(part)
     if isinstance(schema, Mapping):
         for name, field in schema.get("properties", {}).items():
-            if name.endswith("_id") and field.get("type") == "integer":
+            if name.endswith("_id") and field.get("type") == "integer" and "enum" not in field:
                 yield name, field
         for part in schema.values():
             yield from _id_fields(part)

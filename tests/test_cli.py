@@ -79,10 +79,11 @@ def test_a_scenario_of_a_recorded_run_is_built_again_for_its_replay(tmp_path) ->
     assert told("replay", tmp_path / "run.sqlite")["digest"] == made.runlog.digest
 
 
-def test_a_run_whose_scenario_had_no_seed_is_not_replayed_as_another(tmp_path) -> None:
-    SocialModel(scenario=SocialScenario(n_agents=5), log=tmp_path / "run.sqlite").run_for(1)
-    done = typed("replay", tmp_path / "run.sqlite")
-    assert (done.exit_code, "had no seed" in done.output) == (2, True)
+def test_a_run_whose_scenario_had_no_seed_gets_one_and_is_replayed(tmp_path) -> None:
+    model = SocialModel(scenario=SocialScenario(n_agents=5), log=tmp_path / "run.sqlite")
+    model.run_for(1)
+    model.close()
+    assert told("replay", tmp_path / "run.sqlite")["digest"] == model.runlog.digest
 
 
 class Plain(LLMModel):
@@ -177,7 +178,8 @@ def test_a_budget_is_that_of_one_command_and_replies_from_the_log_are_free(tmp_p
     assert (again["steps"], again["calls"], again["replayed"]) == (2, 4, 4)
 
 
-def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(tmp_path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_or_sigterm_exits_with_130_and_the_same_command_goes_on(sent, tmp_path) -> None:
     command = [sys.executable, "-m", "mesa_llm.cli", "run", "social", "--llm", "stub", "--rng", "1", "--steps", "2"]
     command += ["--set", "n_agents=4", "--log", str(tmp_path / "run.sqlite"), "--json", "--concurrency", "1"]
     with FaultyServer(latency_s=0.2) as server:
@@ -185,13 +187,40 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(tmp_path) -> None:
         run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while server.count < 3 and run.poll() is None:
             time.sleep(0.01)
-        os.kill(run.pid, signal.SIGINT)
+        os.kill(run.pid, sent)
         so_far, said = run.communicate(timeout=60)
+        left = [file.name for file in tmp_path.iterdir()]
         again = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
     assert run.returncode == 130
     assert set(json.loads(so_far.splitlines()[-1])) == FIELDS
     assert "goes on" in said
+    assert left == ["run.sqlite"]
     assert again["replayed"] >= 2
+
+
+def test_a_dead_endpoint_exits_with_4_and_says_why(tmp_path) -> None:
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--steps", 1]
+    words += ["--log", tmp_path / "run.sqlite"]
+    dead = typed(*words, "--api-base", "http://127.0.0.1:9/v1", "--json")
+    assert (dead.exit_code, json.loads(dead.stdout.splitlines()[-1])["failures"]) == (4, 3)
+    assert "none of the 3 decisions succeeded" in dead.stderr
+    assert "--retry-failures" in dead.stderr
+    with FaultyServer() as server:
+        assert told(*words, "--api-base", server.url, "--retry-failures")["failures"] == 0
+
+
+def test_a_changed_prompt_stops_a_resumed_run_until_it_is_told_to_ask_again(tmp_path, monkeypatch) -> None:
+    from models.social import model
+
+    with FaultyServer() as server:
+        words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--api-base", server.url]
+        words += ["--log", tmp_path / "run.sqlite", "--steps", 2]
+        told(*words)
+        monkeypatch.setattr(model, "RULES", model.RULES.replace("online", "on paper"))
+        stopped, asked = typed(*words), server.count
+        again = told(*words, "--ask-again")
+    assert (stopped.exit_code, asked, again["calls"]) == (2, 6, 6)
+    assert "--ask-again" in stopped.stderr
 
 
 def test_a_broken_model_of_another_package_is_listed_and_disturbs_nothing(installed) -> None:

@@ -211,7 +211,7 @@ def test_agents_can_think_with_different_models_settings_and_memories() -> None:
 
 
 def test_a_design_chooses_the_components_of_every_agent() -> None:
-    design = AgentDesign(llm="random", memory="none", config=AgentConfig(style="short"))
+    design = AgentDesign(llm="random", memory="none", style="short")
     model = PotModel(2, rng=1, design=design)
     model.step()
     assert {decision.by for decision in model.last_decisions.values()} == {"random"}

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from mesa_llm.canonical import compact_json
+from mesa_llm.llm.schema import with_enums
 from mesa_llm.llm.trouble import Complaint
-from mesa_llm.records import Request, ToolSpec
+from mesa_llm.records import Request, ToolSpec, options_for
 
 _COMPLAINTS = {
     "choice": r"tool.?choice",
@@ -87,7 +88,7 @@ class Writer:
     def __init__(self, model: str) -> None:
         """Write for a model, by the name its endpoint knows it by."""
         self.model = model
-        self._tools: dict[tuple[str, ...], bytes] = {}
+        self._tools: dict[tuple[str, ...], list[bytes]] = {}
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
         """Write the body of a request as JSON."""
@@ -106,20 +107,59 @@ class Writer:
         if not request.tools:
             return compact_json(body)
         if not dialect.tools:
-            messages.append({"role": "user", "content": tools_in_words(request.tools)})
+            messages.append({"role": "user", "content": tools_in_words(request)})
             return compact_json(body)
         if dialect.choice != "none":
             body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
-        return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._written(request.tools))
+        return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._written(request))
 
-    def _written(self, tools: Sequence[ToolSpec]) -> bytes:
-        digests = tuple(tool.digest for tool in tools)
-        written = self._tools.get(digests)
-        if written is None:
+    def _written(self, request: Request) -> bytes:
+        """Write the tools: what is the same for many requests once, and between it the values offered now."""
+        tools, options = _offered(request.tools, request.options)
+        key = (*(tool.digest for tool in tools), *options)
+        parts = self._tools.get(key)
+        if parts is None:
             if len(self._tools) >= 256:
                 self._tools.clear()
-            written = self._tools[digests] = compact_json([tool.wire for tool in tools])
-        return written
+            gaps = {name: f"\0{name}\0" for name in options}
+            parts = self._tools[key] = _GAP.split(compact_json(wire_tools(tools, gaps)))
+        if len(parts) == 1:
+            return parts[0]
+        values = {name.encode(): compact_json(offered) for name, offered in options.items()}
+        return b"".join([values[part] if place % 2 else part for place, part in enumerate(parts)])
+
+
+_GAP = re.compile(rb'"\\u0000(.*?)\\u0000"')
+"""Where the values of an argument stand in the tools of a request, as JSON."""
+
+
+def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Write tools in the form of OpenAI's chat completions, with the values that arguments may take now as enums.
+
+    Args:
+        tools: The tools.
+        options: As in `Observation.options`.
+    """
+    tools, options = _offered(tools, options)
+    if not options:
+        return [tool.wire for tool in tools]
+    wire: list[dict[str, Any]] = []
+    for tool in tools:
+        function = {**tool.wire["function"], "parameters": with_enums(tool.parameters, options_for(tool.name, options))}
+        wire.append({"type": "function", "function": function})
+    return wire
+
+
+def _offered(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> tuple[Sequence[ToolSpec], Mapping[str, Any]]:
+    """Leave out the arguments without any value, and the tools that need one of them; not all tools."""
+    if all(options.values()):
+        return tools, options
+    possible = [
+        tool
+        for tool in tools
+        if all(options_for(tool.name, options).get(name, True) for name in tool.parameters.get("required", ()))
+    ]
+    return possible or tools, {name: values for name, values in options.items() if values}
 
 
 def response_format(schema: Mapping[str, Any], form: Literal["schema", "object"] = "schema") -> dict[str, Any]:
@@ -151,9 +191,10 @@ def tool_choice(request: Request) -> Literal["required", "auto"]:
     return "required" if must_call else "auto"
 
 
-def tools_in_words(tools: Sequence[ToolSpec]) -> str:
+def tools_in_words(request: Request) -> str:
     """Tell of tools in a message, for models that know no tool calls."""
-    told = [{**tool.wire["function"], "parameters": tool.parameters.get("properties", {})} for tool in tools]
+    functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
+    told = [{**function, "parameters": function["parameters"].get("properties", {})} for function in functions]
     return (
         'Choose one of these and reply with only a JSON object {"action": its name, "arguments": {…}}. '
         f"Its `parameters` say what each argument may be:\n{compact_json(told).decode()}"

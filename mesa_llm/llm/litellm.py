@@ -13,7 +13,7 @@ from typing import Any
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerTrouble
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.chat_reply import read_reply
-from mesa_llm.llm.chat_request import response_format, tool_choice
+from mesa_llm.llm.chat_request import response_format, tool_choice, wire_tools
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.trouble import Complaint, complaint_of, trouble
 from mesa_llm.records import Reply, Request
@@ -120,7 +120,7 @@ class LiteLLM:
             "drop_params": True,
         }
         if request.tools:
-            arguments["tools"] = [tool.wire for tool in request.tools]
+            arguments["tools"] = wire_tools(request.tools, request.options)
             arguments["tool_choice"] = tool_choice(request)
         if request.schema is not None:
             arguments["response_format"] = response_format(request.schema)

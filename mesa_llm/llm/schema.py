@@ -17,7 +17,7 @@ from typing import Any, cast
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
 from mesa_llm.llm.ranges import number_range
-from mesa_llm.records import ToolSpec
+from mesa_llm.records import ToolSpec, options_for
 
 Schema = dict[str, Any]
 """A flat schema."""
@@ -51,7 +51,7 @@ def choice_schema(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ..
 
     Args:
         tools: What may be chosen.
-        options: Argument name → the values it may take now. A tool that needs one without any is left out.
+        options: As in `Observation.options`. A tool that needs an argument without any value is left out.
 
     Returns:
         The schema of `{"action": name, "arguments": {…}}`: an `anyOf`, even of one, in the tools' order.
@@ -68,7 +68,10 @@ def choice_schema(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ..
 def choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> list[Schema]:
     """Give the alternatives of `choice_schema`; none if no tool can be called."""
     schemas = [_arguments(_Described(tool.digest, tool)) for tool in tools]
-    offers = [(tool.name, held_to(schema, options)) for tool, schema in zip(tools, schemas, strict=True)]
+    offers = [
+        (tool.name, held_to(schema, options_for(tool.name, options)))
+        for tool, schema in zip(tools, schemas, strict=True)
+    ]
     return [_choice(name, arguments) for name, arguments in offers if arguments is not None]
 
 
@@ -134,6 +137,41 @@ def _one_of(schema: Schema, values: Sequence[Any]) -> Schema | None:
         held = _no_items(array) if held is None else {**array, **different, "items": held}
         held = None if held is None or array.get("minItems", 0) > most else held
     return either([held, {"type": "null"} if {"type": "null"} in alternatives else None])
+
+
+def with_enums(schema: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the values that properties may take now into a JSON schema, at any depth; the rest stays as it is.
+
+    Args:
+        schema: Any JSON schema, as pydantic gives it.
+        options: Name of a property → its values. Of a list, the items are held to them; what may be null still may.
+    """
+    written: dict[str, Any] = {}
+    for key, inner in schema.items():
+        if key in ("properties", "$defs"):
+            written[key] = {
+                name: _with_enum(part, options[name])
+                if key == "properties" and name in options
+                else with_enums(part, options)
+                for name, part in inner.items()
+            }
+        elif key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+            written[key] = [with_enums(part, options) for part in inner]
+        else:
+            written[key] = with_enums(inner, options) if key == "items" and isinstance(inner, Mapping) else inner
+    return written
+
+
+def _with_enum(schema: Mapping[str, Any], values: Any) -> dict[str, Any]:
+    if schema.get("type") == "array":
+        return {**schema, "items": _with_enum(schema.get("items", {}), values), "uniqueItems": True}
+    kept = {key: value for key, value in schema.items() if key in ("type", "description", "default")}
+    alternatives: Sequence[Mapping[str, Any]] = schema.get("anyOf", ())
+    array = next((one for one in alternatives if one.get("type") == "array"), None)
+    held = {"enum": values} if array is None else _with_enum(array, values)
+    if {"type": "null"} in alternatives:
+        return {**kept, "anyOf": [held, {"type": "null"}]}
+    return {**kept, **held}
 
 
 def _no_items(array: Schema) -> Schema | None:

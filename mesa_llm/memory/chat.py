@@ -9,13 +9,15 @@ from mesa_llm.memory.entry import (
     CHARACTERS_PER_TOKEN,
     EntryMemory,
     MemoryEntry,
-    clip,
-    one_line,
     whole_number,
 )
 from mesa_llm.records import ChatMessage
+from mesa_llm.text import clip, one_line
 
 _BY_AGENT = frozenset({"decision", "thought"})
+_OF_MANY_LINES = frozenset({"observation", "decision", "thought"})
+"""Kinds that keep their lines: what the world showed, whose own lines are safe, and what the agent wrote itself."""
+
 _FRAME_CHARACTERS = 24
 """Characters counted beside each text: its step, and the frame that chat templates put around a message."""
 
@@ -49,7 +51,8 @@ class ChatMemory(EntryMemory):
     def add(self, entry: MemoryEntry) -> None:
         """Remember something, cut to a quarter of the tokens; beyond the bounds the oldest pairs go."""
         characters = CHARACTERS_PER_TOKEN * self.max_tokens
-        text = clip(entry.text.strip(), characters // 4 - _FRAME_CHARACTERS)
+        whole = entry.text.strip() if entry.kind in _OF_MANY_LINES else one_line(entry.text)
+        text = clip(whole, characters // 4 - _FRAME_CHARACTERS)
         if not text:
             return
         self._entries.append(replace(entry, text=text))

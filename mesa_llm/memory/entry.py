@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import ChatMessage
+from mesa_llm.text import one_line
 
 EntryKind = Literal["observation", "decision", "outcome", "message", "thought"]
 
@@ -29,18 +30,6 @@ _LEAD: dict[EntryKind, str] = {
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text as a quarter of its characters, rounded up."""
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
-
-
-def clip(text: str, characters: int) -> str:
-    """Cut a text to a number of characters; an ellipsis shows the cut."""
-    if len(text) <= characters:
-        return text
-    return text[: characters - 1] + "…" if characters > 0 else ""
-
-
-def one_line(text: str) -> str:
-    """Put a text on one line, so that nothing an agent was told can look like a line of its own memory."""
-    return " ".join(text.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +52,15 @@ class MemoryEntry:
     importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
     """How much it matters, from 0 (nothing) to 1 (everything)."""
 
+    world: str = ""
+    """Name of the world in which it happened; empty: none, or several at once."""
+
+    unit: str = "step"
+    """What a step is in that world: `step`, `month`, `round`, …"""
+
+    is_past: bool = False
+    """Whether it is carried over from another life, so that its line names the world it comes from."""
+
     def __post_init__(self) -> None:
         """Refuse what no memory could rank or name."""
         if self.kind not in _LEAD:
@@ -73,12 +71,15 @@ class MemoryEntry:
     @property
     def line(self) -> str:
         """The entry as one line of a prompt."""
-        return f"Step {self.time}, {_LEAD[self.kind]}: {self.text}"
+        when = f"{self.unit} {self.time}"
+        if self.is_past:
+            when = f"in an earlier life{f' in {self.world}' if self.world else ''}, {when}"
+        return f"{when[0].upper()}{when[1:]}, {_LEAD[self.kind]}: {self.text}"
 
     def as_line_within(self, characters: int) -> MemoryEntry:
         """Give the entry with a text of one line, cut so that `line` has at most this many characters."""
         lead = len(self.line) - len(self.text)
-        text = clip(one_line(self.text), characters - lead)
+        text = one_line(self.text, characters - lead)
         return self if text == self.text else replace(self, text=text)
 
 

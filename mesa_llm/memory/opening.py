@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mesa_llm.errors import ConfigError
@@ -76,6 +77,17 @@ def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None)
     if embedder is not None and isinstance(memory, StreamMemory):
         memory.use_embedder(embedder)
     return memory
+
+
+def past_memory(saved: Mapping[str, Any]) -> Memory:
+    """Build the memory of another life: its lines say that they come from there, and from which world.
+
+    Raises:
+        ConfigError: If it is no saved memory, or of an unknown kind.
+    """
+    form = SavedMemory.read(saved)
+    entries = [replace(entry, is_past=True) for entry in form.entries]
+    return memory_from_json(form.model_copy(update={"entries": entries}).model_dump(mode="json"))
 
 
 class MemoryMixin:

@@ -11,11 +11,10 @@ from mesa_llm.memory.entry import (
     EntryMemory,
     MemoryEntry,
     SavedMemory,
-    clip,
     newest_lines,
-    one_line,
     whole_number,
 )
+from mesa_llm.text import one_line
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -107,7 +106,7 @@ class SummaryMemory(EntryMemory):
         Args:
             text: The new summary, as a model wrote it; cut to half of the tokens.
         """
-        summary = clip(one_line(text), self._half - len(_LEAD) - 1)
+        summary = one_line(text, self._half - len(_LEAD) - 1)
         if not summary:
             return
         self._summary = summary

@@ -15,12 +15,19 @@ from mesa.experimental.continuous_space import ContinuousSpaceAgent
 from mesa_llm.config import ConfigMixin
 from mesa_llm.errors import ConfigError
 from mesa_llm.space.compass import compass_direction, grid_offset, grid_words, hexagon_words
-from mesa_llm.space.surroundings import MOST_SHOWN, TERMS, Neighbour, Place, SpaceKind, Spot, Surroundings
+from mesa_llm.space.surroundings import (
+    MOST_CHARACTERS,
+    MOST_SHOWN,
+    TERMS,
+    Neighbour,
+    Place,
+    SpaceKind,
+    Spot,
+    Surroundings,
+)
+from mesa_llm.text import one_line
 
 Describe = Callable[[Any], str]
-
-MOST_CHARACTERS = 300
-"""Longest description of one neighbour."""
 
 
 def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe | None = None) -> Surroundings:
@@ -64,10 +71,10 @@ def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str
     if not others:
         return ""
     others.sort(key=lambda other: not getattr(other, "is_minded", False))
-    shown = [f"- {_one_line((describe or description)(other))}" for other in others[:MOST_SHOWN]]
+    shown = [f"- {one_line((describe or description)(other), MOST_CHARACTERS)}" for other in others[:MOST_SHOWN]]
     if len(others) > MOST_SHOWN:
         shown.append(f"- and {len(others) - MOST_SHOWN} more")
-    return "\n".join([f"You are {description(agent)}. The others:", *shown])
+    return "\n".join([f"You are {one_line(description(agent), MOST_CHARACTERS)}. The others:", *shown])
 
 
 def description(agent: mesa.Agent[Any]) -> str:
@@ -129,7 +136,7 @@ def _around_cell(agent: mesa.Agent[Any], radius: int, describe: Describe) -> Sur
     reached = near_cells(space, start, max(radius, 1))
     near = [(cell, spot) for cell, spot in reached if spot.distance <= radius]
     neighbours = [
-        Neighbour(other.unique_id, _one_line(describe(other)), spot.where, spot.distance, spot.place)
+        Neighbour(other.unique_id, one_line(describe(other), MOST_CHARACTERS), spot.where, spot.distance, spot.place)
         for cell, spot in near
         for other in cast("list[Any]", cell.agents)
         if other is not agent
@@ -154,7 +161,7 @@ def _around_point(agent: ContinuousSpaceAgent, radius: float, describe: Describe
     neighbours = [
         Neighbour(
             agent=other.unique_id,
-            description=_one_line(describe(other)),
+            description=one_line(describe(other), MOST_CHARACTERS),
             where=_point_words(float(distance), offset),
             distance=float(distance),
             place=_point_place(other.position),
@@ -232,12 +239,6 @@ def _plain_place(coordinate: object) -> Place:
 def _point_place(position: Any) -> tuple[float, ...]:
     """Turn a position into plain numbers."""
     return tuple(float(part) for part in position)
-
-
-def _one_line(text: str) -> str:
-    """Put a description on one line of bounded length: no agent can write more lines into another's view."""
-    line = " ".join(text.split())
-    return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 1] + "…"
 
 
 def _refuse_old_space(agent: mesa.Agent[Any]) -> None:

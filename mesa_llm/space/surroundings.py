@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from mesa_llm.text import one_line
+
 SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "nowhere"]
 Place = tuple[int, ...] | tuple[float, ...] | int | str
 
 MOST_SHOWN = 20
 """Most neighbours, and most cells, that a text names; it counts the others."""
+
+MOST_CHARACTERS = 300
+"""Maximum number of characters of one description."""
 
 
 class Terms(NamedTuple):
@@ -135,7 +140,7 @@ class Surroundings:
 def place_label(place: Place) -> str:
     """Write a place as texts show it and actions take it."""
     if not isinstance(place, tuple):
-        return str(place)
+        return one_line(str(place))
     return ",".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in place)
 
 
@@ -150,4 +155,4 @@ def _shown(value: object) -> str:
     """Write a value for a text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else one_line(str(value), MOST_CHARACTERS)

@@ -37,6 +37,8 @@ from typing import Literal
 
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
+from mesa_llm.text import quoted
+
 Rules = Literal["original", "corrected"]
 """Which rules hold: SimSwarm's, or the mended ones."""
 
@@ -309,7 +311,7 @@ def confidence_band(confidence: float) -> str:
 def beliefs_text(beliefs: Beliefs) -> str:
     """Tell an agent what it believes, topic by topic; empty if nothing yet."""
     lines = [
-        f"On “{topic}” you are {position_band(position)}; your view is "
+        f"On {quoted(topic)} you are {position_band(position)}; your view is "
         f"{confidence_band(beliefs.confidence.get(topic, FIRST_CONFIDENCE))}."
         for topic, position in beliefs.positions.items()
     ]

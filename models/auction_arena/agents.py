@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import resources
@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome, ToolCall, ToolError
 from mesa_llm.memory import ChatMemory
+from mesa_llm.text import one_line
 from mesa_llm.worlds.auction import Account, AuctionFacts
 from mesa_llm.worlds.auction.policies import BiddingPolicy
 from models.auction_arena import twins
@@ -27,7 +28,10 @@ MOST_RAISES = 20
 BEYOND = 10
 """How far a sum may be from anything possible and still be taken as a (wrong) belief."""
 
-UNUSABLE = frozenset({"Unparsed", "Undecided"})
+LESSONS = "lessons"
+"""Label of the question what a bidder learns from the last auction."""
+
+UNUSABLE = frozenset({"Unparsed", "Undecided", "Invalid"})
 """Kinds of failure in which something was said; where nothing came, nobody is asked again."""
 
 
@@ -58,7 +62,7 @@ class AuctionBidder(LLMAgent):
     def observe(self) -> Observation:
         """Look at the auction; before a further one, look back at the last."""
         if self.model.is_learning:
-            seen = self.with_news(Observation(self._looking_back(), answer=Lessons, tools=()))
+            seen = self.with_news(Observation(self._looking_back(), answer=Lessons, tools=(), label=LESSONS))
             return replace(seen, rules=RULES)
         seen = super().observe()
         facts: AuctionFacts = seen.facts
@@ -67,6 +71,7 @@ class AuctionBidder(LLMAgent):
             text="\n".join(filter(None, (self._learnt(), seen.text))),
             rules=f"{RULES}\n\n{seen.rules}",
             answer=self._answer_type(facts),
+            label=facts.stage,
             options=self._bids(facts) if facts.stage == "bid" else {},
         )
 
@@ -126,40 +131,30 @@ class AuctionBidder(LLMAgent):
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Bid, or hand the plan, the belief or the lessons over; note whether it may try again."""
-        before, outcomes = self._tries(), list[Outcome]()
+        before = self._tries()
+        outcomes = super().act(decision, seen)
         if isinstance(decision, Failure):
             self._be_unclear(decision)
-        elif decision.answer is not None:
-            outcomes = [self._answer(decision.answer)]
-            if isinstance(self.memory, ChatMemory):
-                self.remember(decision, outcomes, seen)
-        else:
-            outcomes = super().act(decision, seen)
-            if any(not outcome.ok for outcome in outcomes) and self._tries() == before:
-                self._be_unclear(None)
+        elif decision.actions and any(not outcome.ok for outcome in outcomes) and self._tries() == before:
+            self._be_unclear(None)
         self.is_asked_again = self.model.auction.is_asked(self.unique_id) and self._tries() > before
         return outcomes
 
-    def _answer(self, answer: Any) -> Outcome:
-        """Hand a typed answer to the auction, as the stage wants it."""
-        auction, stage = self.model.auction, self.model.stage
+    def receive(self, answer: Any, label: str, world: str) -> Any:
+        """Take lessons down; plans and beliefs go to the auction."""
         given = answer.model_dump() if isinstance(answer, BaseModel) else answer
-        name, take = {
-            "lessons": ("learn", self._learn),
-            "belief": ("report_belief", lambda said: auction.report_belief(self.unique_id, said)),
-        }.get(stage, ("plan", lambda said: auction.plan(self.unique_id, said.get("priorities", said))))
-        try:
-            if not isinstance(given, Mapping):
-                raise ToolError(f"an object with fields is wanted here, not {str(given)[:60]!r}.")
-            return Outcome(self.unique_id, name, dict(given), True, take(given))
-        except ToolError as error:
-            return Outcome(self.unique_id, name, dict(given) if isinstance(given, Mapping) else {}, False, str(error))
+        return self._learn(given) if label == LESSONS else super().receive(given, label, world)
+
+    def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
+        """Remember bids; plans and beliefs, which every prompt repeats, only a conversation keeps."""
+        if decision.answer is None or isinstance(self.memory, ChatMemory):
+            super().remember(decision, outcomes, seen)
 
     def _learn(self, said: Mapping[str, Any]) -> str:
         lessons = said.get("lessons")
         if not isinstance(lessons, list) or not all(isinstance(lesson, str) for lesson in lessons):
             raise ToolError("'lessons' must be a list of sentences.")
-        self.lessons = tuple(" ".join(lesson.split())[:300] for lesson in lessons[:MOST_LESSONS])
+        self.lessons = tuple(one_line(lesson, 300) for lesson in lessons[:MOST_LESSONS])
         return f"You keep {len(self.lessons)} lessons in mind."
 
     def _be_unclear(self, failure: Failure | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mesa_llm.wording import counted
+from mesa_llm.text import counted
 from mesa_llm.worlds.auction import Auction, Sale
 
 if TYPE_CHECKING:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import resources
 from typing import Any, Literal, NamedTuple
+
+from jinja2 import Environment, StrictUndefined
 
 from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome, ToolCall
 from mesa_llm.memory import MemoryEntry, NoMemory
@@ -36,6 +38,12 @@ POLICIES: dict[str, Callable[[random.Random], Policy]] = {
 
 MOST_THOUGHT = 1500
 """Characters kept of a reflection: some 200 words."""
+
+REFLECTION = "reflection"
+"""Label of the question what a household makes of the last months."""
+
+_TEXT = resources.files("models.econ_agent").joinpath("prompts", "reflection.md").read_text(encoding="utf-8")
+_TEMPLATE = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(_TEXT)
 
 RULES = resources.files("models.econ_agent").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()
 """What every household is told besides the rules of the economy."""
@@ -95,7 +103,7 @@ class Household(LLMAgent):
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Do what was planned, and note it if the household reflects."""
         outcomes = super().act(decision, seen)
-        if seen is not None and self.reflects:
+        if seen is not None and seen.label != REFLECTION and self.reflects:
             done = " ".join(str(outcome.result) for outcome in outcomes) or "nothing; you had no plan this month."
             self.notes.append(MonthNote(_facts(seen).date, seen.text, done))
         return outcomes
@@ -109,9 +117,18 @@ class Household(LLMAgent):
             return False
         return self.opened.is_language_model
 
-    def think(self, thought: str) -> None:
-        """Remember a thought, cut to its first words."""
-        self.memory.add(MemoryEntry(self.now, "thought", thought[:MOST_THOUGHT], 0.9))
+    def reflection(self) -> Observation:
+        """Ask what the household makes of the last months, in the light of what it sees now."""
+        now = self.observe()
+        text = _TEMPLATE.render(months=list(self.notes), now=now.text)
+        return Observation(text, now.rules, answer=str, tools=(), cue=now.text, label=REFLECTION)
+
+    def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
+        """Remember a reflection as a thought, cut to its first words; all else as it came."""
+        if seen is None or seen.label != REFLECTION:
+            super().remember(decision, outcomes, seen)
+        elif decision.answer:
+            self.memory.add(MemoryEntry(self.now, "thought", str(decision.answer)[:MOST_THOUGHT], 0.9))
 
     # -- what is collected
 

@@ -10,7 +10,7 @@ import pandas as pd
 from mesa.datacollection import DataCollector
 from mesa.experimental.scenarios import Scenario
 
-from mesa_llm import AgentConfig, ConfigError, Failure, LLMModel, Settings
+from mesa_llm import AgentConfig, ConfigError, LLMModel, Settings, Turn
 from mesa_llm.activation import in_order
 from mesa_llm.llm.base import LLM
 from mesa_llm.options import ModelOptions, within
@@ -19,7 +19,6 @@ from mesa_llm.worlds.macro import NO_TAX, US_TAX, Macroeconomy, MacroParameters,
 from mesa_llm.worlds.macro.indicators import gini, summarise
 from mesa_llm.worlds.macro.rules import Rules
 from models.econ_agent.agents import POLICIES, Household, PolicyName
-from models.econ_agent.reflection import reflect
 from models.econ_agent.story import tell
 
 TaxName = Literal["us", "flat", "none"]
@@ -111,7 +110,8 @@ class EconAgentModel(LLMModel):
         actors = [household.unique_id for household in self.households]
         self.world = Macroeconomy(actors, self.random, rules=rules, parameters=parameters)
         self.worlds = (self.world,)
-        self._reflected_in = 0
+        activation = self.activation
+        self.activation = lambda model: [model.reflections(), *activation(model)]
         self.datacollector = DataCollector(
             model_reporters={name: name for name in MEASURES},
             agent_reporters={name: name for name in ("savings", "wage", "is_employed", "spent", "tax_paid")},
@@ -134,14 +134,11 @@ class EconAgentModel(LLMModel):
 
     # -- the loop
 
-    def begin_step(self) -> None:
-        """Deliver messages and news; at the start of a quarter, let households reflect on the last."""
-        super().begin_step()
-        is_due = self.reflect_every > 0 and self.now > 1 and (self.now - 1) % self.reflect_every == 0
-        if is_due and self._reflected_in != self.now:
-            thoughtful = [household for household in self.households if household.reflects]
-            self._failed += [given for given in reflect(self, thoughtful) if isinstance(given, Failure)]
-            self._reflected_in = self.now
+    def reflections(self) -> list[Turn]:
+        """Return, at the start of a quarter, the turns of the households that reflect on the last one."""
+        if not self.reflect_every or self.now == 1 or (self.now - 1) % self.reflect_every:
+            return []
+        return [Turn(household, household.reflection()) for household in self.households if household.reflects]
 
     # -- measures
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm.memory import WindowMemory
+from mesa_llm.text import one_line
 from mesa_llm.worlds.macro.indicators import nominal_okun, okun, phillips
 from mesa_llm.worlds.macro.view import date_of
 
@@ -69,11 +70,6 @@ def _laws(model: EconAgentModel) -> list[str]:
     ]
 
 
-def shortened(text: str) -> str:
-    """Cut a text to its first 300 characters."""
-    return text if len(text) <= 300 else f"{text[:299]}…"
-
-
 def comparable(years: pd.DataFrame) -> pd.DataFrame:
     """Leave out the years that follow one without unemployment.
 
@@ -91,5 +87,6 @@ def _thought(model: EconAgentModel) -> list[str]:
         if household.reflects and isinstance(household.memory, WindowMemory):
             thoughts = [entry for entry in household.memory.entries if entry.kind == "thought"]
             if thoughts:
-                return [f"{household.config.name} thought in month {thoughts[-1].time}: {shortened(thoughts[-1].text)}"]
+                last = thoughts[-1]
+                return [f"{household.config.name} thought in month {last.time}: {one_line(last.text, 300)}"]
     return []

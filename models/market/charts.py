@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+from mesa_llm.text import one_line
+
 if TYPE_CHECKING:
     from models.market.model import MarketModel
 
@@ -87,11 +89,6 @@ def legend_below(axes: Any, columns: int) -> None:
     )
 
 
-def short(text: str) -> str:
-    """Cut a question to what a legend can show."""
-    return text if len(text) <= NAME_CHARACTERS else f"{text[: NAME_CHARACTERS - 1]}…"
-
-
 def price_figure(model: MarketModel) -> Figure:
     """Draw the price of YES of every question, its answer, and (dotted) the chance that nobody sees."""
     figure, axes = sheet("Price of YES", height=4.6)
@@ -100,7 +97,7 @@ def price_figure(model: MarketModel) -> Figure:
     for place, (market, fate) in enumerate(zip(model.world.ledger.markets.values(), model.fates, strict=True)):
         colour, path = COLOURS[place % len(COLOURS)], market.prices_yes
         last = max(last, len(path) - 1)
-        name = short(fate.text) if len(model.fates) <= MOST_NAMED else None
+        name = one_line(fate.text, NAME_CHARACTERS) if len(model.fates) <= MOST_NAMED else None
         axes.plot(range(len(path)), path, color=colour, lw=2.4, marker="." if len(path) < 12 else "", label=name)
         axes.axhline(fate.chance, color=colour, lw=1, ls=":")
         if market.answer is not None:

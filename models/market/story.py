@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mesa_llm.text import quoted
+
 if TYPE_CHECKING:
     from models.market.model import MarketModel
 
@@ -24,7 +26,7 @@ def tell(model: MarketModel) -> str:
         for trade in ledger.trades[-MOST_LINES:]
     ]
     said = [comment for comments in ledger.comments.values() for comment in comments]
-    lines += [f"Step {c.step}: {names[c.actor]} on [{c.market_id}]: {c.text[:110]}" for c in said[-MOST_LINES:]]
+    lines += [f"Step {c.step}: {names[c.actor]} on [{c.market_id}]: {quoted(c.text, 110)}" for c in said[-MOST_LINES:]]
     for market, fate in zip(ledger.markets.values(), model.fates, strict=True):
         path = market.prices_yes
         answer = f"Answer: {market.answer}." if market.answer else "Not answered yet."

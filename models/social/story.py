@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.wording import counted
+from mesa_llm.text import counted, quoted
 
 if TYPE_CHECKING:
     from models.social.model import SocialModel
@@ -24,7 +24,7 @@ def tell(model: SocialModel) -> str:
     posts = world.posts_table()
     lines = [f"Step {post['step']}: {_said(world, post, posts)}" for post in posts][-MOST_LINES:]
     comments = [
-        f"Step {c['step']}: {world.names[c['user_id']]} comments on post {c['post_id']}: {_short(c['content'])}"
+        f"Step {c['step']}: {world.names[c['user_id']]} comments on post {c['post_id']}: {quoted(c['content'], 110)}"
         for c in world.comments_table()
     ][-MOST_LINES:]
     done = model.runlog.actions()
@@ -42,7 +42,7 @@ def tell(model: SocialModel) -> str:
 
 def _said(world: Any, post: dict[str, Any], posts: list[dict[str, Any]]) -> str:
     author = world.names[post["user_id"]]
-    words = _short(post["content"])
+    words = quoted(post["content"], 110)
     match post["kind"]:
         case "repost":
             return f"{author} reposts post {post['parent_id']}"
@@ -52,8 +52,3 @@ def _said(world: Any, post: dict[str, Any], posts: list[dict[str, Any]]) -> str:
             return f"{author} answers post {post['parent_id']}: {words}"
         case _:
             return f"{author} writes post {post['post_id']}: {words}"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 110 else f"{line[:109]}…"

@@ -71,7 +71,11 @@ class Trader(LLMAgent):
         seen = super().observe()
         seen = replace(seen, rules=f"{RULES}\n\n{seen.rules}")
         fees = self.model.world.trading.fees
-        return with_menu(seen, self._facts(seen), fees.most if fees else 0.0) if self.opened.capabilities.needs_options else seen
+        return (
+            with_menu(seen, self._facts(seen), fees.most if fees else 0.0)
+            if self.opened.capabilities.needs_options
+            else seen
+        )
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Do what was decided, and note which order was placed."""

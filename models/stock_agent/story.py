@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mesa_llm.wording import counted
+from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.exchange import STOCKS, Exchange
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def tell(model: StockAgentModel) -> str:
             f"trader {worst.trader} ({worst.style}) with {round(worst.profit):,}."
         )
     talk = [post for post in world.facts(min(world.market.accounts)).posts if post.author > 0]
-    lines += [f"On the forum, trader {post.author}: {_short(post.text)}" for post in talk[:3]]
+    lines += [f"On the forum, trader {post.author}: {quoted(post.text, 110)}" for post in talk[:3]]
     return "\n".join(["What happened:", *(lines or ["Nobody has traded yet."])])
 
 
@@ -58,8 +58,3 @@ def _money(world: Exchange) -> list[str]:
         for one in world.history.liquidations
     ]
     return [line for _, line in sorted(told, key=lambda pair: pair[0])]
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 110 else f"{line[:109]}…"

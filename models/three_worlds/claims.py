@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mesa_llm.text import quoted
 from models.market.questions import expit
 
 
@@ -44,5 +45,5 @@ def claims(goal: str, last: int, work: float, price: float) -> tuple[Claim, ...]
     return (
         Claim("employment_rate", work, 0.1, f"Will more than {work:.0%} of people have work after step {last}?"),
         Claim("avg_price", price, 2.0, f"Will goods cost more than ${price:g} on average after step {last}?"),
-        Claim("opinion", 0.0, 0.15, f'Opinion after step {last}: will people lean towards yes on "{goal[:200]}"?'),
+        Claim("opinion", 0.0, 0.15, f"Opinion after step {last}: will people lean towards yes on {quoted(goal, 200)}?"),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mesa_llm.bridge import Bridge
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Event
+from mesa_llm.text import clip
 from mesa_llm.worlds.beliefs import tone
 from models.three_worlds.opinions import own_words
 
@@ -92,7 +93,7 @@ class Crossings:
         about = ("opinion",) if event.kind == "viral_post" else REPORTED
         about = (event.facts["metric"],) if event.kind == "metric_change" else about
         for market_id in self.open_markets(*about):
-            self.model.market.comment_on_market(self.paper, market_id, event.text[:300])
+            self.model.market.comment_on_market(self.paper, market_id, clip(event.text, 300))
 
     def bet(self, event: Event) -> None:
         """Bet with the crowd on what a viral post stands for, as far as its cash goes."""

@@ -19,6 +19,7 @@ from mesa_llm.population import invented
 from mesa_llm.worlds.beliefs import Beliefs
 from mesa_llm.worlds.economy import Economy, EconomyParameters
 from mesa_llm.worlds.economy.state import Value
+from mesa_llm.worlds.economy.view import value_text
 from mesa_llm.worlds.market import MakerName, PredictionMarkets, Question
 from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.accounts import Account
@@ -247,4 +248,5 @@ def written(goal: str, seed_text: str, variables: Mapping[str, Value]) -> str:
     """
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     background = seed_text.strip()[:MOST_SEED]
-    return environment.from_string(RULES).render(goal=goal, background=background, variables=variables).strip()
+    told = {name: value_text(value) for name, value in variables.items()}
+    return environment.from_string(RULES).render(goal=goal, background=background, variables=told).strip()

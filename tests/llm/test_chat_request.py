@@ -11,7 +11,7 @@ import pytest
 from mesa_llm.config import Settings
 from mesa_llm.llm.chat_request import Dialect, Writer
 from mesa_llm.llm.trouble import Complaint
-from mesa_llm.records import ChatMessage, Request, ToolCall
+from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from tests.llm.asked import ACTIONS, TOOLS, VOTE, ask
 
 LOOSE = {"type": "object", "properties": {"vote": {"type": "string"}}}
@@ -114,6 +114,60 @@ def test_without_tool_calls_the_choice_is_told_in_words() -> None:
     told = body["messages"][-1]["content"]
     assert all(tool.name in told and tool.description in told for tool in ACTIONS)
     assert '{"action"' in told
+
+
+RATE = ToolSpec(
+    "rate",
+    "Rate a post.",
+    {
+        "type": "object",
+        "properties": {
+            "post_id": {"type": "integer", "exclusiveMinimum": 0, "description": "Its number."},
+            "others": {"type": "array", "items": {"type": "integer"}},
+            "as_user": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+        },
+        "required": ["post_id"],
+        "additionalProperties": False,
+    },
+    is_action=True,
+)
+HIDE = ToolSpec("hide", "Hide a post.", RATE.parameters, is_action=True)
+
+
+def properties(body: dict[str, Any]) -> dict[str, Any]:
+    return {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in body["tools"]}
+
+
+def test_the_values_that_arguments_may_take_now_are_sent_as_enums() -> None:
+    options = {"post_id": (3, 5), "others": (7,), "as_user": (1, 2)}
+    sent = properties(written(ask(tools=(RATE,), options=options)))["rate"]
+    assert sent["post_id"] == {"type": "integer", "description": "Its number.", "enum": [3, 5]}
+    assert sent["others"]["items"] == {"enum": [7], "type": "integer"}
+    assert sent["as_user"]["anyOf"] == [{"enum": [1, 2]}, {"type": "null"}]
+
+
+def test_options_of_one_action_leave_the_argument_of_that_name_in_others_alone() -> None:
+    sent = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,), "post_id": (3, 5)})))
+    assert (sent["rate"]["post_id"]["enum"], sent["hide"]["post_id"]["enum"]) == ([3, 5], [9])
+    sent = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,)})))
+    assert sent["rate"] == RATE.parameters["properties"]
+
+
+def test_one_writer_sends_each_request_its_own_values() -> None:
+    writer = Writer("tiny")
+    for ids in ((1,), (2, 3), ("\0post_id\0", "é")):
+        body = json.loads(writer.write(ask(tools=(RATE,), options={"post_id": ids}), Dialect()))
+        assert properties(body)["rate"]["post_id"]["enum"] == list(ids)
+
+
+def test_what_needs_a_value_and_has_none_is_not_offered() -> None:
+    body = written(ask(tools=(RATE, TOOLS["look_up"]), options={"post_id": ()}))
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["look_up"]
+
+
+def test_a_model_without_tool_calls_reads_the_values() -> None:
+    request = ask(tools=(RATE,), options={"post_id": (3, 5)})
+    assert '"enum":[3,5]' in written(request, Dialect(tools=False))["messages"][-1]["content"]
 
 
 def test_how_much_to_reason_is_asked_for_until_an_endpoint_complains() -> None:

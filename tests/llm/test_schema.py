@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mesa_llm.errors import Refused
 from mesa_llm.llm.schema import choice_schema, flat_schema, held_to
+from mesa_llm.records import ToolSpec
 from tests.llm.asked import ACTIONS, TOOLS
 
 
@@ -97,3 +98,11 @@ def test_what_nothing_satisfies_is_refused(schema: dict[str, Any]) -> None:
 def test_few_multiples_of_a_step_become_a_choice(step: float, high: int) -> None:
     flat = flat_schema({"type": "number", "minimum": 0, "maximum": high, "multipleOf": step})
     assert flat["enum"] == pytest.approx([step * n for n in range(int(high / step + 1e-9) + 1)])
+
+
+def test_options_of_one_action_hold_that_action_alone() -> None:
+    parameters = {"type": "object", "properties": {"lot": {"type": "string"}}, "required": ["lot"]}
+    tools = [ToolSpec(name, name, parameters, is_action=True) for name in ("bid", "sell")]
+    offered = choice_schema(tools, {"lot": ("Pot", "Pan"), "sell.lot": ("Pan",)})["anyOf"]
+    held = [choice["properties"]["arguments"]["properties"]["lot"] for choice in offered]
+    assert held == [{"enum": ["Pot", "Pan"]}, {"enum": ["Pan"]}]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from mesa_llm import AgentConfig, AgentDesign, BudgetSpent, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
+from mesa_llm import AgentDesign, BudgetSpent, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
 from mesa_llm.contract import faulty, honest
 from mesa_llm.errors import ServerTrouble
 from mesa_llm.llm.answers import call
@@ -26,7 +26,6 @@ from models.econ_agent import plots
 from models.econ_agent.agents import POLICIES
 from models.econ_agent.app import draw_unemployment
 from models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
-from models.econ_agent.reflection import PURPOSE
 from models.econ_agent.story import comparable
 
 ECONOMIES = {
@@ -46,6 +45,11 @@ def run(months: int, **parameters) -> EconAgentModel:
     return model
 
 
+def is_reflection(request) -> bool:
+    """Whether a thought is wanted, and no plan."""
+    return not request.tools
+
+
 class Thinker(ScriptedLLM):
     """Replies for households, and keeps what it was asked; a thought says whose it is and when."""
 
@@ -58,12 +62,11 @@ class Thinker(ScriptedLLM):
 
     def answer(self, request):
         self.asked.append(request)
-        is_thought = request.salt.purpose == PURPOSE
-        return self.thought(request.salt) if is_thought else call("plan_month", work=0.9, consumption=0.5)
+        return self.thought(request.salt) if is_reflection(request) else call("plan_month", work=0.9, consumption=0.5)
 
-    def prompts(self, month: int, purpose: str = "decide") -> dict[int, str]:
+    def prompts(self, month: int, *, reflecting: bool = False) -> dict[int, str]:
         """Give what households read in a month, by their number."""
-        found = [asked for asked in self.asked if asked.salt.time == month and asked.salt.purpose == purpose]
+        found = [asked for asked in self.asked if asked.salt.time == month and is_reflection(asked) == reflecting]
         return {asked.salt.agent: "\n".join(message.content for message in asked.messages) for asked in found}
 
 
@@ -198,7 +201,7 @@ def test_names_differ_as_long_as_there_are_enough() -> None:
 def test_a_reflection_is_read_in_later_months_by_who_thought_it() -> None:
     thinker = Thinker()
     run(5, llm=thinker)
-    assert sorted(thinker.prompts(4, PURPOSE)) == [1, 2, 3, 4]
+    assert sorted(thinker.prompts(4, reflecting=True)) == [1, 2, 3, 4]
     assert not any("will save more" in text for month in (1, 2, 3) for text in thinker.prompts(month).values())
     for month in (4, 5):
         for agent, text in thinker.prompts(month).items():
@@ -208,13 +211,13 @@ def test_a_reflection_is_read_in_later_months_by_who_thought_it() -> None:
 def test_a_reflection_is_asked_for_every_quarter_and_never_at_other_times() -> None:
     thinker = Thinker()
     run(10, llm=thinker)
-    assert [month for month in range(1, 11) if thinker.prompts(month, PURPOSE)] == [4, 7, 10]
+    assert [month for month in range(1, 11) if thinker.prompts(month, reflecting=True)] == [4, 7, 10]
 
 
 def test_a_reflection_looks_back_on_the_three_months_before_it() -> None:
     thinker = Thinker()
     run(7, llm=thinker, n_agents=1)
-    (asked,) = thinker.prompts(7, PURPOSE).values()
+    (asked,) = thinker.prompts(7, reflecting=True).values()
     for month, name in ((4, "April"), (5, "May"), (6, "June")):
         seen = thinker.prompts(month)[1].rpartition("It is ")[2]
         assert f"[{name} 2001] What you saw:\nIt is {seen}\nWhat you planned: You plan to work" in asked
@@ -225,7 +228,7 @@ def test_a_reflection_looks_back_on_the_three_months_before_it() -> None:
 def test_reflecting_moves_no_number_of_a_decision() -> None:
     thinker = Thinker()
     run(7, llm=thinker)
-    assert {asked.salt.call for asked in thinker.asked} == {0}
+    assert {asked.salt.call for asked in thinker.asked if not is_reflection(asked)} == {0}
 
 
 @pytest.mark.parametrize("llm", ["rule", "random"])
@@ -242,7 +245,7 @@ def test_rule_and_chance_never_reflect(llm) -> None:
 def test_who_has_no_use_for_a_thought_is_not_asked_for_one(parameters) -> None:
     thinker = Thinker()
     run(7, llm=thinker, **parameters)
-    assert {asked.salt.purpose for asked in thinker.asked} == {"decide"}
+    assert not any(map(is_reflection, thinker.asked))
 
 
 @pytest.mark.parametrize("person", ["human", HumanLLM()])
@@ -275,7 +278,7 @@ def test_a_run_with_reflections_replays_from_its_log(tmp_path) -> None:
 def test_a_run_stopped_while_households_reflect_goes_on_as_if_it_had_not(tmp_path) -> None:
     is_slow = threading.Event()
     is_slow.set()
-    slow = Thinker(delay_s=lambda asked: 30 if asked.salt.purpose == PURPOSE and is_slow.is_set() else 0)
+    slow = Thinker(delay_s=lambda asked: 30 if is_reflection(asked) and is_slow.is_set() else 0)
     model = run(3, llm=slow, log=tmp_path / "run.sqlite")
     threading.Timer(0.3, model.stop).start()
     with pytest.raises(Stopped):
@@ -364,5 +367,5 @@ def test_the_published_points_are_those_whose_source_is_stated() -> None:
 
 def test_a_design_dresses_households() -> None:
     thinker = Thinker()
-    run(1, llm=thinker, design=AgentDesign(config=AgentConfig(style="dry")))
+    run(1, llm=thinker, design=AgentDesign(style="dry"))
     assert all("How you write: dry" in text for text in thinker.prompts(1).values())

@@ -139,7 +139,7 @@ def test_the_goal_the_background_and_the_circumstances_reach_every_prompt() -> N
     given = {"goal": "Shall we build a harbour?", "seed_text": "The sea is near.", "variables": {"harvest": "poor"}}
     model = run(3, n_agents=4, rng=1, llm=ScriptedLLM(note), **given)
     assert len(prompts) == 12
-    for words in ("build a harbour?", "The sea is near.", "harvest = poor"):
+    for words in ("build a harbour?", "The sea is near.", "harvest = “poor”"):
         assert all(words in prompt for prompt in prompts)
     assert next(iter(model.agents)).beliefs.positions.keys() == {"Shall we build a harbour?"}
 

@@ -150,7 +150,7 @@ def test_prices_have_bounds(price: float) -> None:
 def test_a_policy_is_shown_and_told() -> None:
     world = Economy(names={1: "Ada"})
     act(world, 1, "apply_policy", policy_name="Levy", description="Pay up.", variable="tax_rate", value=0.25)
-    assert "Levy: Pay up." in world.observe(2).text
+    assert "Policy “Levy”: “Pay up.”" in world.observe(2).text
     (event,) = world.end_step()
     assert (event.kind, event.facts["variable"], event.facts["value"]) == ("policy_change", "tax_rate", 0.25)
     assert event.text.startswith("Ada enacted")

@@ -53,7 +53,7 @@ def test_posts_are_read_the_next_day_and_by_author() -> None:
     assert not world.has_posts(1)
     world.end_step()
     assert "read_forum" in offered(world, 3)
-    assert world.read_forum(3) == "On the forum:\nTrader 1: Buying A.\nTrader 2: Selling B."
+    assert world.read_forum(3) == "On the forum:\nTrader 1: “Buying A.”\nTrader 2: “Selling B.”"
     assert "Selling B." not in world.observe(3).text
 
 

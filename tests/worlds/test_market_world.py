@@ -163,7 +163,7 @@ def test_observing_changes_nothing() -> None:
 def test_remarks_are_read_by_everyone_and_kept_to_one_line() -> None:
     world = PredictionMarkets(["Rain?"], names={1: "Ana"})
     world.comment_on_market(1, "rain", "Clouds\nfrom the west.")
-    assert 'Ana says: "Clouds from the west."' in world.observe(2).text
+    assert "Ana says: “Clouds from the west.”" in world.observe(2).text
     with pytest.raises(ToolError, match="empty"):
         world.comment_on_market(1, "rain", "  ")
     with pytest.raises(ToolError, match="no market 'snow'; choose one of: rain"):

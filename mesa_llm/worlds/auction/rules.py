@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.worlds.amounts import is_number
 from mesa_llm.worlds.auction.bidders import Bidder
 from mesa_llm.worlds.auction.bidding import Bidding, TieRule
@@ -71,10 +72,12 @@ def check_opening(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auction
     """Check what an auction is opened with.
 
     Raises:
-        ConfigError: If there are no lots or bidders, two have one name, or an amount is out of range.
+        ConfigError: If there are no lots or bidders, two have one name, a name is not one short line, or an amount is
+            out of range.
     """
     _check_distinct("lot", [lot.name for lot in lots])
     _check_distinct("bidder", [bidder.name for bidder in bidders])
+    _check_names([*(lot.name for lot in lots), *(bidder.name for bidder in bidders)])
     _check_distinct("bidder id", [bidder.unique_id for bidder in bidders])
     if not rules.is_lenient:
         _check_amounts(lots, bidders, rules)
@@ -86,6 +89,16 @@ def _check_distinct(what: str, values: Sequence[object]) -> None:
     double = next((value for value, count in Counter(values).items() if count > 1), None)
     if double is not None:
         raise ConfigError(f"{what} {double!r} appears twice in the auction; give each its own")
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse names that would look like something else where all bidders read them."""
+    for name in names:
+        if not name or name != one_line(name, MAX_NAME):
+            raise ConfigError(
+                f"a lot or bidder needs a name of one line, of at most {MAX_NAME} characters, with nothing unseen in "
+                f"it; got {name[:100]!r}"
+            )
 
 
 def _check_amounts(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.worlds.auction.auctioneer import MOST_WATCHED, Auctioneer, Stage
 from mesa_llm.worlds.auction.beliefs import form_fault
 from mesa_llm.worlds.auction.bidders import Account, Bidder, Desire
@@ -193,10 +194,10 @@ def write_facts(facts: AuctionFacts) -> str:
     lines = [f"You are {facts.name}. {DESIRES[facts.desire]}"]
     lines += _write_beliefs(facts)
     if facts.priorities and facts.stage != "belief":
-        plan = ", ".join(f"{lot} {value}" for lot, value in facts.priorities.items())
+        plan = one_line(", ".join(f"{lot} {value}" for lot, value in facts.priorities.items()))
         lines.append(f"Your plan (3 is most important): {plan}.")
     lines += ["", *_write_task(facts)]
-    lines += [f"Your last answer was refused: {complaint}" for complaint in facts.complaints]
+    lines += [f"Your last answer was refused: {one_line(complaint)}" for complaint in facts.complaints]
     return "\n".join(lines)
 
 
@@ -210,8 +211,8 @@ def _write_beliefs(facts: AuctionFacts) -> list[str]:
         lines.append(f"Beside those you keep an eye on, {facts.more_rivals} more are bidding.")
     wins = facts.belief["winning_bids"]
     for name, profit in facts.belief["total_profits"].items():
-        won = ", ".join(f"{lot} at ${price}" for lot, price in wins.get(name, {}).items()) or "nothing"
-        lines.append(f"You believe that {name} has won {won}, with a profit of ${profit}.")
+        won = one_line(", ".join(f"{lot} at ${price}" for lot, price in wins.get(name, {}).items())) or "nothing"
+        lines.append(f"You believe that {one_line(name, MAX_NAME)} has won {won}, with a profit of ${profit}.")
     return lines
 
 

@@ -191,6 +191,16 @@ class Auction:
             self._refuse(actor, *problems)
         return "Your beliefs were taken down."
 
+    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+        """Take a plan or a belief.
+
+        Raises:
+            ToolError: As `plan` and `report_belief` raise it.
+        """
+        if label == "belief":
+            return self.report_belief(agent_id, answer)
+        return self.plan(agent_id, answer.get("priorities", answer))
+
     def end_step(self) -> list[Event]:
         """End the stage: hear bids by seat, let the hammer fall, or go on; tell of lots that came to an end."""
         self._complaints = {}

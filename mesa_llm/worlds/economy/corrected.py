@@ -7,6 +7,7 @@ import re
 from itertools import islice
 
 from mesa_llm.errors import ToolError
+from mesa_llm.text import one_line
 from mesa_llm.worlds.amounts import is_number, is_whole
 from mesa_llm.worlds.economy.state import (
     MINIMUM_WAGE,
@@ -122,7 +123,8 @@ class CorrectedRules:
 
     def enact(self, one: Participant, name: str, description: str, variable: str | None, value: Value | None) -> None:
         """Put a policy in force, in place of one of the same name, and set its variable."""
-        if not name.strip() or max(len(name), len(description)) > MOST_CHARACTERS:
+        name, description = one_line(name), one_line(description)
+        if not name or max(len(name), len(description)) > MOST_CHARACTERS:
             raise ToolError(f"a policy needs a name, and name and text of at most {MOST_CHARACTERS} characters.")
         if (variable is None) != (value is None):
             raise ToolError("give both a variable and its value, or neither.")
@@ -228,7 +230,7 @@ class CorrectedRules:
         if variable not in variables and len(variables) >= MOST_VARIABLES:
             raise ToolError(f"there are {MOST_VARIABLES} variables already; set one of: {', '.join(variables)}.")
         if variable not in (TAX_RATE, MINIMUM_WAGE):
-            return value[:MOST_CHARACTERS] if isinstance(value, str) else float(value)
+            return one_line(value, MOST_CHARACTERS) if isinstance(value, str) else float(value)
         top = 1.0 if variable == TAX_RATE else MOST_DOLLARS
         if isinstance(value, str) or not 0 <= value <= top:
             raise ToolError(f"{variable} must be a number from 0 to {top:.0f}, got {value!r}.")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 
+from mesa_llm.text import MAX_NAME, one_line, quoted
 from mesa_llm.worlds.economy.state import Participant, Policy, Role, Value
 
 OTHERS_SHOWN = 30
@@ -134,11 +135,11 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
         f"{facts.unemployed} are free to hire. Goods cost ${measured['avg_price']:.2f} on average; "
         f"{measured['total_output']:.1f} were made in the last step. ${measured['total_investment']:.2f} "
         f"have been invested so far. Households have ${facts.purse:.2f}.",
-        *(f"Policy {policy.name}: {policy.description}" for policy in facts.policies),
-        *(f"{name} = {value}" for name, value in facts.variables.items()),
+        *(f"Policy {quoted(policy.name)}: {quoted(policy.description)}" for policy in facts.policies),
+        *(f"{name} = {value_text(value)}" for name, value in facts.variables.items()),
     ]
     for other in facts.others:
-        called = f" {names[other.actor]}" if other.actor in names else ""
+        called = f" {one_line(names[other.actor], MAX_NAME)}" if other.actor in names else ""
         asks = f"asks ${other.price:.2f} a good and " if other.price > 0 else ""
         does = f": {asks}employs {other.workforce}" if other.role == "producer" else ""
         lines.append(f"[{other.actor}]{called}, {other.role}{does}.")
@@ -155,6 +156,11 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
     return "\n".join(lines)
 
 
+def value_text(value: Value) -> str:
+    """Write what a policy set a variable to: a number as it is, a text as a quotation."""
+    return quoted(value) if isinstance(value, str) else str(value)
+
+
 def plain(number: float) -> str:
     """Write a number as people do: whole from 1,000 up, else with four digits that count; 15,520 or 0.0423."""
     if number == 0:
@@ -169,8 +175,8 @@ def write_original(facts: EconomyFacts) -> str:
     """Write what a participant sees under the original rules: metrics, policies, variables, its account."""
     own = facts.own
     lines = [f"{name} = {value:.4f}" for name, value in facts.metrics.items()]
-    lines += [f"policy {policy.name}: {policy.description}" for policy in facts.policies]
-    lines += [f"variable {name} = {value}" for name, value in facts.variables.items()]
+    lines += [one_line(f"policy {policy.name}: {policy.description}") for policy in facts.policies]
+    lines += [one_line(f"variable {name} = {value}") for name, value in facts.variables.items()]
     lines.append(
         f"you: role {own.role}, balance {own.balance}, workforce {own.workforce}, price {own.price}, "
         f"output {own.output}"

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
+from mesa_llm.text import MAX_NAME, one_line, quoted
 from mesa_llm.tools import action
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds.amounts import NO_FLAG
@@ -278,6 +279,6 @@ class Economy(DoNothing):
             "value": policy.value,
             "previous": policy.previous,
         }
-        who = self.names.get(policy.enacted_by, f"Participant {policy.enacted_by}")
-        text = f"{who} enacted the policy {policy.name}: {policy.description}"
+        who = one_line(self.names.get(policy.enacted_by, ""), MAX_NAME) or f"Participant {policy.enacted_by}"
+        text = f"{who} enacted the policy {quoted(policy.name)}: {quoted(policy.description)}"
         return Event(self.name, "policy_change", facts, text, self.state.step)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from mesa_llm.text import quoted
 from mesa_llm.worlds.exchange.accounts import STOCKS, Stock
 from mesa_llm.worlds.exchange.board import Board, share_words
 from mesa_llm.worlds.exchange.book import Side
@@ -87,8 +88,11 @@ def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
 
 def forum_text(posts: Sequence[Post]) -> str:
     """List what is on the forum."""
-    names = [f"Trader {post.author}" if post.author != OFFICIAL else "Announcement" for post in posts]
-    return "\n".join(["On the forum:", *(f"{name}: {post.text}" for name, post in zip(names, posts, strict=True))])
+    lines = [
+        f"Announcement: {post.text}" if post.author == OFFICIAL else f"Trader {post.author}: {quoted(post.text)}"
+        for post in posts
+    ]
+    return "\n".join(["On the forum:", *lines])
 
 
 def order_text(trader: int, stock: Stock, side: Side, quantity: int, match: Match) -> str:

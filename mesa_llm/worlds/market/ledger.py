@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.text import one_line
 from mesa_llm.worlds.market.accounts import (
     Comment,
     Market,
@@ -126,7 +127,7 @@ class Ledger:
         """
         if not self.is_original:
             self.listed(market_id)
-            text = " ".join(text.split())
+            text = one_line(text)
             if not text:
                 raise ToolError("the remark is empty; write what you want to say.")
         comment = Comment(actor, market_id, text, step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from mesa_llm.text import MAX_NAME, one_line, quoted
 from mesa_llm.worlds.market.accounts import Comment
 from mesa_llm.worlds.market.makers import Outcome
 
@@ -22,6 +23,10 @@ ORIGINAL_RULES_TEXT = (
     "an answer raises its percentage, selling lowers it."
 )
 """What every trader is told under SimSwarm's rules, where shares never pay anything."""
+
+
+REMARK_CHARACTERS = 500
+"""Maximum number of characters of a remark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ def write_corrected(facts: MarketFacts, names: dict[int, str]) -> str:
         names: What to call other traders, by id; those without a name go by their number.
     """
     lines = [f"You have ${math.floor((facts.cash or 0.0) * 100) / 100:.2f} in cash."]
-    lines += [f"Last time: {result}" for result in facts.results]
+    lines += [f"Last time: {one_line(result)}" for result in facts.results]
     for market in facts.markets:
         lines += ["", *_write_market(market, facts.quote_dollars, names)]
     return "\n".join(lines)
@@ -133,5 +138,6 @@ def _write_market(market: MarketView, quote_dollars: float, names: dict[int, str
         lines.append("Closed: it takes no trades until it is answered.")
     lines.append(f"You hold {floor_shares(market.yes_held):.2f} YES and {floor_shares(market.no_held):.2f} NO shares.")
     for comment in market.comments:
-        lines.append(f'{names.get(comment.actor, f"Trader {comment.actor}")} says: "{comment.text}"')
+        name = one_line(names.get(comment.actor, ""), MAX_NAME) or f"Trader {comment.actor}"
+        lines.append(f"- {name} says: {quoted(comment.text, REMARK_CHARACTERS)}")
     return lines

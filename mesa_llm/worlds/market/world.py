@@ -19,6 +19,7 @@ from mesa_llm.worlds.market.makers import OUTCOMES, MakerName, Outcome
 from mesa_llm.worlds.market.scores import Forecast
 from mesa_llm.worlds.market.views import (
     ORIGINAL_RULES_TEXT,
+    REMARK_CHARACTERS,
     RULES_TEXT,
     MarketFacts,
     MarketView,
@@ -35,7 +36,7 @@ def _lowered(given: object) -> object:
 MarketId = Annotated[str, Field(max_length=80)]
 Answer = Annotated[Outcome, BeforeValidator(_lowered)]
 Positive = Annotated[float, Field(gt=0), NO_FLAG]
-Remark = Annotated[str, Field(max_length=500)]
+Remark = Annotated[str, Field(max_length=REMARK_CHARACTERS)]
 
 NO_LIMITS = TradeLimits()
 PAST_STEPS_SHOWN = 5

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.tools import action
 from mesa_llm.worlds.social.columns import IntArray
 from mesa_llm.worlds.social.inbox import Notice
@@ -16,9 +17,6 @@ from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 
 LARGEST_USER_ID = 100_000_000
 """Users are numbered densely, as arrays are indexed by their ids."""
-
-NAME_CHARACTERS = 80
-"""Longest name that is kept."""
 
 UserId = Annotated[int, Field(gt=0, le=LARGEST_USER_ID)]
 
@@ -63,9 +61,9 @@ class Accounts(SocialState):
                 raise ConfigError(f"user ids run from 1 to {LARGEST_USER_ID}, got {user_id}")
             if user_id in self.names or user_id in rows:
                 raise ConfigError(f"user {user_id} has an account already")
-            name, username, bio = (UNPRINTABLE.sub("", text) for text in account[1:])
-            name = " ".join(name.split())[:NAME_CHARACTERS] or f"user {user_id}"
-            rows[user_id] = (user_id, name, username, bio, self.step)
+            name, username = (one_line(text, MAX_NAME) for text in (account.name, account.username))
+            bio = UNPRINTABLE.sub("", account.bio)
+            rows[user_id] = (user_id, name or f"user {user_id}", username, bio, self.step)
         self.store.write_many("INSERT INTO user VALUES (?, ?, ?, ?, ?)", rows.values())
         self.names.update((user_id, str(row[1])) for user_id, row in rows.items())
         self.users.grow(max(rows, default=0) + 1)

@@ -8,11 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from mesa_llm.errors import ToolError
+from mesa_llm.text import quoted
 from mesa_llm.tools import tool
 from mesa_llm.worlds.social.feeds import best_first, top_level, unmuted
 from mesa_llm.worlds.social.state import UNPRINTABLE
 from mesa_llm.worlds.social.view import View
-from mesa_llm.worlds.social.wording import shortened
 
 Query = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -45,7 +45,7 @@ class Reading(View):
         pattern = self._pattern(self.acting(actor), "posts", query)
         rows = self.store.rows(FIND_POSTS, pattern, actor, self.settings.search_results)
         if not rows:
-            return f"No post holds “{query}”."
+            return f"No post holds {quoted(query)}."
         return self.text_of(self.items(self.viewer(actor), [int(row[0]) for row in rows]))
 
     @tool
@@ -58,9 +58,9 @@ class Reading(View):
         pattern = self._pattern(self.acting(actor), "users", query)
         lines: list[str] = []
         for user_id, name, bio in self.store.rows(FIND_USERS, pattern, actor, self.settings.search_results):
-            about = f": {shortened(bio, BIO_CHARACTERS)}" if bio else ""
-            lines.append(f"{name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
-        return "\n".join(lines) or f"No user matches “{query}”."
+            about = f": {quoted(bio, BIO_CHARACTERS)}" if bio else ""
+            lines.append(f"- {name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
+        return "\n".join(lines) or f"No user matches {quoted(query)}."
 
     @tool
     def trend(self, actor: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mesa_llm.wording import counted
+from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.social.inbox import Notice
 from mesa_llm.worlds.social.seen import FeedItem, PostSeen, ReplySeen, SocialFacts
 from mesa_llm.worlds.social.settings import SocialSettings
@@ -14,12 +14,6 @@ NOTICE_CHARACTERS = 120
 
 NAMED = 2
 """Users that news of the same kind names, before it only counts the others."""
-
-
-def shortened(text: str, limit: int) -> str:
-    """Put text on one line, and cut it."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
 
 
 def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Mapping[int, str]) -> str:
@@ -44,9 +38,8 @@ def listed(user_ids: Sequence[int], names: Mapping[int, str]) -> str:
 def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
     """Write one post, with what stands under it."""
     post = item.post
-    words = shortened(post.content, settings.post_characters)
     half = settings.post_characters // 2
-    lines = [f"Post {post.post_id} {_by(item, half)}: {words}"]
+    lines = [f"Post {post.post_id} {_by(item, half)}: {quoted(post.content, settings.post_characters)}"]
     if post.reports >= settings.warn_reports:
         lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
     mark = {1: " You like it.", -1: " You dislike it."}.get(item.vote, "")
@@ -66,9 +59,9 @@ def _by(item: FeedItem, limit: int) -> str:
         writer = f"{post.author} (user {post.author_id}, followed)"
     if post.quoted is None:
         return f"by {writer}"
-    quoted = post.quoted
-    said = shortened(quoted.content, limit)
-    return f'by {writer}, quoting post {quoted.post_id} by {quoted.author} (user {quoted.author_id}) "{said}"'
+    source = post.quoted
+    said = quoted(source.content, limit)
+    return f"by {writer}, quoting post {source.post_id} by {source.author} (user {source.author_id}) {said}"
 
 
 def _reactions(seen: PostSeen | ReplySeen, settings: SocialSettings) -> str:
@@ -90,7 +83,7 @@ def _age(steps: int) -> str:
 def _reply(reply: ReplySeen, post: PostSeen, limit: int, settings: SocialSettings) -> str:
     above = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
     writer = f"by {reply.author} (user {reply.author_id})"
-    return f"{reply.reply_id}{above} {writer}: {shortened(reply.content, limit)} ({_reactions(reply, settings)})"
+    return f"{reply.reply_id}{above} {writer}: {quoted(reply.content, limit)} ({_reactions(reply, settings)})"
 
 
 def grouped(notices: Sequence[Notice]) -> list[list[Notice]]:
@@ -121,7 +114,7 @@ def _news(group: Sequence[Notice], names: Mapping[int, str]) -> str:
     if len(group) > NAMED:
         named = [", ".join(named), counted(len(group) - NAMED, "other")]
     who = " and ".join(named)
-    said = shortened(first.content, NOTICE_CHARACTERS)
+    said = quoted(first.content, NOTICE_CHARACTERS)
     match first.kind:
         case "like":
             return f"{who} liked your post {first.post_id}."

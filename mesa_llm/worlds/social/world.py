@@ -11,6 +11,7 @@ import numpy as np
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Event, Observation
+from mesa_llm.text import quoted
 from mesa_llm.tools import marked_methods
 from mesa_llm.world import DoNothing, Draws
 from mesa_llm.worlds.social.accounts import Accounts
@@ -28,7 +29,6 @@ from mesa_llm.worlds.social.wording import (
     grouped,
     news_lines,
     observation_text,
-    shortened,
 )
 
 NEEDS = {
@@ -113,7 +113,7 @@ class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
 
     def _viral(self, post_id: int, score: int) -> Event:
         post = self.post_seen(post_id)
-        said = shortened(post.content, NOTICE_CHARACTERS)
+        said = quoted(post.content, NOTICE_CHARACTERS)
         return Event(
             source=self.name,
             kind="viral_post",

@@ -35,7 +35,7 @@ def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str
 def test_names_are_one_short_line_and_never_empty() -> None:
     world = SocialWorld("x")
     world.sign_up_many([Account(1, "Ann\n(user 9)\x00"), Account(2, "  "), Account(3, "x" * 500)])
-    assert world.names == {1: "Ann (user 9)", 2: "user 2", 3: "x" * 80}
+    assert world.names == {1: "Ann (user 9)", 2: "user 2", 3: "x" * 79 + "…"}
 
 
 def test_follows_in_bulk_equal_follows_one_by_one() -> None:

@@ -145,7 +145,7 @@ def test_a_repost_shows_who_passes_on_whose_words() -> None:
     world.create_post(ANN, "Bread at six.")
     world.repost(BO, 1)
     world.follow(CY, BO)
-    assert "Post 2 (Bo, user 2, followed, reposts post 1 by Ann (user 1)): Bread at six." in world.observe(CY).text
+    assert "Post 2 (Bo, user 2, followed, reposts post 1 by Ann (user 1)): “Bread at six.”" in world.observe(CY).text
 
 
 def test_unfollow_and_unmute_are_offered_with_whom(world: SocialWorld) -> None:

@@ -1,0 +1,166 @@
+"""A task-independent choice of an agent's four components: any design runs in any model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, cast, get_args
+
+from pydantic import ValidationError
+
+from mesa_llm.config import AgentConfig, Reasoning, Settings
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import written_name
+from mesa_llm.llm.base import LLM, Capabilities
+from mesa_llm.memory import Memory, open_memory
+from mesa_llm.records import Observation
+from mesa_llm.toolbox import checked_tools
+from mesa_llm.tools import describe
+
+Decide = Callable[[Any, Observation], Awaitable[Any]]
+"""How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
+
+
+@dataclass(frozen=True)
+class AgentDesign:
+    """A task-independent choice of the four components: any design runs in any model.
+
+    A field that is set replaces what the model chose, or adds to it; a field that is not leaves it alone.
+
+        AgentDesign(memory="stream", reasoning="inline", settings={"temperature": 0.2})
+
+    Raises:
+        ConfigError: If a field cannot be.
+
+    Source:
+        Shachi (2025): the four components and cross-task evaluation.
+    """
+
+    llm: str | LLM | None = None
+    """What the agents think with, but for those that `llm=` names one by one or by class; None: what the model says."""
+
+    persona: str = "keep"
+    """`keep` the model's own, `none`, or one text for all; with `none` the traits go as well, and the name stays."""
+
+    style: str | None = None
+    """How they write; None: as the model says."""
+
+    settings: Settings | Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Sampling settings; those set here replace the model's, the others stay."""
+
+    reasoning: Reasoning | None = None
+    """How they reason before they decide; None: as the model says."""
+
+    memory: str | Callable[[], Memory] | None = None
+    """Kind of memory, or what makes one; None: as the model says."""
+
+    tools: tuple[Callable[..., Any], ...] = ()
+    """The researcher's own functions, besides the model's."""
+
+    world_tools: bool | None = None
+    """Whether they may use the tools of their worlds, which read; their actions they always may; None: as the model
+    says."""
+
+    allowed: tuple[str, ...] | None = None
+    """Names of the tools and actions they may use; None: as the model says."""
+
+    adapter: str | None = None
+    """Name of a LoRA adapter at the endpoint; None: as the model says."""
+
+    decide: Decide | None = None
+    """How they decide, in place of their own `decide`."""
+
+    def __post_init__(self) -> None:
+        """Check what would otherwise fail in the middle of a run."""
+        if self.reasoning is not None and self.reasoning not in get_args(Reasoning):
+            raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {self.reasoning!r}")
+        if self.memory is not None:
+            open_memory(self.memory)
+        checked_tools(self.tools)
+        self._settings_over(Settings())
+
+    def dress(self, agent: Any) -> None:
+        """Give an agent the components this design chooses."""
+        config: AgentConfig = agent.config
+        chosen: dict[str, Any] = {"settings": self._settings_over(config.settings)}
+        names = {"style": "style", "reasoning": "reasoning", "world_tools": "world_tools", "adapter": "adapter"}
+        for ours, its in (names | {"allowed": "tools"}).items():
+            if (value := getattr(self, ours)) is not None:
+                chosen[its] = value
+        if self.persona != "keep":
+            chosen |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}}
+        agent.config = config.model_copy(update=chosen)
+        if self.memory is not None:
+            agent.memory = open_memory(self.memory)
+        if self.tools:
+            agent.tools = (*agent.tools, *self.tools)
+
+    def _settings_over(self, settings: Settings) -> Settings:
+        given = self.settings
+        changes = given.model_dump(exclude_unset=True) if isinstance(given, Settings) else dict(given)
+        try:
+            return Settings.model_validate(settings.model_dump(exclude_unset=True) | changes)
+        except ValidationError as error:
+            raise ConfigError(f"the settings of this design cannot be: {describe(error)}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that are set as JSON values; functions go by `module:name`."""
+        written: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value in (None, (), {}) or (one.name == "persona" and value == "keep"):
+                continue
+            if isinstance(value, Settings):
+                value = value.model_dump(mode="json", exclude_unset=True)
+            elif one.name == "tools":
+                value = [_name_of(function) for function in value]
+            elif one.name == "llm":
+                value = written_name(value) if isinstance(value, str) else Capabilities.of(value).name
+            elif callable(value):
+                value = _name_of(value)
+            written[one.name] = list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
+        return written
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> AgentDesign:
+        """Make the design that `to_json` wrote; functions are imported.
+
+        Raises:
+            ConfigError: If a field is unknown or cannot be, or a function cannot be found by its name.
+        """
+        known = {one.name for one in fields(cls)}
+        if unknown := sorted(set(written) - known):
+            raise ConfigError(f"a design has no field {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        made = dict(written)
+        if "tools" in made:
+            made["tools"] = tuple(_function_named(name) for name in made["tools"])
+        if "allowed" in made:
+            made["allowed"] = tuple(made["allowed"])
+        if "decide" in made:
+            made["decide"] = _function_named(made["decide"])
+        if ":" in str(made.get("memory", "")) and not str(made["memory"]).rpartition(":")[2].isdecimal():
+            made["memory"] = _function_named(made["memory"])
+        return cls(**made)
+
+    @property
+    def imports(self) -> list[str]:
+        """Names of the functions that `from_json` imports to make it again."""
+        made = [*self.tools, self.decide, None if isinstance(self.memory, str) else self.memory]
+        return [_name_of(function) for function in made if function is not None]
+
+
+def _name_of(function: Any) -> str:
+    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
+def _function_named(name: Any) -> Callable[..., Any]:
+    module, _, qualname = str(name).partition(":")
+    try:
+        found = attrgetter(qualname)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
+    if not callable(found):
+        raise ConfigError(f"the design names {name!r}, which is no function")
+    return found

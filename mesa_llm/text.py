@@ -1,0 +1,66 @@
+"""Texts that people and models read: on one line, cut, counted, and quoted from somebody.
+
+What an agent wrote, or is called, reaches the prompts of others only through `one_line` or `quoted`: no text can look
+like a line of the world, of a memory, or of somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_NAME = 80
+"""Maximum number of characters of a name that others are shown."""
+
+MAX_QUOTE = 2_000
+"""Maximum number of characters of a quotation, where nothing else is said."""
+
+_ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+"""Sequences that colour, move or rename a terminal."""
+
+_UNSEEN = re.compile(
+    rf"{_ESCAPE}|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\ufeff\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0001-\U000e007f]"
+)
+"""What nobody sees: terminal escapes, control characters, zero-width and bidirectional marks, lone surrogates."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def clip(text: str, max_characters: int) -> str:
+    """Cut a text to a number of characters; an ellipsis shows the cut."""
+    if len(text) <= max_characters:
+        return text
+    return text[: max_characters - 1] + "…" if max_characters > 0 else ""
+
+
+def one_line(text: str, max_characters: int | None = None) -> str:
+    """Put a text on one line, without anything that nobody would see.
+
+    Line breaks of every kind (`\\r`, U+0085, U+2028, …) and runs of blanks become one blank. Terminal escapes, control
+    characters, zero-width characters and marks that turn the direction of writing are left out.
+
+    Args:
+        text: Any text.
+        max_characters: Length at which it is cut; None: it is not.
+    """
+    if not text.isprintable():
+        text = _UNSEEN.sub("", text)
+    line = " ".join(text.split())
+    return line if max_characters is None else clip(line, max_characters)
+
+
+def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
+    """Quote what somebody wrote: on one line, in “…”, which the text itself cannot close.
+
+    Args:
+        text: Any text.
+        max_characters: Length at which it is cut, quotation marks not counted.
+    """
+    return f"“{one_line(text, max_characters).translate(_INNER)}”"
+
+
+_INNER = str.maketrans("“”„‟", "‘’‚‛")
+"""Quotation marks inside a quotation."""

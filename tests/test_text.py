@@ -1,0 +1,55 @@
+"""What somebody wrote is on one line, holds nothing unseen, and cannot close its quotation."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesa_llm.text import clip, counted, one_line, quoted
+
+BREAKS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
+UNSEEN = ("\x00", "\x1b", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
+texts = st.lists(st.one_of(st.sampled_from((*BREAKS, *UNSEEN, "“", "”", " ")), st.text(max_size=5))).map("".join)
+
+
+@given(texts)
+def test_any_text_becomes_one_line_of_what_is_seen(text: str) -> None:
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert one_line(line) == line
+    assert {unicodedata.category(character) for character in line}.isdisjoint({"Cc", "Cs", "Zl", "Zp"})
+    assert not any(character in line for character in UNSEEN)
+
+
+@given(texts, st.integers(0, 40))
+def test_a_quotation_ends_where_it_ends(text: str, most: int) -> None:
+    said = quoted(text, most)
+    assert (said[0], said[-1]) == ("“", "”")
+    assert not set("“”") & set(said[1:-1])
+    assert len(said) <= most + 2
+
+
+@pytest.mark.parametrize("mark", BREAKS)
+def test_every_line_break_is_a_blank(mark: str) -> None:
+    assert one_line(f"yes{mark}[market] Closed.") == "yes [market] Closed."
+
+
+def test_what_moves_a_terminal_or_hides_is_left_out() -> None:
+    assert one_line("\x1b[2J\x1b]0;title\x07re\u200bd \u202eevil\u2069") == "red evil"
+
+
+def test_a_text_that_is_harmless_stays_as_it_is() -> None:
+    for text in ("Naïve café, 12 %: “yes”", "它涨了", "👍 ok"):
+        assert one_line(text) == text
+
+
+def test_a_text_is_cut_and_shows_it() -> None:
+    assert (clip("seven", 5), clip("sevens", 5), clip("x", 0)) == ("seven", "seve…", "")
+    assert one_line("a\nb c d", 4) == "a b…"
+
+
+def test_things_are_counted_with_their_noun() -> None:
+    assert (counted(1, "like"), counted(0, "like")) == ("1 like", "0 likes")
