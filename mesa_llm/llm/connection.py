@@ -20,6 +20,9 @@ import pycurl
 
 from mesa_llm.errors import BadReply
 
+libcurl: Any = pycurl
+"""The same module: the stubs that type checkers have of it lack what is newer."""
+
 MAX_COMPLAINT_BYTES = 100_000
 """Maximum number of bytes of an error page that are read."""
 
@@ -40,7 +43,7 @@ class Response(NamedTuple):
     """HTTP status."""
 
     retry_after: str | None
-    """Its header `Retry-After`."""
+    """Seconds that its header `Retry-After` asks to wait; None: it asks for no whole second."""
 
     body: bytes
     """Its body; of an error page, the start."""
@@ -63,7 +66,7 @@ class Connections:
         self._is_retired = False
         self._options = _options(url, headers, timeout_s)
         self._max_reply_bytes = max_reply_bytes
-        self._curls = pycurl.AsyncCurlMulti(close_handles=True)  # pyright: ignore[reportAttributeAccessIssue] - newer than its stubs
+        self._curls = libcurl.AsyncCurlMulti(close_handles=True)
         self._curls.setopt(pycurl.M_MAXCONNECTS, MAX_IDLE)
         _CONNECTIONS.add(self)
 
@@ -109,22 +112,23 @@ class _Exchange:
         self.curl = pycurl.Curl()
         for option, value in options.items():
             self.curl.setopt(option, value)
-        self.curl.setopt(pycurl.HEADERFUNCTION, self._take_header)
         self.curl.setopt(pycurl.WRITEFUNCTION, self._take)
         self._max_reply_bytes = max_reply_bytes
 
     def begin(self, body: bytes) -> None:
-        self._status, self._retry_after, self._size = 0, None, 0
         self._parts: list[bytes] = []
+        self._size = 0
         self.curl.setopt(pycurl.POSTFIELDS, body)
 
     @property
     def response(self) -> Response:
-        return Response(self._status, self._retry_after, b"".join(self._parts))
+        status = self._status
+        retry_after = self.curl.getinfo(libcurl.RETRY_AFTER) if status >= 400 else None
+        return Response(status, str(retry_after) if retry_after else None, b"".join(self._parts))
 
     def end(self, code: int, words: str) -> Response:
         """Return what came of a response that libcurl gave up, or raise why."""
-        if code == pycurl.E_WRITE_ERROR and self._is_success:
+        if code == pycurl.E_WRITE_ERROR and 200 <= self._status < 300:
             raise BadReply(f"the reply is longer than {self._max_reply_bytes} bytes; lower max_tokens")
         if code == pycurl.E_WRITE_ERROR:
             return self.response
@@ -133,21 +137,17 @@ class _Exchange:
         raise ConnectionError(words or f"libcurl gave up on what came (error {code})")
 
     @property
-    def _is_success(self) -> bool:
-        return 200 <= self._status < 300
-
-    def _take_header(self, line: bytes) -> None:
-        name, _, value = line.partition(b":")
-        if name.lower() == b"retry-after":
-            self._retry_after: str | None = value.strip().decode("latin-1")
-        elif line.startswith(b"HTTP/"):
-            self._status, self._retry_after = int(line.split(maxsplit=2)[1]), None
+    def _status(self) -> int:
+        return self.curl.getinfo(pycurl.RESPONSE_CODE)
 
     def _take(self, part: bytes) -> int:
         """Keep a part of the body; -1 where there is more than is read."""
         self._parts.append(part)
         self._size += len(part)
-        return len(part) if self._size <= (self._max_reply_bytes if self._is_success else MAX_COMPLAINT_BYTES) else -1
+        if self._size <= min(self._max_reply_bytes, MAX_COMPLAINT_BYTES):
+            return len(part)
+        most = self._max_reply_bytes if 200 <= self._status < 300 else MAX_COMPLAINT_BYTES
+        return len(part) if self._size <= most else -1
 
 
 def _options(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[int, Any]:
@@ -173,7 +173,7 @@ def _trusted() -> dict[int, Any]:
     if file or folder:
         return {option: path for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)) if path}
     if sys.platform in ("win32", "darwin"):
-        return {pycurl.CAINFO: certifi.where(), pycurl.SSL_OPTIONS: pycurl.SSLOPT_NATIVE_CA}  # pyright: ignore[reportAttributeAccessIssue]
+        return {pycurl.CAINFO: certifi.where(), pycurl.SSL_OPTIONS: libcurl.SSLOPT_NATIVE_CA}
     return {pycurl.CAINFO: ssl.get_default_verify_paths().cafile or certifi.where()}
 
 
