@@ -360,7 +360,7 @@ def recorded_name(text: str, is_second: bool, access: Access | None, runlog: Run
     names = runlog.models()
     candidates = [text] if access is None else []
     written: Mapping[str, Any] = runlog.manifest.get("options") or {}
-    for option in [access, _access_of(written)] if access is not None else []:
+    for option in [_access_of(written), access] if access is not None else []:
         if option is not None:
             candidates.append(option.name_of(text, is_second=is_second))
     if split_name(text)[1] is None:

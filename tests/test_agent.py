@@ -122,7 +122,7 @@ def test_a_script_ends_by_itself_and_says_nothing() -> None:
 
 
 def test_importing_the_package_loads_none_of_the_heavy_ones() -> None:
-    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "mesa", "pydantic", "httptools"]
+    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "mesa", "pydantic", "pycurl"]
     code = f"import sys, mesa_llm; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
