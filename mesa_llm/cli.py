@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -19,6 +18,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+GALLERY = "mesa_llm.gallery_page"
+"""The page of all models."""
 
 BAD_INPUT, SPENT, DIFFERENT, INTERRUPTED = 2, 3, 1, 130
 """Exit codes besides 0."""
@@ -142,18 +144,24 @@ def inspect(
 @app.command("app")
 @_exits
 def open_app(
-    port: Annotated[int, typer.Option(help="Port of the page.")] = 8765,
+    page: Annotated[str, typer.Argument(help="Module or file of pages of your own, as for `solara run`.")] = GALLERY,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any that is free.")] = 8765,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="MESA_LLM_APP_TOKEN", help="Token in the address; a new one if unset."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Further name under which the server may be addressed, as by a proxy.")
+    ] = None,
 ) -> None:
-    """Open the gallery of all models in the browser."""
-    import os
-    import subprocess
+    """Open the gallery of all models, or pages of your own, in the browser; only who has the token gets in."""
+    from mesa_llm.viz.server import PageServer
 
-    command = [sys.executable, "-m", "solara", "run", "mesa_llm.gallery_page", "--host", host, "--port", str(port)]
-    environment = {**os.environ, "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "SOLARA_THEME_SHOW_BANNER": "False"}
-    flags = ["--production", *([] if browser else ["--no-open"])]
-    raise typer.Exit(subprocess.call([*command, *flags], env=environment))
+    server = PageServer(page, host=host, port=port, token=token, names=allow_host or ())
+    _say(f"mesa-llm: the page opens at {server.address}")
+    server.run(browser=browser)
 
 
 @app.command()

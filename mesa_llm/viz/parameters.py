@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import unquote
 
 import solara
 from mesa.visualization.solara_viz import UserInputs, split_model_params
 from mesa.visualization.user_param import Slider
+from reacton import use_state
 from solara.core import component
 
 from mesa_llm.errors import ConfigError
@@ -30,6 +33,29 @@ THINKERS = {
 }
 """What agents can think with → what the page calls it."""
 
+SPEECHLESS = ("rule", "random", "human")
+"""What writes no reply: nothing of it can be reasoned about or too long."""
+
+REASONING = {
+    "": "as the model has it",
+    "none": "none",
+    "inline": "with the decision",
+    "first": "first, in a request of its own",
+}
+"""When agents reason → what the page calls it."""
+
+NAMES_ADDRESS = re.compile(r"://|@.*[.:/]")
+"""In a model's name: an endpoint besides, which would get the keys of the environment."""
+
+ADDRESS = re.compile(r"(?P<scheme>[a-z]+:/+)?(?P<user>.*@)?(?P<where>[^?#]*)(?P<query>.*)", re.IGNORECASE)
+"""The parts of an address, also of one that is not quite an address."""
+
+HIDDEN = "•••"
+"""Stands where a secret was."""
+
+MIN_SECRET_LENGTH = 4
+"""Minimum number of characters of what is hidden wherever it occurs; less would hide parts of words."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -41,8 +67,17 @@ class Choice:
     model_id: str = ""
     """With `other`: a litellm id, `ollama/NAME`, or the name an endpoint knows."""
 
-    api_base: str = ""
-    """With `other`: base URL of an OpenAI-compatible endpoint; empty: the provider's own."""
+    api_base: str = field(default="", repr=False)
+    """With `other`: base URL of an OpenAI-compatible endpoint; empty: the provider's own. It may hold a password."""
+
+    api_key: str = field(default="", repr=False)
+    """Key for that endpoint; empty: none is sent. It is kept nowhere else."""
+
+    reasoning: str = ""
+    """When agents reason, one of `REASONING`; empty: as the model has it."""
+
+    reply_tokens: int | None = None
+    """Maximum length of a reply, in tokens; None: as the model has it."""
 
     most_dollars: float | None = None
     """With `other`: US dollars after which the run stops; None: no limit."""
@@ -66,10 +101,38 @@ class Choice:
             ConfigError: If another model is wanted, and none is named.
         """
         offered: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
+        parameters = dict(self.parameters)
+        if self.thinker not in SPEECHLESS:
+            offered |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
         if self.thinker == "other":
-            offered |= {"api_base": self.api_base.strip() or None, "max_dollars": self.most_dollars}
+            offered |= {"max_dollars": self.most_dollars}
+        if self.endpoint:
+            own = self._own_endpoint(factory)
+            parameters = {name: value for name, value in parameters.items() if name not in own}
+            offered |= own
         taken = {name: value for name, value in offered.items() if value is not None and takes(factory, name)}
-        return {**taken, **self.parameters}
+        return {**taken, **parameters}
+
+    @property
+    def endpoint(self) -> str:
+        """Base URL of the endpoint that is asked; empty: the provider's own."""
+        return self.api_base.strip() if self.thinker == "other" else ""
+
+    def _own_endpoint(self, factory: Factory) -> dict[str, str]:
+        """Give what sends a model to the visitor's endpoint with the visitor's key: never one of the environment."""
+        if HIDDEN in self.endpoint:
+            raise ConfigError("type the whole address of the endpoint again, with what the page has hidden in it")
+        own = {"api_base": self.endpoint, "api_key": self.api_key}
+        if missing := [name for name in own if not takes(factory, name)]:
+            raise ConfigError(f"this model takes no {missing[0]}=, so that no other endpoint can be asked for it")
+        return own
+
+    def hide(self, text: str) -> str:
+        """Take the visitor's key, and what is secret in the endpoint's address, out of a text."""
+        for secret in sorted({self.api_key, *secrets_of(self.api_base)}, key=len, reverse=True):
+            if len(secret) >= MIN_SECRET_LENGTH:
+                text = text.replace(secret, HIDDEN)
+        return text
 
     def llm(self) -> str | LLM | Mapping[Any, str | LLM]:
         """Give what agents think with.
@@ -84,7 +147,29 @@ class Choice:
             return self.thinker
         if not self.model_id.strip():
             raise ConfigError("name the model, such as ollama/qwen3 or openai/gpt-4o-mini, then press Reset")
+        if NAMES_ADDRESS.search(self.model_id):
+            raise ConfigError("the model's name holds an address; type the address under Endpoint")
         return self.model_id.strip()
+
+
+def secrets_of(api_base: str) -> set[str]:
+    """Return what of an address may be secret: user, password, and the values of its query."""
+    found = ADDRESS.fullmatch(api_base.strip())
+    if found is None:
+        return {api_base}
+    user, query = (found["user"] or "").removesuffix("@"), found["query"]
+    pairs = (pair.partition("=") for pair in re.split("[?&#]", query))
+    raw = {user, *user.split(":", 1), *(value or name for name, _, value in pairs)}
+    return {*raw, *map(unquote, raw)} - {""}
+
+
+def without_secrets(api_base: str) -> str:
+    """Return an address to be shown: user, password and query are hidden."""
+    found = ADDRESS.fullmatch(api_base.strip())
+    if found is None:
+        return HIDDEN
+    user, query = f"{HIDDEN}@" if found["user"] else "", f"?{HIDDEN}" if found["query"] else ""
+    return f"{found['scheme'] or ''}{user}{found['where']}{query}"
 
 
 def takes(factory: Factory, name: str) -> bool:
@@ -166,12 +251,59 @@ def _Thinker(choice: Choice, choose: Callable[..., None]) -> None:
     if choice.thinker == "human":
         solara.InputInt("You play agent number (0: all)", choice.plays, on_value=lambda n: choose(plays=max(0, n or 0)))
     if choice.thinker == "other":
-        solara.InputText(
-            "Model", choice.model_id, on_value=lambda text: choose(model_id=text or ""), placeholder="ollama/qwen3"
-        )
-        solara.InputText(
-            "Endpoint (empty: the provider's)", choice.api_base, on_value=lambda text: choose(api_base=text or "")
-        )
-        solara.InputFloat(
-            "Spend at most, US$", choice.most_dollars, on_value=lambda most: choose(most_dollars=most), optional=True
-        )
+        _Other(choice, choose)
+    if choice.thinker not in SPEECHLESS:
+        _Replies(choice, choose)
+
+
+@component
+def _Other(choice: Choice, choose: Callable[..., None]) -> None:
+    """Ask for a model by name, where it is asked, and what it may cost."""
+
+    def move(text: str | None) -> None:
+        if (text or "") != without_secrets(choice.api_base):
+            choose(api_base=text or "", api_key="")  # a key goes to no endpoint that it was not typed for
+
+    solara.InputText(
+        "Model", choice.model_id, on_value=lambda text: choose(model_id=text or ""), placeholder="ollama/qwen3"
+    )
+    solara.InputText("Endpoint (empty: the provider's)", without_secrets(choice.api_base), on_value=move)
+    if choice.endpoint:
+        _Key(choice, choose)
+    solara.InputFloat(
+        "Spend at most, US$", choice.most_dollars, on_value=lambda most: choose(most_dollars=most), optional=True
+    )
+
+
+@component
+def _Key(choice: Choice, choose: Callable[..., None]) -> None:
+    """Ask for a key; once it is taken, the field is a new and empty one, so that the browser keeps nothing."""
+    typed, count = use_state(0)
+
+    def take(text: str | None) -> None:
+        if text:
+            count(typed + 1)
+            choose(api_key=text.strip())
+
+    label = "Key: taken, not shown again" if choice.api_key else "Key for this endpoint (empty: none is sent)"
+    solara.InputText(label, "", on_value=take, password=True).key(f"key {typed}")
+    if choice.api_key:
+        solara.Button("Forget the key", on_click=lambda: choose(api_key=""), text=True, small=True)
+
+
+@component
+def _Replies(choice: Choice, choose: Callable[..., None]) -> None:
+    """Ask when agents reason, and how long a reply may be."""
+    reasoning = {label: name for name, label in REASONING.items()}
+    solara.Select(
+        "Reasoning",
+        values=list(reasoning),
+        value=REASONING[choice.reasoning],
+        on_value=lambda label: choose(reasoning=reasoning[label]),
+    )
+    solara.InputInt(
+        "Reply length (tokens; empty: the model's own)",
+        choice.reply_tokens,
+        on_value=lambda length: choose(reply_tokens=None if length is None else max(1, length)),
+        optional=True,
+    )
