@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +29,8 @@ from mesa_llm.viz.held import held
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.meter import tiles_of
 from mesa_llm.viz.page import tabs_of
-from mesa_llm.viz.parameters import Choice, defaults, meant, takes, worded
+from mesa_llm.viz.parameters import Choice, defaults, meant, takes, without_secrets, worded
+from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import action_row
 from mesa_llm.viz.thoughts import MOST_CHARACTERS, shortened, thoughts_of
@@ -324,8 +327,86 @@ def test_another_model_may_have_an_endpoint_and_a_limit() -> None:
     assert choice.arguments(Village) == {
         "llm": "ollama/qwen3",
         "api_base": "http://localhost:1/v1",
+        "api_key": "",
         "max_dollars": 0.5,
     }
+
+
+def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it() -> None:
+    choice = Choice("other", model_id="m", api_base="http://localhost:1/v1", parameters={"api_key": "sk-own"})
+    assert choice.arguments(Village)["api_key"] == ""
+    assert replace(choice, api_key="typed").arguments(Village)["api_key"] == "typed"
+    assert "api_key" not in Choice("other", model_id="m").arguments(Village)
+
+
+def test_a_model_that_could_not_be_kept_from_the_keys_of_the_environment_is_asked_at_no_other_endpoint() -> None:
+    def keyless(llm: str, api_base: str | None = None) -> Any:
+        return llm
+
+    with pytest.raises(ConfigError, match="takes no api_key="):
+        Choice("other", model_id="m", api_base="http://localhost:1/v1").arguments(keyless)
+
+
+@pytest.mark.parametrize("name", ["m@http://evil.example/v1", "huggingface/http://evil.example", "m@evil.example"])
+def test_a_name_of_a_model_holds_no_endpoint(name: str) -> None:
+    with pytest.raises(ConfigError, match="type the address under Endpoint"):
+        Choice("other", model_id=name).arguments(Village)
+    assert Choice("other", model_id="vertex_ai/claude@20240620").llm() == "vertex_ai/claude@20240620"
+
+
+SECRET = "http://ann:pass%40word@localhost:1/v1?key=sk-query&v=1"
+
+
+def test_an_address_is_shown_without_what_may_be_secret() -> None:
+    assert without_secrets(SECRET) == "http://•••@localhost:1/v1?•••"
+    assert without_secrets("ann:secret@localhost") == "•••@localhost"
+    assert without_secrets("http://localhost:1/v1") == "http://localhost:1/v1"
+    with pytest.raises(ConfigError, match="type the whole address"):
+        Choice("other", model_id="m", api_base=without_secrets(SECRET)).arguments(Village)
+
+
+def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
+    choice = Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed")
+    told = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
+    assert told == "http://•••@localhost:1/v1?key=•••&v=1 ••• ••• •••, but v=1 stays"
+    assert "sk-" not in repr(choice)
+    assert "pass" not in repr(choice)
+
+
+def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    def leaky(llm: str, api_base: str, api_key: str) -> Any:
+        raise ValueError(f"{api_key} is not valid at {api_base}")
+
+    session = Session(leaky, Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
+    assert session.error.startswith(
+        "The model could not be built: ValueError: ••• is not valid at http://•••@localhost"
+    )
+    assert "ValueError" in caplog.text
+    assert not any(secret in session.error + caplog.text for secret in ("sk-typed", "sk-query", "pass%40word"))
+
+
+def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixture) -> None:
+    runner = Runner(Broken(rng=1), pause_s=0.0, hide=Choice(api_key="poisoned").hide)
+    runner.start(2)
+    until(lambda: not runner.busy)
+    assert runner.error == "The step failed with ValueError: the well is •••"
+    assert "poisoned" not in caplog.text
+    runner.close()
+
+
+def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
+    chosen = Choice("local", reasoning="first", reply_tokens=900)
+    assert chosen.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
+    assert Choice("local").arguments(Village) == {"llm": "local"}
+    assert replace(chosen, thinker="rule").arguments(Village) == {"llm": "rule"}
+
+
+def test_a_model_whose_runner_was_closed_is_closed_when_that_was_waited_for(tmp_path: Path) -> None:
+    runner = Runner(Village(rng=1, log=tmp_path / "run.sqlite"), pause_s=0.0)
+    runner.start()
+    runner.close()
+    wait_until_closed(PATIENCE_S)
+    assert not (tmp_path / "run.sqlite-wal").exists()
 
 
 def test_a_person_plays_one_agent_or_all() -> None:
