@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
+TOKEN = "a token for the tests"
 STARTING_S = 120
 """A server imports Mesa, pandas and matplotlib first; on a loaded machine that takes a while."""
 
@@ -61,6 +62,9 @@ class Served:
     log: Path
     """What it has printed and logged."""
 
+    process: subprocess.Popen[bytes]
+    """The server."""
+
 
 @contextmanager
 def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> Generator[Served]:
@@ -87,7 +91,7 @@ def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> G
         )
         try:
             wait_until_ready(f"http://127.0.0.1:{port}", process, log)
-            yield Served(f"http://127.0.0.1:{port}", token, log)
+            yield Served(f"http://127.0.0.1:{port}", token, log, process)
         finally:
             process.terminate()
             try:
@@ -97,12 +101,21 @@ def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> G
                 pytest.fail("the server did not end when it was told to: a thread keeps it")
 
 
+def serve_guarded(home: Path, **environment: str) -> AbstractContextManager[Served]:
+    """Serve the pages under test as `mesa-llm app` does.
+
+    Args:
+        home: Folder for what it writes.
+        **environment: Environment variables.
+    """
+    command = ["mesa_llm.cli", "app", str(APP), "--no-browser", "--port", "PORT"]
+    return serve(home, *command, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN, **environment)
+
+
 @pytest.fixture(scope="module")
 def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve the pages under test."""
-    token = "a token for the tests"
-    command = ["mesa_llm.cli", "app", str(APP), "--no-browser", "--port", "PORT"]
-    with serve(tmp_path_factory.mktemp("server"), *command, token=token, MESA_LLM_APP_TOKEN=token) as served:
+    with serve_guarded(tmp_path_factory.mktemp("server")) as served:
         yield served
 
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.attacker import Attacker, Endpoint, serving
-from tests.browser.conftest import APP, Served, opened, serve
+from tests.browser.conftest import APP, TOKEN, Served, opened, serve, serve_guarded
 from tests.browser.test_pages import STARTING_MS, choose, press, shown
 
 pytestmark = pytest.mark.browser
@@ -19,15 +19,12 @@ pytestmark = pytest.mark.browser
 KEYS = {"OPENAI_API_KEY": "sk-of-the-environment", "MESA_LLM_API_KEY": "sk-of-the-environment-too"}
 TYPED = "sk-typed-on-the-page"
 FETCH = "([url, options]) => fetch(url, options).then(() => 'read', () => 'refused')"
-TOKEN = "a token of sixteen characters or more"
 
 
 @pytest.fixture(scope="module")
 def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve the pages as `mesa-llm app` does, with keys in the environment."""
-    command = ["mesa_llm.cli", "app", str(APP), "--no-browser", "--port", "PORT"]
-    home = tmp_path_factory.mktemp("guarded")
-    with serve(home, *command, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN, **KEYS) as served:
+    with serve_guarded(tmp_path_factory.mktemp("guarded"), **KEYS) as served:
         yield served
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from mesa_llm.gallery import find_models
+from tests.browser.conftest import opened, serve_guarded
 
 pytestmark = pytest.mark.browser
 
@@ -200,3 +202,15 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     expect(page.get_by_text("rng is a whole number")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
+
+
+def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: Browser, tmp_path: Path) -> None:
+    log = tmp_path / "village.sqlite"
+    with serve_guarded(tmp_path, VILLAGE_LOG=str(log)) as served, opened(browser, served) as page:
+        shown(page, "/recorded")
+        press(page, "Step")
+        expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
+        assert log.with_name("village.sqlite-wal").exists()
+        served.process.terminate()
+        assert served.process.wait(60) == 0
+    assert not log.with_name("village.sqlite-wal").exists()
