@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mesa_llm.access import Access
     from mesa_llm.agent import AgentDesign, LLMAgent, LLMMixin, Mind, ToolMixin
     from mesa_llm.bridge import Bridge
     from mesa_llm.config import AgentConfig, ConfigMixin, Settings
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         Stopped,
         ToolError,
     )
+    from mesa_llm.llm.endpoints import Endpoint
     from mesa_llm.llm.simple import ScriptedLLM
     from mesa_llm.mailbox import TalkMixin
     from mesa_llm.memory import (
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "access": ("Access",),
     "agent": ("AgentDesign", "LLMAgent", "LLMMixin", "Mind", "ToolMixin"),
     "bridge": ("Bridge",),
     "config": ("AgentConfig", "ConfigMixin", "Settings"),
@@ -54,6 +57,7 @@ _HOME = {
         "Stopped",
         "ToolError",
     ),
+    "llm.endpoints": ("Endpoint",),
     "llm.simple": ("ScriptedLLM",),
     "mailbox": ("TalkMixin",),
     "memory": ("ChatMemory", "MemoryMixin", "NoMemory", "StreamMemory", "SummaryMemory", "WindowMemory"),
@@ -68,6 +72,7 @@ _HOME = {
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "Access",
     "AgentConfig",
     "AgentDesign",
     "Bridge",
@@ -78,6 +83,7 @@ __all__ = [
     "Decision",
     "DecisionError",
     "DoNothing",
+    "Endpoint",
     "Event",
     "Failure",
     "LLMAgent",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -16,11 +16,15 @@ class Settings(BaseModel):
     temperature: float | None = Field(default=0.7, ge=0, le=2)
     """Randomness of the sampling; 0 takes the likeliest token."""
 
-    max_tokens: int | None = Field(default=400, gt=0)
-    """Most tokens of one reply."""
+    max_tokens: int | None = Field(default=2_000, gt=0)
+    """Maximum number of tokens of one reply, with those that a model thinks in. A bound and no target: short replies
+    cost no more, and a model that reasons is not cut off before it says anything."""
 
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Share of probability that tokens are drawn from."""
+
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    """How much a reasoning model may think before it replies; left out for endpoints that do not know it."""
 
     stop: tuple[str, ...] = ()
     """Strings that end a reply."""
@@ -32,7 +36,7 @@ class Settings(BaseModel):
     def sent(self) -> dict[str, Any]:
         """The settings that are sent, without those left to the endpoint."""
         sent: dict[str, Any] = {}
-        for name in ("temperature", "max_tokens", "top_p"):
+        for name in ("temperature", "max_tokens", "top_p", "reasoning_effort"):
             value = getattr(self, name)
             if value is not None:
                 sent[name] = value

@@ -2,6 +2,7 @@
 
 * MesaLLMError
   · ConfigError            a person: something was set up wrongly; says what to change
+    · AccessRefused        a person: an endpoint refuses key, model or address, or the account is out of money
     · ReplayError          a person: the recording does not hold what the run asks for
   · BudgetSpent            a person: the run stopped cleanly and can be resumed
   · Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
@@ -25,6 +26,20 @@ class MesaLLMError(Exception):
 
 class ConfigError(MesaLLMError):
     """Something was set up in a way that cannot work; the text says what to change."""
+
+
+class AccessRefused(ConfigError):
+    """An endpoint refuses the key, the model or the address, or the account is out of money."""
+
+    def __init__(self, text: str, *, is_out_of_money: bool = False) -> None:
+        """Keep what is refused.
+
+        Args:
+            text: What the endpoint said, and what to do.
+            is_out_of_money: Whether it is for lack of money.
+        """
+        super().__init__(text)
+        self.is_out_of_money = is_out_of_money
 
 
 class ReplayError(ConfigError):

@@ -94,7 +94,7 @@ def check_up() -> Iterator[str]:
 
 
 def _embedded() -> str:
-    from mesa_llm.llm import open_llm
+    from mesa_llm.llm.local import LocalLLM
     from mesa_llm.loop import submit
     from mesa_llm.records import ChatMessage, Request, Salt
 
@@ -103,7 +103,7 @@ def _embedded() -> str:
     )
     begun = clock.perf_counter()
     try:
-        reply = submit(open_llm("local").reply(request)).result(timeout=300)
+        reply = submit(LocalLLM().reply(request)).result(timeout=300)
     except (ConfigError, MesaLLMError) as error:
         return f"embedded model: does not answer: {error}"
     return f"embedded model: answers in {clock.perf_counter() - begun:.1f} s: {reply.text.strip()[:60]!r}"

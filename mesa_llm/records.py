@@ -119,7 +119,7 @@ class Request:
     """One request to a language model."""
 
     model: str
-    """The model string, as the user gave it."""
+    """Name of the model: model and endpoint."""
 
     messages: tuple[ChatMessage, ...]
     """The prompt."""
@@ -240,13 +240,16 @@ class Reply:
     """The model that answered, as the endpoint names it."""
 
     finish: str = ""
-    """Why it stopped, as the endpoint names it."""
+    """Why it stopped, as the endpoint names it; `length` wherever it was cut at `max_tokens`."""
 
     latency_s: float = 0.0
     """Seconds from asking to answer; never part of a digest."""
 
     attempts: int = 1
     """Requests it took."""
+
+    reasoning: str = ""
+    """What it thought before it replied, as far as the endpoint shows it."""
 
 
 @dataclass(frozen=True, slots=True)

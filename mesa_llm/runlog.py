@@ -175,6 +175,11 @@ class RunLog:
         if commit:
             self.commit()
 
+    def models(self) -> list[str]:
+        """List the names, model and endpoint, that replies were recorded under."""
+        with self._lock:
+            return [name for (name,) in self._recorded.execute("SELECT DISTINCT model FROM calls ORDER BY model")]
+
     def commit(self) -> None:
         """Make sure that what was kept outlives the process."""
         with self._lock:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import logging
 import threading
 import time as clock
-import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from mesa_llm.access import Access
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
-from mesa_llm.llm import Endpoint, open_llm
-from mesa_llm.llm.base import LLM, Closable, Capabilities
-from mesa_llm.llm.limits import Budget, Limits, Retry
-from mesa_llm.loop import EventLoop
+from mesa_llm.llm import open_simple
+from mesa_llm.llm.address import split_name, written_name
+from mesa_llm.llm.base import LLM, Capabilities
+from mesa_llm.llm.endpoints import Endpoint
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog import RunLog
 
@@ -26,26 +25,32 @@ logger = logging.getLogger(__name__)
 class EngineOptions(TypedDict, total=False):
     """How language models are reached, and how much may be spent."""
 
+    access: Access | None
+    """Access shared with other models; then none of the options that it has itself may be given."""
+
+    endpoints: Mapping[str, Endpoint] | None
+    """Endpoints by names of the user's own, besides those of `mesa-llm.toml`."""
+
     api_base: str | None
-    """Base URL of an OpenAI-compatible endpoint."""
+    """Base URL of an OpenAI-compatible endpoint, for the models that agents think with."""
 
     api_key: str | None
-    """Key for it; None: from the environment."""
+    """Key for them; None: from the environment; empty: none, for no model (see `Endpoint`)."""
 
     timeout_s: float
     """Seconds until a request is given up; default 60."""
 
     concurrency: int
-    """Most requests in flight to one model; default 64."""
+    """Maximum number of requests in flight to one model; default 64."""
 
     attempts: int
-    """Most requests for one reply; default 4."""
+    """Maximum number of requests for one reply; default 4."""
 
     requests_per_min: float | None
-    """Rate limit; None: none."""
+    """Rate limit of each model; None: none."""
 
     tokens_per_min: float | None
-    """Rate limit; None: none."""
+    """Rate limit of each model; None: none."""
 
     max_calls: int | None
     """Budget of live replies to one model object; those from the log are free."""
@@ -58,6 +63,44 @@ class EngineOptions(TypedDict, total=False):
 
     parser: str | LLM | None
     """Second model that puts faulty replies into form."""
+
+    moved: bool
+    """Whether a recording may be gone on with though a model of it is now asked at another address."""
+
+
+_OF_ACCESS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
+"""Options that an `Access` takes."""
+
+
+def access_for(options: EngineOptions) -> Access:
+    """Return the access that options share, or make the one they describe.
+
+    Raises:
+        ConfigError: If they do both, or a value cannot work.
+    """
+    given: dict[str, Any] = {name: value for name, value in options.items() if name in _OF_ACCESS}
+    shared = options.get("access")
+    if shared is None:
+        return Access(**given)
+    if twice := sorted(name for name, value in given.items() if value is not None):
+        raise ConfigError(f"{', '.join(twice)} given besides access=; give them to Access(...), for all its models")
+    return shared
+
+
+def written_options(options: EngineOptions) -> dict[str, Any]:
+    """Return options as they may be written down: no keys, and no address with a user or a query.
+
+    Args:
+        options: Those of a model.
+
+    Returns:
+        Plain values by name, those that are not set left out; `endpoints` holds those of `mesa-llm.toml` too.
+    """
+    written = access_for(options).written
+    parser = options.get("parser")
+    if parser is not None:
+        written["parser"] = written_name(parser) if isinstance(parser, str) else Capabilities.of(parser).name
+    return {**written, "moved": True} if options.get("moved") else written
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +178,11 @@ class Recorded:
 
 
 class Transports:
-    """Opens language models, and puts around each what bounds, spends and records."""
+    """Opens the language models of one run, and records around each what it replies.
+
+    Attributes:
+        access: What is asked through; shared with other runs if the options share it.
+    """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage], None]) -> None:
         """Open nothing yet.
@@ -144,16 +191,24 @@ class Transports:
             runlog: Where replies are found and kept.
             options: How models are reached, and how much may be spent.
             count: Told what each reply cost; called from any thread.
+
+        Raises:
+            ConfigError: If options cannot work.
         """
         self.runlog = runlog
         self.options = options
         self.count = count
-        self._lock = threading.Lock()
-        self._opened: dict[str | int, Opened] = {}
-        self._kept: list[LLM] = []
-        self._budget: Budget | None = None
+        self.access = access_for(options)
+        self._lock = threading.RLock()
+        self._opened: dict[tuple[str | int, bool], Opened] = {}
+        self._held: list[LLM] = []
+        self._first: set[str] = set()
         self._is_commit_due = False
-        self.close = weakref.finalize(self, _close_all, self._kept)
+
+    def close(self) -> None:
+        """Close what was opened, unless other runs share it."""
+        if self.options.get("access") is None:
+            self.access.close()
 
     async def commit(self) -> None:
         """Wait until what is kept in this pass of the event loop is committed, once for all of it.
@@ -169,84 +224,131 @@ class Transports:
         self._is_commit_due = False
         self.runlog.commit()
 
-    def open(self, llm: str | LLM) -> Opened:
-        """Open a model once for all agents that name it.
+    def declare(self, llms: Iterable[str | LLM]) -> None:
+        """Note the models that agents think with, so that a second model of the same name is asked as they are.
+
+        Args:
+            llms: What was given as `llm=`; those that `open` opens are noted too.
+        """
+        self._first.update(llm.strip() for llm in llms if isinstance(llm, str))
+
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
+        """Open a model once for all that name it.
 
         Args:
             llm: Model string, or a transport of the user's own.
+            is_second: Whether it is asked besides the models that agents think with, as a parser or a judge is:
+                a plain name is then that of a provider, unless an agent's model has the same.
+
+        Raises:
+            ConfigError: If it cannot be opened, or the recording asked it at another address.
         """
-        kept_as = llm if isinstance(llm, str) else id(llm)
+        kept_as = (llm if isinstance(llm, str) else id(llm), is_second)
         opened = self._opened.get(kept_as)
         if opened is None:
             with self._lock:
-                opened = self._opened.setdefault(kept_as, self._open(llm))
+                opened = self._opened.get(kept_as)
+                if opened is None:
+                    opened = self._opened[kept_as] = self._open(llm, is_second)
         return opened
 
-    def _open(self, llm: str | LLM) -> Opened:
-        concurrency = int(self.options.get("concurrency", 64))
-        if concurrency < 1:
-            raise ConfigError(f"concurrency is at least 1, got {concurrency}")
-        if llm == "rule":
-            return Opened(Capabilities("rule", is_immediate=True), None, True, 1)
-        transport = llm
-        if isinstance(transport, str):
-            transport = open_llm(transport, self._endpoint())
-            self._kept.append(transport)
+    def _open(self, llm: str | LLM, is_second: bool) -> Opened:
+        if isinstance(llm, str):
+            if llm.strip() == "rule":
+                return Opened(Capabilities("rule", is_immediate=True), None, True, 1)
+            is_second = is_second and llm.strip() not in self._first
+            if not is_second:
+                self._first.add(llm.strip())
+        else:
+            self._held.append(llm)  # what is known by its id must not give that to another
+        if self.runlog.mode == "replay":
+            return self._open_silent(llm, is_second)
+        route = self.access.open(llm, is_second=is_second)
+        if route.capabilities.is_immediate:
+            return Opened(route.capabilities, route.llm, True, 1)
+        named = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
+        return Opened(named, Recorded(self, route.llm), False, route.concurrency)
+
+    def _open_silent(self, llm: str | LLM, is_second: bool) -> Opened:
+        """Open a model of a replay, in which nobody is asked and nothing needs to be reached."""
+        transport = open_simple(llm) if isinstance(llm, str) else llm
+        if transport is None:
+            name = recorded_name(str(llm).strip(), is_second, self.access, self.runlog)
+            return Opened(Capabilities(name), Recorded(self, _Silent()), True, 1)
         capabilities = Capabilities.of(transport)
         if capabilities.is_immediate:
             return Opened(capabilities, transport, True, 1)
-        if isinstance(llm, str):
-            capabilities = replace(capabilities, name=llm)
-        if self.runlog.mode == "replay":
-            return Opened(capabilities, Recorded(self, _Silent()), True, 1)
-        if capabilities.is_person:
-            return Opened(capabilities, Recorded(self, transport), False, 1_000_000)
-        limited = Limits(
-            transport,
-            concurrency=1 if llm == "local" else concurrency,
-            requests_per_min=self.options.get("requests_per_min"),
-            tokens_per_min=self.options.get("tokens_per_min"),
-        )
-        spending = self._spend(Retry(limited, attempts=int(self.options.get("attempts", 4))))
-        return Opened(capabilities, Recorded(self, spending), False, concurrency)
+        capabilities = replace(capabilities, name=recorded_name(capabilities.name, False, None, self.runlog))
+        return Opened(capabilities, Recorded(self, _Silent()), True, 1)
 
-    def _endpoint(self) -> Endpoint:
-        options = self.options
-        return Endpoint(options.get("api_base"), options.get("api_key"), options.get("timeout_s", 60.0))
+    def _name_recorded(self, name: str) -> str:
+        """Return the name that a model's replies are recorded under, which holds the address it had then.
 
-    def _spend(self, inner: LLM) -> LLM:
-        """Put the run's one budget around a transport."""
-        options = self.options
-        limits = (options.get("max_calls"), options.get("max_tokens"), options.get("max_dollars"))
-        if limits == (None, None, None):
-            return inner
-        if self._budget is None:
-            self._budget = Budget(inner, *limits)
-            return self._budget
-        return self._budget.also(inner)
+        Raises:
+            ConfigError: If the recording knows the model at another address only, and nothing says that it moved.
+        """
+        if not self.runlog.may_repeat:
+            return name
+        names = self.runlog.models()
+        here = {opened.name for opened in self._opened.values()}
+        elsewhere = [other for other in names if model_part(other) == model_part(name) and other not in here]
+        if name in names or not elsewhere:
+            return name
+        recorded = ", ".join(where(other) for other in elsewhere)
+        if not self.options.get("moved"):
+            raise ConfigError(
+                f"the recording asked {model_part(name)} at {recorded}, and now it would be asked at {where(name)}. If "
+                "that is the same model at a new address, say so with moved=True (--moved); else give another log="
+            )
+        if len(elsewhere) > 1:
+            raise ConfigError(f"{model_part(name)} was asked at {recorded}, so that none of them can have moved alone")
+        return elsewhere[0]
 
     @property
     def parser(self) -> LLM | None:
         """The second model that puts faulty replies into form, if there is one."""
         spec = self.options.get("parser")
-        return None if spec is None else self.open(spec).llm
+        return None if spec is None else self.open(spec, is_second=True).llm
 
 
-def _close_all(transports: list[LLM]) -> None:
-    """Close what was opened and forgotten, or is open at the end of the process."""
-    closing = [transport.close() for transport in transports if isinstance(transport, Closable)]
-    transports.clear()
-    if not closing:
-        return
+def model_part(name: str) -> str:
+    """Return the model of a name, without its address and without the prefixes that mean none."""
+    return split_name(name)[0].removeprefix("openai/").removeprefix("ollama/")
+
+
+def where(name: str) -> str:
+    """Say where the model of a name is asked."""
+    return split_name(name)[1] or "its provider"
+
+
+def recorded_name(text: str, is_second: bool, access: Access | None, runlog: RunLog) -> str:
+    """Find the name that a recording has for a model string; what it does not know keeps the name it has now.
+
+    Args:
+        text: Model string, name of an endpoint, or class name of a transport of somebody's own.
+        is_second: As for `Transports.open`.
+        access: What the replay was given; None: the text is a name already.
+        runlog: The recording.
+    """
+    names = runlog.models()
+    candidates = [text] if access is None else []
+    written: Mapping[str, Any] = runlog.manifest.get("options") or {}
+    for option in [access, _access_of(written)] if access is not None else []:
+        if option is not None:
+            candidates.append(option.name_of(text, is_second=is_second))
+    if split_name(text)[1] is None:
+        candidates.append(text)
+    found = [name for name in candidates if name in names]
+    found += [name for name in names if name not in found and model_part(name) == model_part(candidates[0])]
+    return found[0] if found else candidates[0]
+
+
+def _access_of(written: Mapping[str, Any]) -> Access | None:
+    """Make the access that a recording describes."""
     try:
-        loop = EventLoop.get()
-    except RuntimeError:  # the interpreter is ending, and with it whatever is open
-        for work in closing:
-            work.close()
-        return
-    started = [asyncio.run_coroutine_threadsafe(work, loop) for work in closing]
-    if threading.current_thread() is not EventLoop.thread:
-        concurrent.futures.wait(started, timeout=5)
+        return Access(endpoints=written.get("endpoints"), api_base=written.get("api_base"))
+    except (ConfigError, AttributeError, TypeError):  # a recording of another version
+        return None
 
 
 class _Silent:

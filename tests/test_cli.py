@@ -69,7 +69,7 @@ def test_a_recorded_run_is_replayed_inspected_and_gone_on_with(tmp_path) -> None
     assert "stub" in typed("inspect", log, "--usage").stdout
     assert "social" in typed("inspect", log).stdout
     assert len(typed("inspect", log, "--decisions", "--agent", 2, "--csv").stdout.splitlines()) == 4
-    assert typed("inspect", log, "--usage", "--agent", 2, "--csv").stdout.splitlines()[1].startswith("stub,3,")
+    assert typed("inspect", log, "--usage", "--agent", 2, "--csv").stdout.splitlines()[1].startswith("stub@http://127")
 
 
 def test_a_scenario_of_a_recorded_run_is_built_again_for_its_replay(tmp_path) -> None:

@@ -12,6 +12,12 @@ from mesa_llm.records import Reply, Request, ToolCall
 MAX_CALLS = 50
 """Most tool calls of one reply that are read."""
 
+MAX_REASONING = 100_000
+"""Maximum characters of a model's reasoning that are kept."""
+
+_CUT = frozenset({"length", "max_tokens", "max_length", "max_output_tokens", "model_length"})
+"""Endpoints' words for a reply that was cut at its maximum of tokens."""
+
 MAX_TOKENS = 100_000_000
 """Greatest count of tokens that is believed."""
 
@@ -44,7 +50,8 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
     calls = _calls_of(said.get("tool_calls"), request, faults)
     if faults and not text and not calls:
         raise BadReply("; ".join(faults[:3]))
-    finish = _short(choice.get("finish_reason"))
+    finish = finish_of(_short(choice.get("finish_reason")))
+    reasoning = said.get("reasoning_content") or said.get("reasoning")
     if not text and not calls and isinstance(said.get("refusal"), str):
         text, finish = _clean(said["refusal"]), "refusal"
     usage = _mapping(fields.get("usage"))
@@ -57,7 +64,13 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
         _short(fields.get("model")),
         finish,
         latency_s,
+        reasoning=_clean(reasoning[:MAX_REASONING]) if isinstance(reasoning, str) else "",
     )
+
+
+def finish_of(said: str) -> str:
+    """Return why a reply ended, with one word for a reply that was cut at its maximum of tokens: `length`."""
+    return "length" if said.lower() in _CUT else said
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -15,6 +15,7 @@ _COMPLAINTS = {
     "choice": r"tool.?choice",
     "schema": r"response.?format|json.?(schema|mode|object)|structured.?output|guided|grammar",
     "length": r"max_completion_tokens",
+    "effort": r"reasoning.?effort",
     "seed": r"\bseed\b",
     "sampling": r"\btemperature\b|\btop_p\b",
     "tools": r"support\w* (the )?(tool|function)|tool.call.parser|tools param|'body', 'tools'"
@@ -45,6 +46,9 @@ class Dialect:
     sampling: bool = True
     """False: leave out how it samples (models that reason often know only their own way)."""
 
+    effort: bool = True
+    """False: leave out how much it may reason."""
+
     def without(self, complaint: Complaint) -> Dialect | None:
         """Give a simpler dialect that avoids what an endpoint complains about.
 
@@ -68,6 +72,8 @@ class Dialect:
             simpler["length"] = replace(self, length="max_completion_tokens")
         if self.seed:
             simpler["seed"] = replace(self, seed=False)
+        if self.effort:
+            simpler["effort"] = replace(self, effort=False)
         if self.sampling:
             simpler["sampling"] = replace(self, sampling=False)
         if self.tools:
@@ -89,6 +95,8 @@ class Writer:
         body: dict[str, Any] = {"model": request.adapter or self.model, **request.settings, "messages": messages}
         if not dialect.sampling:
             body = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
+        if not dialect.effort:
+            body.pop("reasoning_effort", None)
         if dialect.length != "max_tokens" and "max_tokens" in body:
             body[dialect.length] = body.pop("max_tokens")
         if dialect.seed:

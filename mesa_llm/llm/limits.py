@@ -15,7 +15,17 @@ from dataclasses import dataclass, field, replace
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from mesa_llm.errors import BadReply, BudgetSpent, ConfigError, RateLimited, ServerTrouble, TransportError
+from mesa_llm.errors import (
+    AccessRefused,
+    BadReply,
+    BudgetSpent,
+    ConfigError,
+    MesaLLMError,
+    RateLimited,
+    Refused,
+    ServerTrouble,
+    TransportError,
+)
 from mesa_llm.llm.base import LLM, Closable
 from mesa_llm.llm.pace import Pace
 from mesa_llm.records import Reply, Request, Usage
@@ -24,6 +34,12 @@ logger = logging.getLogger(__name__)
 
 BAD_REPLY_ATTEMPTS = 3
 """Most times a request is sent whose replies cannot be read: a model that writes such replies tends to go on."""
+
+MAX_REFUSALS = 16
+"""Maximum number of refusals in a row, of key, model or address, that fail one decision each."""
+
+MAX_EMPTY = 3
+"""Maximum number of refusals in a row, for lack of money, after which a request is sent again."""
 
 _MAY_PASS = (RateLimited, ServerTrouble, BadReply)
 
@@ -113,6 +129,58 @@ class Retry:
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
             return error.retry_after_s + self._chance.uniform(0, min(self.base_s, longest_s))
         return self._chance.uniform(longest_s / 2, longest_s)
+
+
+class Refusals:
+    """Tells a wrong set-up from a stray refusal.
+
+    What refuses the key, the model or the address before there was any reply needs a person: `ConfigError`. After a
+    reply it is `Refused`, the failure of one decision, until `MAX_REFUSALS` came in a row: then the key has been
+    withdrawn, or the model taken down, and a person has to act. An account that is out of money after a reply is
+    asked again, as after any trouble that may pass; `MAX_EMPTY` times in a row, and the run stops as it does when a
+    budget is spent: nothing is recorded as failed, and the same run goes on once the account is filled.
+    """
+
+    def __init__(self, inner: LLM) -> None:
+        """Start without a reply.
+
+        Args:
+            inner: What is asked.
+        """
+        self.inner = inner
+        self._has_replied = False
+        self._in_a_row = 0
+
+    async def reply(self, request: Request) -> Reply:
+        """Ask, and judge a refusal by what came before it.
+
+        Raises:
+            ConfigError: If a person must act.
+            BudgetSpent: If the account is out of money.
+            TransportError: As what is asked raises it, or where one refusal is no more than that.
+        """
+        try:
+            reply = await self.inner.reply(request)
+        except AccessRefused as refused:
+            judged = self._judge(refused)
+        else:
+            self._has_replied, self._in_a_row = True, 0
+            return reply
+        raise judged
+
+    def _judge(self, refused: AccessRefused) -> MesaLLMError:
+        self._in_a_row += 1
+        if not self._has_replied:
+            return refused
+        if not refused.is_out_of_money:
+            return refused if self._in_a_row > MAX_REFUSALS else Refused(str(refused))
+        if self._in_a_row <= MAX_EMPTY:
+            return ServerTrouble(str(refused))
+        return BudgetSpent(f"{refused}. What was answered is kept: run the same again to go on")
+
+    async def close(self) -> None:
+        """Close what is asked."""
+        await _close(self.inner)
 
 
 def _failure(state: RetryCallState) -> BaseException | None:

@@ -10,9 +10,11 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerTrouble
+from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.chat_reply import read_reply
 from mesa_llm.llm.chat_request import response_format, tool_choice
+from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.trouble import Complaint, complaint_of, trouble
 from mesa_llm.records import Reply, Request
 
@@ -37,6 +39,7 @@ class LiteLLM:
     all who use it, and closed when the process ends.
 
     Attributes:
+        name: The litellm id; with the address, where that is not the provider's own.
         model: The litellm id.
         timeout_s: Seconds until a request is given up.
     """
@@ -57,7 +60,7 @@ class LiteLLM:
             timeout_s: Seconds until a request is given up.
 
         Raises:
-            ConfigError: If the timeout cannot work.
+            ConfigError: If the timeout or the base URL cannot work.
         """
         if not (timeout_s > 0 and math.isfinite(timeout_s)):
             raise ConfigError(f"timeout_s must be a positive number of seconds, got {timeout_s!r}")
@@ -65,6 +68,10 @@ class LiteLLM:
         self.api_base = api_base
         self.timeout_s = timeout_s
         self._key = api_key
+        base = api_base or provider_base(model)
+        address = None if base is None else Address.of(base)
+        self.name = model if address is None else f"{model.removeprefix('openai/')}@{address.base}"
+        self._secrets = [api_key or "", *(() if address is None else address.secrets)]
         self._litellm: Any = None
         self._failure: type[Exception] = Exception
 
@@ -85,13 +92,17 @@ class LiteLLM:
         if self._litellm is None:
             self._litellm, self._failure = await asyncio.to_thread(_load)
         started = time.perf_counter()
+        failed: MesaLLMError | None = None
+        answer: Any = None
         try:
             async with asyncio.timeout(self.timeout_s):
                 answer = await self._litellm.acompletion(**self._arguments(request))
         except TimeoutError:
-            raise ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s") from None
+            failed = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
         except self._failure as error:
-            raise self._mapped(error) from None
+            failed = self._mapped(error)
+        if failed is not None:  # raised here, and it holds nothing of litellm's, which may quote keys
+            raise failed
         reply = read_reply(answer.model_dump(), request, time.perf_counter() - started)
         if len(reply.text) > MAX_TEXT:
             raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
@@ -126,18 +137,18 @@ class LiteLLM:
 
     def _mapped(self, error: Any) -> MesaLLMError:
         """Turn an exception of litellm's into ours."""
-        words = complaint_of(_OWN_NAMES.sub("", str(error))).words
-        complaint = Complaint(words.replace(self._key, "(key)") if self._key else words, "")
+        said = without_secrets(str(error), [*self._secrets, *environment_secrets()])
+        complaint = Complaint(complaint_of(_OWN_NAMES.sub("", said)).words, "")
         if isinstance(error, self._litellm.exceptions.APIResponseValidationError):
             return BadReply(f"{self.model}: {complaint.words}")
         status = int(getattr(error, "status_code", None) or 500)
         if _NO_PROVIDER.search(complaint.words):
             return ConfigError(
                 f"no provider is known for llm={self.model!r}. Write rule, random, human or local; provider/model, "
-                "such as openai/gpt-5-mini or ollama/qwen3; or any name together with the api_base of an endpoint"
+                "such as openai/gpt-5-mini or ollama/qwen3; or NAME@URL for a model of an endpoint of your own"
             )
         if status in (400, 500) and _NEEDS_A_PERSON.search(complaint.words):
-            return ConfigError(f"{self.model}: {complaint.words}; check the model's name and its API key")
+            return AccessRefused(f"{self.model}: {complaint.words}; check the model's name and its API key")
         headers = getattr(error, "litellm_response_headers", None) or {}
         return trouble(status, complaint, self.model, headers.get("retry-after"))
 

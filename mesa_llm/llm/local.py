@@ -28,7 +28,10 @@ CONTEXT_TOKENS = 4096
 QUIET = -1
 """What makes llama.cpp write nothing but the faults of a grammar."""
 
-DEFAULTS: dict[str, Any] = {"max_tokens": 400, "repeat_penalty": 1.15}
+MAX_REPLY_TOKENS = 400
+"""Maximum number of tokens of a reply, whatever a request allows; a longer one of this model is a loop."""
+
+DEFAULTS: dict[str, Any] = {"repeat_penalty": 1.15}
 """Sampling settings unless the request brings its own; a small model repeats itself without the penalty."""
 
 
@@ -158,6 +161,8 @@ def _trouble(error: dict[str, Any]) -> Refused | ServerTrouble:
 
 def _body(request: Request) -> dict[str, Any]:
     body: dict[str, Any] = {**DEFAULTS, **request.settings}
+    body["max_tokens"] = min(body.get("max_tokens", MAX_REPLY_TOKENS), MAX_REPLY_TOKENS)
+    body.pop("reasoning_effort", None)
     body |= {"messages": wire_messages(request), "seed": request.salt.seed, "cache_prompt": True}
     body |= {"stream": True, "stream_options": {"include_usage": True}}
     held_to = grammar(request)

@@ -9,15 +9,17 @@ import math
 import time
 from dataclasses import replace
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, finalize
 
 from pydantic_core import from_json
 
 from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
+from mesa_llm.llm.address import Address, without_secrets
 from mesa_llm.llm.chat_reply import read_reply
 from mesa_llm.llm.chat_request import Dialect, Writer
-from mesa_llm.llm.connection import Address, Answer, Connections
+from mesa_llm.llm.connection import MAX_COMPLAINT_BYTES, Answer, Connections
+from mesa_llm.llm.connection import Address as Peer
 from mesa_llm.llm.trouble import Complaint, complaint_in, trouble
 from mesa_llm.records import Reply, Request
 
@@ -35,6 +37,7 @@ class OpenAIHTTP:
     out at once.
 
     Attributes:
+        name: Model and base URL, without what is secret in that.
         model: The model, by the name the endpoint knows.
         timeout_s: Seconds until a request is given up.
         max_reply_bytes: Longest reply that is read.
@@ -68,8 +71,12 @@ class OpenAIHTTP:
         self.model = model
         self.timeout_s = timeout_s
         self.max_reply_bytes = max_reply_bytes
+        address = Address.of(api_base)
+        self.name = f"{model}@{address.base}"
         self._key = _checked_key(api_key)
-        self._address, self._where = _completions(api_base, self._key)
+        self._secrets = [self._key, *address.secrets]
+        self._where = f"{address.base}/chat/completions"
+        self._peer = Peer.of(urlsplit(address.completions), _headers(self._key, address))
         self._writer = Writer(model)
         self._dialect = Dialect()
         self._pools: _Pools = WeakKeyDictionary()
@@ -94,10 +101,10 @@ class OpenAIHTTP:
         while True:
             dialect = self._dialect
             answer = await self._post(self._writer.write(request, dialect))
-            if answer.status == 200:
+            if 200 <= answer.status < 300:
                 reply = self._read(answer, request, time.perf_counter() - started)
                 return reply if attempts == 1 else replace(reply, attempts=attempts)
-            complaint = complaint_in(self._without_key(answer.body))
+            complaint = complaint_in(self._without_secrets(answer.body))
             if not (_is_about_form(answer.status, complaint) and self._simplify(dialect, complaint)):
                 raise trouble(answer.status, complaint, self._where, answer.retry_after)
             attempts += 1
@@ -113,7 +120,7 @@ class OpenAIHTTP:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
-            pool = self._pools[loop] = Connections(self._address, self.max_reply_bytes)
+            pool = self._pools[loop] = Connections(self._peer, self.max_reply_bytes)
         try:
             async with asyncio.timeout(self.timeout_s):
                 return await pool.post(body)
@@ -130,7 +137,7 @@ class OpenAIHTTP:
             text = answer.body.strip()
             if text.startswith(b"{") and not text.endswith(b"}"):
                 raise ServerTrouble(f"{self._where} cut its reply after {len(answer.body)} bytes") from None
-            raise BadReply(f"the reply is no JSON ({error}): it starts {self._without_key(text)[:80]!r}") from None
+            raise BadReply(f"the reply is no JSON ({error}): it starts {self._without_secrets(text)[:80]!r}") from None
         if isinstance(body, dict) and "error" in body and not body.get("choices"):
             self._raise_inner(body["error"], answer)
         return read_reply(body, request, latency_s)
@@ -139,7 +146,7 @@ class OpenAIHTTP:
         """Raise the error that some endpoints put into a reply with status 200."""
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
-        raise trouble(status, complaint_in(self._without_key(answer.body)), self._where, answer.retry_after)
+        raise trouble(status, complaint_in(self._without_secrets(answer.body)), self._where, answer.retry_after)
 
     def _simplify(self, used: Dialect, complaint: Complaint) -> bool:
         """Leave out what the endpoint complains about; False if nothing can be left out."""
@@ -152,9 +159,9 @@ class OpenAIHTTP:
         self._dialect = simpler
         return True
 
-    def _without_key(self, body: bytes) -> bytes:
-        """Take the key out of what an endpoint says, where it quotes it."""
-        return body.replace(self._key.encode(), b"(key)") if self._key else body
+    def _without_secrets(self, body: bytes) -> bytes:
+        """Take key, user and query out of what an endpoint says, where it quotes them."""
+        return without_secrets(body[:MAX_COMPLAINT_BYTES].decode("utf-8", "replace"), self._secrets).encode()
 
 
 def _parsed(body: bytes) -> Any:
@@ -176,22 +183,10 @@ def _close_all(pools: _Pools) -> None:
             loop.call_soon_threadsafe(pool.close)
 
 
-def _completions(api_base: str, key: str) -> tuple[Address, str]:
-    """Complete a base URL, and say where that is without secrets; its query (an API version) is sent."""
+def _headers(key: str, address: Address) -> dict[str, str]:
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
-    try:
-        base = urlsplit(api_base.strip())
-        if base.scheme not in ("http", "https") or not base.hostname:
-            raise ValueError("no http, or no host")
-        path = base.path.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
-        url = SplitResult(base.scheme, base.netloc, path, base.query, "")
-        where = url._replace(netloc=base.netloc.rpartition("@")[2], query="").geturl()
-        return Address.of(url, headers), where
-    except ValueError:
-        shown = api_base.rpartition("@")[2]
-        raise ConfigError(f"api_base must be a URL such as http://localhost:8080/v1, got {shown!r}") from None
+    authorization = f"Bearer {key}" if key else address.authorization
+    return {**headers, "Authorization": authorization} if authorization else headers
 
 
 def _checked_key(api_key: str | None) -> str:

@@ -9,7 +9,7 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
 
 MAX_WORDS = 300
 """Most characters of an endpoint's own words that an error quotes."""
@@ -83,14 +83,14 @@ def trouble(status: int, complaint: Complaint, where: str, retry_after: str | No
     """Make the error for an HTTP status.
 
     Args:
-        status: HTTP status, 300 or more.
+        status: HTTP status that is no success with a reply in it.
         complaint: What the endpoint said.
         where: Who said it, for the error's text.
         retry_after: Its `Retry-After` header.
 
     Returns:
-        `ConfigError` where a person must act (key, balance, model's name, address), `RateLimited` (429),
-        `ServerTrouble` (5xx, 408, 409, 425), else `Refused`.
+        `AccessRefused` where a person must act (key, balance, model's name, address), `RateLimited` (429),
+        `ServerTrouble` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
     """
     said = f"{where} answered {status}: {complaint.words or '(nothing)'}"
     if status == 429 and complaint.about != "insufficient_quota":
@@ -99,12 +99,14 @@ def trouble(status: int, complaint: Complaint, where: str, retry_after: str | No
         return ServerTrouble(said)
     if status == 403 and re.search(r"flagged|moderation|content polic", complaint.words, re.IGNORECASE):
         return Refused(said)
-    if status == 429:
-        return ConfigError(f"{said}; {_FOR_A_PERSON[402]}")
+    if status in (402, 429):
+        return AccessRefused(f"{said}; {_FOR_A_PERSON[402]}", is_out_of_money=True)
     if status in _FOR_A_PERSON:
-        return ConfigError(f"{said}; {_FOR_A_PERSON[status]}")
+        return AccessRefused(f"{said}; {_FOR_A_PERSON[status]}")
+    if status < 300:
+        return BadReply(said)
     if status < 400:
-        return ConfigError(f"{said}; the endpoint has moved, {_FOR_A_PERSON[405]}")
+        return AccessRefused(f"{said}; the endpoint has moved, {_FOR_A_PERSON[405]}")
     return Refused(said)
 
 

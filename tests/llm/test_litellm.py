@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.records import Reply
 from tests.faulty_server import (
@@ -93,9 +93,9 @@ def test_a_schema_is_followed() -> None:
         (HUGE, BadReply),
         (refused(400, "the prompt is too long"), Refused),
         (refused(422, "temperature must be 1"), Refused),
-        (refused(401, f"{KEY} is no key we know"), ConfigError),
-        (refused(402, "no money"), ConfigError),
-        (refused(404, "no model tiny"), ConfigError),
+        (refused(401, f"{KEY} is no key we know"), AccessRefused),
+        (refused(402, "no money"), AccessRefused),
+        (refused(404, "no model tiny"), AccessRefused),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # litellm's own, about the numbers that are none
@@ -132,7 +132,7 @@ def test_a_provider_nobody_knows_is_a_matter_for_a_person() -> None:
 def test_a_missing_key_is_a_matter_for_a_person(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    assert type(asked(LiteLLM(model))) is ConfigError
+    assert type(asked(LiteLLM(model))) is AccessRefused
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf")])

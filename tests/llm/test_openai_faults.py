@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.parse import find_json
@@ -106,10 +106,10 @@ def test_retries_end(fault: Any, kind: type[MesaLLMError]) -> None:
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (refused(401, "no such key"), ConfigError),
-        (refused(403, "not yours"), ConfigError),
-        (refused(404, "no model tiny"), ConfigError),
-        (Fault(307, headers={"Location": "/elsewhere"}), ConfigError),
+        (refused(401, "no such key"), AccessRefused),
+        (refused(403, "not yours"), AccessRefused),
+        (refused(404, "no model tiny"), AccessRefused),
+        (Fault(307, headers={"Location": "/elsewhere"}), AccessRefused),
         (refused(400, "too many messages"), Refused),
         (refused(422, "the prompt is too long"), Refused),
     ],

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.errors import ConfigError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.trouble import MAX_RETRY_AFTER_S, MAX_WORDS, Complaint, complaint_in, seconds_in, trouble
 
 SAID = Complaint("no", "")
@@ -19,10 +19,11 @@ SAID = Complaint("no", "")
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        *[(status, ConfigError) for status in (301, 308, 401, 402, 403, 404, 405)],
+        *[(status, AccessRefused) for status in (301, 308, 401, 402, 403, 404, 405)],
         *[(status, ServerTrouble) for status in (408, 409, 425, 500, 502, 503, 504, 529)],
         *[(status, Refused) for status in (400, 413, 415, 422)],
         (429, RateLimited),
+        (204, BadReply),
     ],
 )
 def test_a_status_says_who_must_act(status: int, kind: type[Exception]) -> None:

@@ -1,0 +1,120 @@
+"""Where a model is asked: what of a URL is sent, what of it may be shown, and what keeps secrets out of a text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from mesa_llm.errors import ConfigError
+
+MIN_SECRET = 4
+"""Minimum characters of a secret that is looked for in texts; shorter ones would stand in ordinary words."""
+
+MIN_ENVIRONMENT_SECRET = 8
+"""The same for the environment's secrets."""
+
+_AT_URL = re.compile(r"@(?=https?://)", re.IGNORECASE)
+
+_SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Base URL of an endpoint, read once; its repr shows no secret."""
+
+    base: str
+    """What may be shown, and stands in names: scheme and host in lower case, port unless it is the usual one, path
+    without a final slash and `/chat/completions`; neither user nor query."""
+
+    query: str = field(default="", repr=False)
+    """Query that every request carries, such as an API version."""
+
+    authorization: str = field(default="", repr=False)
+    """Header `Authorization` that its user and password make; empty if it has none."""
+
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Parts of the URL that may be shown nowhere."""
+
+    @classmethod
+    def of(cls, api_base: str) -> Address:
+        """Read a base URL, with or without the final `/chat/completions`.
+
+        Raises:
+            ConfigError: If it is no http or https URL; the text shows neither user nor query.
+        """
+        try:
+            url = urlsplit(api_base.strip())
+            host, port = url.hostname or "", url.port
+            place = f"[{host}]" if ":" in host else host.encode("idna").decode()
+            if url.scheme not in _PORTS or not host or not api_base.strip().isprintable() or " " in api_base.strip():
+                raise ValueError("no http, or no host")
+        except ValueError:
+            shown = api_base.rpartition("@")[2].partition("?")[0]
+            raise ConfigError(f"api_base must be a URL such as http://localhost:8080/v1, got {shown!r}") from None
+        if port not in (None, _PORTS[url.scheme]):
+            place = f"{place}:{port}"
+        path = url.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
+        base = SplitResult(url.scheme, place, path, "", "").geturl()
+        return cls(base, url.query, _basic(url), tuple(_secrets_of(url)))
+
+    @property
+    def completions(self) -> str:
+        """URL that requests go to, with its query and without its user."""
+        return f"{self.base}/chat/completions" + (f"?{self.query}" if self.query else "")
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: who a key is given to."""
+        return "/".join(self.base.split("/", 3)[:3])
+
+
+def _basic(url: SplitResult) -> str:
+    if url.username is None:
+        return ""
+    user = f"{unquote(url.username)}:{unquote(url.password or '')}"
+    return "Basic " + base64.b64encode(user.encode()).decode()
+
+
+def _secrets_of(url: SplitResult) -> Iterator[str]:
+    for part in (url.username, url.password):
+        if part:
+            yield from (part, unquote(part))
+    if url.username is not None:
+        yield _basic(url).removeprefix("Basic ")
+    for _, value in parse_qsl(url.query):
+        yield value
+
+
+def split_name(text: str) -> tuple[str, str | None]:
+    """Split `NAME@URL` into the model's name and its base URL; None where a text names no URL."""
+    found = _AT_URL.search(text)
+    return (text, None) if found is None else (text[: found.start()], text[found.end() :])
+
+
+def written_name(text: str) -> str:
+    """Return a model string as it may be written down: a URL in it loses its user and query."""
+    model, base = split_name(text.strip())
+    return text if base is None else f"{model}@{Address.of(base).base}"
+
+
+def environment_secrets() -> list[str]:
+    """List the values of the environment's keys, tokens and passwords."""
+    return [v for name, v in os.environ.items() if _SECRET_NAME.search(name) and len(v) >= MIN_ENVIRONMENT_SECRET]
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Put `(key)` in place of secrets, as they are, as a URL carries them, and as JSON does."""
+    forms: set[str] = set()
+    for secret in secrets:
+        if len(secret) >= MIN_SECRET:
+            forms |= {secret, quote(secret, safe=""), quote(secret), quote_plus(secret), json.dumps(secret)[1:-1]}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, "(key)")
+    return text

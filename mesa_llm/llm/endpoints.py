@@ -1,0 +1,144 @@
+"""Places where language models are asked, by names of the user's own."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import Address
+
+CONFIG_FILE = "mesa-llm.toml"
+"""File of the working directory that endpoints are read from, unless `MESA_LLM_CONFIG` names another."""
+
+OWN_NAMES = frozenset({"rule", "random", "human", "local"})
+"""Words that name no endpoint, as they name something else."""
+
+
+class Endpoint(BaseModel):
+    """A model, where it is asked, and what may be asked of it.
+
+    Given by name in `endpoints={"judge": Endpoint(...)}`, or as a table `[endpoints.judge]` of `mesa-llm.toml` with the
+    same fields, and then used by that name: `llm="judge"`. Its name in a recording is its model and address, so that
+    it can be renamed.
+
+    No key is sent to a host that it was not given for:
+
+    | a model named as | is asked at | with the key |
+    |---|---|---|
+    | `NAME`, with `api_base=` | `api_base` | `api_key=`, else `MESA_LLM_API_KEY` |
+    | `NAME@URL` | `URL` | the same, if `URL` is at the host of `api_base=`; without `api_base=`, if it is in `llm=` |
+    | name of an `Endpoint` | its `api_base`, or its model's provider | the one that `key_env` names |
+    | `ollama/NAME`, without `api_base=` | `OLLAMA_API_BASE`, else this machine | `api_key=`, if it is in `llm=` |
+    | `PROVIDER/NAME` | the provider, by litellm | `api_key=`, if it is in `llm=`; else the provider's own |
+
+    `OPENAI_API_KEY` goes to `https://api.openai.com` alone, however that is named. A second model (a parser, a judge)
+    that is named like one of `llm=` is asked as that one; any other plain name goes to its provider, never to
+    `api_base=`. `api_key=""` sends no key at all and looks for none; only endpoints with a URL can be asked then, and
+    models on this machine.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    model: str = Field(min_length=1)
+    """The model by the name that the endpoint knows; without `api_base`, its litellm id."""
+
+    api_base: str | None = Field(default=None, repr=False)
+    """Base URL of an OpenAI-compatible endpoint; None: the model's provider, by litellm."""
+
+    key_env: str | None = None
+    """Variable of the environment that holds the key; None: no key is sent to `api_base`."""
+
+    concurrency: Annotated[int, Field(ge=1)] | None = None
+    """Maximum number of requests in flight; None: as for all models."""
+
+    requests_per_min: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    """Maximum number of requests in any minute; None: as for all models."""
+
+    tokens_per_min: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    """Maximum number of tokens in any minute; None: as for all models."""
+
+    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Seconds until a request is given up; None: as for all models."""
+
+    @property
+    def name(self) -> str:
+        """Model and address, as they stand in every request's key."""
+        if self.api_base is not None:
+            return f"{self.model}@{Address.of(self.api_base).base}"
+        base = provider_base(self.model)
+        return f"{self.model.removeprefix('openai/')}@{Address.of(base).base}" if base else self.model
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The fields that are set, as they may be written down."""
+        fields = self.model_dump(exclude_none=True)
+        return fields if self.api_base is None else {**fields, "api_base": Address.of(self.api_base).base}
+
+
+def provider_base(model: str) -> str | None:
+    """Find the address that the environment sets for a litellm provider (`AZURE_API_BASE`, …); None: its usual one."""
+    provider, slash, _ = model.partition("/")
+    named = os.environ.get(f"{provider.upper().replace('-', '_')}_API_BASE", "").strip() if slash else ""
+    if not named and provider == "openai":
+        named = os.environ.get("OPENAI_BASE_URL", "").strip()
+    return named or None
+
+
+def read_endpoints() -> dict[str, Endpoint]:
+    """Read the endpoints of `mesa-llm.toml`, or of the file that `MESA_LLM_CONFIG` names.
+
+    Returns:
+        Endpoints by name; none if there is no file.
+
+    Raises:
+        ConfigError: If the file is missing where it is named, or holds anything but endpoints.
+    """
+    named = os.environ.get("MESA_LLM_CONFIG", "").strip()
+    path = Path(named or CONFIG_FILE)
+    if not path.is_file():
+        if named:
+            raise ConfigError(f"MESA_LLM_CONFIG names {named!r}, which is no file; correct it, or unset it")
+        return {}
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    if unknown := sorted(set(tables) - {"endpoints"}):
+        raise ConfigError(f"{path} holds {', '.join(unknown)}; only tables [endpoints.NAME] are known")
+    return checked_endpoints(tables.get("endpoints", {}), str(path))
+
+
+def checked_endpoints(endpoints: object, source: str) -> dict[str, Endpoint]:
+    """Check endpoints by name.
+
+    Args:
+        endpoints: Endpoints, or mappings of their fields.
+        source: Where they come from, for errors.
+
+    Raises:
+        ConfigError: If a name or a field cannot work; says which.
+    """
+    if not isinstance(endpoints, Mapping):
+        raise ConfigError(f"{source}: endpoints are a mapping from names to Endpoint, got {type(endpoints).__name__}")
+    checked: dict[str, Endpoint] = {}
+    for name, fields in cast("Mapping[str, Any]", endpoints).items():
+        if name in OWN_NAMES or not re.fullmatch(r"[\w.-]+", name):
+            raise ConfigError(f"{source}: {name!r} cannot name an endpoint; use letters, digits, '-', '_' and '.'")
+        try:
+            endpoint = fields if isinstance(fields, Endpoint) else Endpoint.model_validate(fields)
+        except ValidationError as error:
+            fault = error.errors(include_input=False, include_url=False)[0]
+            field = ".".join(map(str, fault["loc"])) or "its table"
+            known = f" (known: {', '.join(Endpoint.model_fields)})" if fault["type"] == "extra_forbidden" else ""
+            raise ConfigError(f"{source}: endpoint {name!r}: {field}: {fault['msg']}{known}") from None
+        if endpoint.api_base is not None:
+            Address.of(endpoint.api_base)
+        checked[name] = endpoint
+    return checked
