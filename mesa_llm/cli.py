@@ -155,11 +155,18 @@ def open_app(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="Further name under which the server may be addressed, as by a proxy.")
     ] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Budget of replies for all pages together.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens for all pages together.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars for all pages together.")] = None,
 ) -> None:
     """Open the gallery of all models, or pages of your own, in the browser; only who has the token gets in."""
+    from mesa_llm.access import Access
+    from mesa_llm.running import budget
     from mesa_llm.viz.server import PageServer
 
-    server = PageServer(page, host=host, port=port, token=token, names=allow_host or ())
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    access = Access(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars) if spend else None
+    server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access)
     _say(f"mesa-llm: the page opens at {server.address}")
     server.run(browser=browser)
 

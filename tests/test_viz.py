@@ -17,7 +17,8 @@ from reacton import use_effect
 from solara.core import component
 
 from mesa_llm import Decision, ScriptedLLM, ToolCall
-from mesa_llm.errors import ConfigError
+from mesa_llm.access import Access
+from mesa_llm.errors import BudgetSpent, ConfigError
 from mesa_llm.llm.asked import Asked, offers_of
 from mesa_llm.llm.human import HumanDesk, HumanLLM
 from mesa_llm.records import Request, Salt, ToolSpec, Usage
@@ -29,13 +30,14 @@ from mesa_llm.viz.held import held
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.meter import tiles_of
 from mesa_llm.viz.page import tabs_of
-from mesa_llm.viz.parameters import Choice, defaults, meant, takes, without_secrets, worded
+from mesa_llm.viz.parameters import Choice, defaults, meant, shown_address, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import action_row
 from mesa_llm.viz.thoughts import MOST_CHARACTERS, shortened, thoughts_of
 from mesa_llm.viz.ticker import TICK_S, moment, watch, words
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
+from tests.browser.attacker import Endpoint, serving
 
 PATIENCE_S = 10.0
 
@@ -324,27 +326,40 @@ def test_another_model_has_to_be_named() -> None:
 
 def test_another_model_may_have_an_endpoint_and_a_limit() -> None:
     choice = Choice("other", model_id="ollama/qwen3", api_base="http://localhost:1/v1", most_dollars=0.5)
-    assert choice.arguments(Village) == {
-        "llm": "ollama/qwen3",
-        "api_base": "http://localhost:1/v1",
-        "api_key": "",
-        "max_dollars": 0.5,
-    }
+    arguments = choice.arguments(Village)
+    assert (str(arguments.pop("llm").name), arguments) == ("qwen3@http://localhost:1/v1", {"max_dollars": 0.5})
 
 
-def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it() -> None:
-    choice = Choice("other", model_id="m", api_base="http://localhost:1/v1", parameters={"api_key": "sk-own"})
-    assert choice.arguments(Village)["api_key"] == ""
-    assert replace(choice, api_key="typed").arguments(Village)["api_key"] == "typed"
-    assert "api_key" not in Choice("other", model_id="m").arguments(Village)
+def asked_with(key: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> set[str | None]:
+    """Step a model at an endpoint typed on the page; give the Authorization headers that it gets."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    monkeypatch.setenv("MESA_LLM_API_KEY", "sk-of-the-environment-too")
+    with serving(Endpoint()) as endpoint:
+        choice = Choice("other", model_id="openai/m", api_base=endpoint.url, api_key=key)
+        Village(**choice.arguments(Village, **options), on_error="skip").step()
+        return set(endpoint.authorizations)
 
 
-def test_a_model_that_could_not_be_kept_from_the_keys_of_the_environment_is_asked_at_no_other_endpoint() -> None:
-    def keyless(llm: str, api_base: str | None = None) -> Any:
-        return llm
+def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked_with("", monkeypatch) == {None}
+    assert asked_with("sk-typed", monkeypatch) == {"Bearer sk-typed"}
+    assert asked_with("", monkeypatch, access=Access(max_calls=9)) == {None}
 
-    with pytest.raises(ConfigError, match="takes no api_key="):
-        Choice("other", model_id="m", api_base="http://localhost:1/v1").arguments(keyless)
+
+def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
+    purse = Access(max_calls=10)  # a step of four villagers takes eight: the stub is asked once more for each
+    with serving(Endpoint()) as endpoint:
+        choice = Choice("other", model_id="m", api_base=endpoint.url, most_dollars=1.0)
+        first, second = (Village(**choice.arguments(Village, purse)) for _ in range(2))
+        first.step()
+        with pytest.raises(BudgetSpent):
+            second.step()
+        assert len(endpoint.authorizations) == 10
+
+
+def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:
+    with pytest.raises(ConfigError, match="takes no access="):
+        Choice("rule").arguments(lambda llm: llm, Access(max_calls=6))
 
 
 @pytest.mark.parametrize("name", ["m@http://evil.example/v1", "huggingface/http://evil.example", "m@evil.example"])
@@ -358,28 +373,28 @@ SECRET = "http://ann:pass%40word@localhost:1/v1?key=sk-query&v=1"
 
 
 def test_an_address_is_shown_without_what_may_be_secret() -> None:
-    assert without_secrets(SECRET) == "http://•••@localhost:1/v1?•••"
-    assert without_secrets("ann:secret@localhost") == "•••@localhost"
-    assert without_secrets("http://localhost:1/v1") == "http://localhost:1/v1"
+    assert shown_address(SECRET) == "http://•••@localhost:1/v1?•••"
+    assert shown_address("ann:secret@localhost") == "•••@localhost"
+    assert shown_address("http://localhost:1/v1") == "http://localhost:1/v1"
     with pytest.raises(ConfigError, match="type the whole address"):
-        Choice("other", model_id="m", api_base=without_secrets(SECRET)).arguments(Village)
+        Choice("other", model_id="m", api_base=shown_address(SECRET)).arguments(Village)
 
 
 def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
     choice = Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed")
     told = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
-    assert told == "http://•••@localhost:1/v1?key=•••&v=1 ••• ••• •••, but v=1 stays"
+    assert told == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
     assert "sk-" not in repr(choice)
     assert "pass" not in repr(choice)
 
 
 def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
-    def leaky(llm: str, api_base: str, api_key: str) -> Any:
-        raise ValueError(f"{api_key} is not valid at {api_base}")
+    def leaky(llm: Any) -> Any:
+        raise ValueError(f"sk-typed is not valid at {SECRET}")
 
     session = Session(leaky, Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
     assert session.error.startswith(
-        "The model could not be built: ValueError: ••• is not valid at http://•••@localhost"
+        "The model could not be built: ValueError: (key) is not valid at http://(key)@localhost"
     )
     assert "ValueError" in caplog.text
     assert not any(secret in session.error + caplog.text for secret in ("sk-typed", "sk-query", "pass%40word"))
@@ -389,7 +404,7 @@ def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixtur
     runner = Runner(Broken(rng=1), pause_s=0.0, hide=Choice(api_key="poisoned").hide)
     runner.start(2)
     until(lambda: not runner.busy)
-    assert runner.error == "The step failed with ValueError: the well is •••"
+    assert runner.error == "The step failed with ValueError: the well is (key)"
     assert "poisoned" not in caplog.text
     runner.close()
 

@@ -16,9 +16,12 @@ from mesa.visualization.user_param import Slider
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.access import Access
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import environment_secrets, without_secrets
 from mesa_llm.llm.base import LLM
 from mesa_llm.llm.human import HumanLLM
+from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.model import LLMModel
 
 Factory = Callable[..., LLMModel]
@@ -53,8 +56,22 @@ ADDRESS = re.compile(r"(?P<scheme>[a-z]+:/+)?(?P<user>.*@)?(?P<where>[^?#]*)(?P<
 HIDDEN = "•••"
 """Stands where a secret was."""
 
-MIN_SECRET_LENGTH = 4
-"""Minimum number of characters of what is hidden wherever it occurs; less would hide parts of words."""
+
+_shared: list[Access] = []
+
+
+def share(access: Access) -> None:
+    """Let the models of all pages of this process spend from one purse.
+
+    Args:
+        access: Whose purse it is.
+    """
+    _shared[:] = [access]
+
+
+def shared_access() -> Access | None:
+    """Return the access that all pages of this process share; None: each model has its own."""
+    return _shared[0] if _shared else None
 
 
 @dataclass(frozen=True)
@@ -91,48 +108,36 @@ class Choice:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The model's own parameters."""
 
-    def arguments(self, factory: Factory) -> dict[str, Any]:
-        """Give the arguments that a model is built with, as far as it takes them.
+    def arguments(self, factory: Factory, access: Access | None = None) -> dict[str, Any]:
+        """Return the arguments that a model is built with, as far as it takes them.
 
         Args:
             factory: What will be called.
+            access: The budget of the server, for all models of its pages; None: each has its own.
 
         Raises:
-            ConfigError: If another model is wanted, and none is named.
+            ConfigError: If another model is wanted and none is named, or the model would evade the server's budget.
         """
         offered: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
-        parameters = dict(self.parameters)
         if self.thinker not in SPEECHLESS:
             offered |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
-        if self.thinker == "other":
+        if self.thinker == "other" and access is None:
             offered |= {"max_dollars": self.most_dollars}
-        if self.endpoint:
-            own = self._own_endpoint(factory)
-            parameters = {name: value for name, value in parameters.items() if name not in own}
-            offered |= own
         taken = {name: value for name, value in offered.items() if value is not None and takes(factory, name)}
-        return {**taken, **parameters}
+        if access is None:
+            return {**taken, **self.parameters}
+        if not takes(factory, "access"):
+            raise ConfigError("this model takes no access=, so that the budget of this server cannot hold for it")
+        return {**taken, **self.parameters, "access": access}
 
     @property
     def endpoint(self) -> str:
         """Base URL of the endpoint that is asked; empty: the provider's own."""
         return self.api_base.strip() if self.thinker == "other" else ""
 
-    def _own_endpoint(self, factory: Factory) -> dict[str, str]:
-        """Give what sends a model to the visitor's endpoint with the visitor's key: never one of the environment."""
-        if HIDDEN in self.endpoint:
-            raise ConfigError("type the whole address of the endpoint again, with what the page has hidden in it")
-        own = {"api_base": self.endpoint, "api_key": self.api_key}
-        if missing := [name for name in own if not takes(factory, name)]:
-            raise ConfigError(f"this model takes no {missing[0]}=, so that no other endpoint can be asked for it")
-        return own
-
     def hide(self, text: str) -> str:
-        """Take the visitor's key, and what is secret in the endpoint's address, out of a text."""
-        for secret in sorted({self.api_key, *secrets_of(self.api_base)}, key=len, reverse=True):
-            if len(secret) >= MIN_SECRET_LENGTH:
-                text = text.replace(secret, HIDDEN)
-        return text
+        """Take the visitor's key, secrets in the endpoint's address, and keys of the environment out of a text."""
+        return without_secrets(text, [self.api_key, *secrets_of(self.api_base), *environment_secrets()])
 
     def llm(self) -> str | LLM | Mapping[Any, str | LLM]:
         """Give what agents think with.
@@ -149,7 +154,14 @@ class Choice:
             raise ConfigError("name the model, such as ollama/qwen3 or openai/gpt-4o-mini, then press Reset")
         if NAMES_ADDRESS.search(self.model_id):
             raise ConfigError("the model's name holds an address; type the address under Endpoint")
-        return self.model_id.strip()
+        return self._at_endpoint() if self.endpoint else self.model_id.strip()
+
+    def _at_endpoint(self) -> LLM:
+        """Open the visitor's endpoint, with the visitor's key or none: it gets no key of the environment."""
+        if HIDDEN in self.endpoint:
+            raise ConfigError("type the whole address of the endpoint again, with what the page has hidden in it")
+        name = self.model_id.strip().removeprefix("ollama/").removeprefix("openai/")
+        return OpenAIHTTP(name, self.endpoint, self.api_key)
 
 
 def secrets_of(api_base: str) -> set[str]:
@@ -163,7 +175,7 @@ def secrets_of(api_base: str) -> set[str]:
     return {*raw, *map(unquote, raw)} - {""}
 
 
-def without_secrets(api_base: str) -> str:
+def shown_address(api_base: str) -> str:
     """Return an address to be shown: user, password and query are hidden."""
     found = ADDRESS.fullmatch(api_base.strip())
     if found is None:
@@ -258,21 +270,24 @@ def _Thinker(choice: Choice, choose: Callable[..., None]) -> None:
 
 @component
 def _Other(choice: Choice, choose: Callable[..., None]) -> None:
-    """Ask for a model by name, where it is asked, and what it may cost."""
+    """Ask for a model by name, where it is asked, and what it may cost; the server's budget goes before a visitor's."""
 
     def move(text: str | None) -> None:
-        if (text or "") != without_secrets(choice.api_base):
+        if (text or "") != shown_address(choice.api_base):
             choose(api_base=text or "", api_key="")  # a key goes to no endpoint that it was not typed for
 
     solara.InputText(
         "Model", choice.model_id, on_value=lambda text: choose(model_id=text or ""), placeholder="ollama/qwen3"
     )
-    solara.InputText("Endpoint (empty: the provider's)", without_secrets(choice.api_base), on_value=move)
+    solara.InputText("Endpoint (empty: the provider's)", shown_address(choice.api_base), on_value=move)
     if choice.endpoint:
         _Key(choice, choose)
-    solara.InputFloat(
-        "Spend at most, US$", choice.most_dollars, on_value=lambda most: choose(most_dollars=most), optional=True
-    )
+    if shared_access() is None:
+        solara.InputFloat(
+            "Spend at most, US$", choice.most_dollars, on_value=lambda most: choose(most_dollars=most), optional=True
+        )
+    else:
+        solara.Text("All pages of this server share one budget.", style={"color": "#475569", "font-size": "0.9rem"})
 
 
 @component

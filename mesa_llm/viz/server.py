@@ -17,8 +17,10 @@ from solara.server import app as solara_app
 from solara.server import settings, starlette
 from starlette.types import ASGIApp
 
+from mesa_llm.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.viz.guard import Guard, is_loopback
+from mesa_llm.viz.parameters import share
 from mesa_llm.viz.runner import wait_until_closed
 
 logger = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class PageServer:
         port: int = 8765,
         token: str | None = None,
         names: Sequence[str] = (),
+        access: Access | None = None,
     ) -> None:
         """Take the port, so that nobody else can; nothing is answered before `run`.
 
@@ -60,11 +63,14 @@ class PageServer:
             port: Port to listen on; 0: any that is free.
             token: What the address carries; None: a new one.
             names: Further names under which the server may be addressed, besides `host` and those of this machine.
+            access: Budget of the models of all pages together; None: none.
 
         Raises:
             ConfigError: If others could get in too easily, the port cannot be had, or there is no such page.
         """
         _check_token(token, host)
+        if access is not None:
+            share(access)
         self._application = _solara(page)
         self._socket = _listening(host, port)
         self._port: int = self._socket.getsockname()[1]

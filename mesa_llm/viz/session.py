@@ -11,7 +11,7 @@ from mesa_llm.llm.human import HumanDesk
 from mesa_llm.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
-from mesa_llm.viz.parameters import Choice, Factory
+from mesa_llm.viz.parameters import Choice, Factory, shared_access
 from mesa_llm.viz.runner import Runner
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Session:
         self._tries += 1
         self.error = ""
         try:
-            model = self.factory(**choice.arguments(self.factory))
+            model = self.factory(**choice.arguments(self.factory, shared_access()))
             desks = desks_of(model)
         except MesaLLMError as error:
             self.error = choice.hide(str(error))

@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.browser.attacker import Endpoint, serving
+
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
 TOKEN = "a token for the tests"
@@ -101,14 +103,15 @@ def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> G
                 pytest.fail("the server did not end when it was told to: a thread keeps it")
 
 
-def serve_guarded(home: Path, **environment: str) -> AbstractContextManager[Served]:
+def serve_guarded(home: Path, *options: str, **environment: str) -> AbstractContextManager[Served]:
     """Serve the pages under test as `mesa-llm app` does.
 
     Args:
         home: Folder for what it writes.
+        *options: Options of `mesa-llm app`.
         **environment: Environment variables.
     """
-    command = ["mesa_llm.cli", "app", str(APP), "--no-browser", "--port", "PORT"]
+    command = ["mesa_llm.cli", "app", str(APP), "--no-browser", "--port", "PORT", *options]
     return serve(home, *command, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN, **environment)
 
 
@@ -158,6 +161,13 @@ def opened(browser: Browser, server: Served) -> Generator[Page]:
     told = [error for error in errors if "/api/close/" not in error]  # a page that is left says so in vain
     context.close()
     assert not told, f"the page had errors: {told}"
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    """Listen for requests, and for keys."""
+    with serving(Endpoint()) as listening:
+        yield listening
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.attacker import Attacker, Endpoint, serving
 from tests.browser.conftest import APP, TOKEN, Served, opened, serve, serve_guarded
-from tests.browser.test_pages import STARTING_MS, choose, press, shown
+from tests.browser.test_pages import STARTING_MS, ask_endpoint, press, shown
 
 pytestmark = pytest.mark.browser
 
@@ -36,13 +36,6 @@ def unguarded(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield served
 
 
-@pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    """Listen for keys."""
-    with serving(Endpoint()) as listening:
-        yield listening
-
-
 @contextmanager
 def attacked(server: Served, page: Page, name: str, path: str = "/rules") -> Generator[Page]:
     """Open, in the browser that has the page open, the attacker's page under another origin."""
@@ -54,21 +47,6 @@ def attacked(server: Served, page: Page, name: str, path: str = "/rules") -> Gen
         yield hostile
 
 
-def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
-    """Choose an endpoint on the page, with a key, and make a step."""
-    choose(page, "Agents think with", "another model …")
-    page.get_by_label("Model", exact=True).fill("openai/gpt-4o-mini")
-    page.get_by_label("Endpoint").fill(endpoint.url)
-    page.get_by_label("Endpoint").press("Enter")
-    if key:
-        page.get_by_label("Key for this endpoint").fill(key)
-        page.get_by_label("Key for this endpoint").press("Enter")
-        expect(page.get_by_label("Key: taken, not shown again")).to_have_value("")
-    press(page, "Reset")
-    press(page, "Step")
-    expect(page.get_by_text("Step 1 is done")).to_be_visible()
-
-
 # another port of the same host gets the cookie, as cookies know no ports; another name is another site
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_a_hostile_page_opens_no_websocket_and_gets_no_key(
@@ -78,6 +56,7 @@ def test_a_hostile_page_opens_no_websocket_and_gets_no_key(
     with attacked(server, page, name) as hostile:
         if "open" in hostile.evaluate("window.opened"):
             ask_endpoint(hostile, endpoint)
+            hostile.wait_for_timeout(2000)
         assert endpoint.authorizations == []
         assert set(hostile.evaluate("window.opened")) == {"closed"}
     press(page, "Step")
@@ -117,6 +96,7 @@ def test_the_token_leaves_the_address_even_for_who_comes_by_a_link(browser: Brow
 def test_an_endpoint_typed_on_the_page_gets_no_key_of_the_environment(page: Page, endpoint: Endpoint) -> None:
     shown(page, "/rules")
     ask_endpoint(page, endpoint)
+    expect(page.get_by_text("Step 1 is done")).to_be_visible()
     assert set(endpoint.authorizations) == {None}
 
 
@@ -125,6 +105,7 @@ def test_a_key_typed_for_an_endpoint_is_sent_there_and_nowhere_shown(
 ) -> None:
     shown(page, "/rules")
     ask_endpoint(page, endpoint, TYPED)
+    expect(page.get_by_text("Step 1 is done")).to_be_visible()
     assert set(endpoint.authorizations) == {f"Bearer {TYPED}"}
     assert TYPED not in page.content()
     assert TYPED not in server.log.read_text()
@@ -139,4 +120,5 @@ def test_a_page_that_solara_alone_serves_shows_nothing_to_another_origin(
             expect(hostile.get_by_text("This page was opened by a page of http://localhost")).to_be_visible()
             assert hostile.get_by_role("button", name="Step").count() == 0
         ask_endpoint(page, endpoint)
+    expect(page.get_by_text("Step 1 is done")).to_be_visible()
     assert set(endpoint.authorizations) == {None}

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from mesa_llm.gallery import find_models
+from tests.browser.attacker import Endpoint
 from tests.browser.conftest import opened, serve_guarded
 
 pytestmark = pytest.mark.browser
@@ -43,6 +44,20 @@ def shown(page: Page, path: str) -> Page:
     page.goto(path)
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     return page
+
+
+def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
+    """Choose an endpoint on the page, with a key, and make a step."""
+    choose(page, "Agents think with", "another model …")
+    page.get_by_label("Model", exact=True).fill("openai/gpt-4o-mini")
+    page.get_by_label("Endpoint").fill(endpoint.url)
+    page.get_by_label("Endpoint").press("Enter")
+    if key:
+        page.get_by_label("Key for this endpoint").fill(key)
+        page.get_by_label("Key for this endpoint").press("Enter")
+        expect(page.get_by_label("Key: taken, not shown again")).to_have_value("")
+    press(page, "Reset")
+    press(page, "Step")
 
 
 def test_the_gallery_lists_the_social_network_and_opens_it(page: Page) -> None:
@@ -214,3 +229,13 @@ def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: 
         served.process.terminate()
         assert served.process.wait(60) == 0
     assert not log.with_name("village.sqlite-wal").exists()
+
+
+def test_the_budget_of_a_server_holds_for_all_its_pages(browser: Browser, endpoint: Endpoint, tmp_path: Path) -> None:
+    options = ("--max-calls", "8")  # a step of three villagers takes six: the stub is asked once more for each
+    with serve_guarded(tmp_path, *options) as served, opened(browser, served) as one, opened(browser, served) as other:
+        ask_endpoint(shown(one, "/rules"), endpoint)
+        expect(one.get_by_text("Step 1 is done")).to_be_visible()
+        ask_endpoint(shown(other, "/rules"), endpoint)
+        expect(other.get_by_text("the budget of 8 calls is spent")).to_be_visible()
+    assert len(endpoint.authorizations) == 8
