@@ -89,7 +89,6 @@ def _Page(
     session = use_memo(lambda: Session(model, first), [])
     tabs = use_memo(lambda: tabs_of(components, renderer), [])
     use_effect(lambda: _open(session), [])
-    update_counter.get()
     solara.Style(CSS)
     with solara.AppBar():
         solara.AppBarTitle(name)
@@ -97,16 +96,27 @@ def _Page(
         with solara.Card(margin=0):
             Controls(session, chosen)
         with solara.Card("Parameters", margin=0):
-            Parameters(model, params, chosen)
-        if session.runner is not None:
-            with solara.Card("Cost", margin=0):
-                CostMeter(session.runner.model)
+            Parameters(model, params, chosen)  # drawn anew with each step, it would take back what is being typed
+        _Cost(session)
+    _Main(session, tabs)
+
+
+@component
+def _Cost(session: Session) -> None:
+    update_counter.get()
     if session.runner is not None:
-        shown = session.runner.model
-        with solara.Column(gap="12px", classes=["mesa-llm-main"]):
+        with solara.Card("Cost", margin=0):
+            CostMeter(session.runner.model)
+
+
+@component
+def _Main(session: Session, tabs: dict[str, list[Component]]) -> None:
+    update_counter.get()
+    with solara.Column(gap="12px", classes=["mesa-llm-main"]):
+        if session.runner is not None:
             if session.desks:
-                HumanPanel(shown)
-            _Tabs(shown, tabs)
+                HumanPanel(session.runner.model)
+            _Tabs(session.runner.model, tabs)
 
 
 def _open(session: Session) -> Callable[[], None]:

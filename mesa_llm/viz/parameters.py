@@ -300,7 +300,7 @@ def _Key(choice: Choice, choose: Callable[..., None]) -> None:
             count(typed + 1)
             choose(api_key=text.strip())
 
-    label = "Key: taken, not shown again" if choice.api_key else "Key for this endpoint (empty: none is sent)"
+    label = "Key: taken, not shown again" if choice.api_key else "Key (empty: none is sent)"
     solara.InputText(label, "", on_value=take, password=True).key(f"key {typed}")
     if choice.api_key:
         solara.Button("Forget the key", on_click=lambda: choose(api_key=""), text=True, small=True)
@@ -317,7 +317,7 @@ def _Replies(choice: Choice, choose: Callable[..., None]) -> None:
         on_value=lambda label: choose(reasoning=reasoning[label]),
     )
     solara.InputInt(
-        "Reply length (tokens; empty: the model's own)",
+        "Reply length (tokens)",
         choice.reply_tokens,
         on_value=lambda length: choose(reply_tokens=None if length is None else max(1, length)),
         optional=True,

@@ -7,6 +7,7 @@ import secrets
 import signal
 import socket
 import threading
+import warnings
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,6 +98,7 @@ class PageServer:
             browser: Whether to open a browser.
         """
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        warnings.filterwarnings("ignore", "Cookies with samesite=none")  # Solara's, which wants to be framed
         config = uvicorn.Config(
             self._guard,
             access_log=False,  # it would hold the token

@@ -183,5 +183,5 @@ def stepped(browser: Browser, server: Served) -> Iterator[Page]:
     with opened(browser, server) as shared:
         shared.goto("/fast")
         shared.get_by_role("button", name="Step", exact=True).click(timeout=60_000)
-        expect(shared.get_by_text("Step 1 is done.")).to_be_visible()
+        expect(shared.get_by_text("Step 1 is done")).to_be_visible()
         yield shared

@@ -120,5 +120,5 @@ def test_a_page_that_solara_alone_serves_shows_nothing_to_another_origin(
             expect(hostile.get_by_text("This page was opened by a page of http://localhost")).to_be_visible()
             assert hostile.get_by_role("button", name="Step").count() == 0
         ask_endpoint(page, endpoint)
-    expect(page.get_by_text("Step 1 is done")).to_be_visible()
+        expect(page.get_by_text("Step 1 is done")).to_be_visible()
     assert set(endpoint.authorizations) == {None}

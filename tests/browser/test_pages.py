@@ -53,8 +53,8 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
     page.get_by_label("Endpoint").fill(endpoint.url)
     page.get_by_label("Endpoint").press("Enter")
     if key:
-        page.get_by_label("Key for this endpoint").fill(key)
-        page.get_by_label("Key for this endpoint").press("Enter")
+        page.get_by_label("Key (empty").fill(key)
+        page.get_by_label("Key (empty").press("Enter")
         expect(page.get_by_label("Key: taken, not shown again")).to_have_value("")
     press(page, "Reset")
     press(page, "Step")
@@ -239,3 +239,20 @@ def test_the_budget_of_a_server_holds_for_all_its_pages(browser: Browser, endpoi
         ask_endpoint(shown(other, "/rules"), endpoint)
         expect(other.get_by_text("the budget of 8 calls is spent")).to_be_visible()
     assert len(endpoint.authorizations) == 8
+
+
+def test_what_is_typed_while_a_model_plays_stays(page: Page) -> None:
+    shown(page, "/rules")
+    press(page, "Play")
+    page.get_by_label("Seed").fill("")
+    for digit in "1234":  # a step is drawn between any two
+        page.get_by_label("Seed").press_sequentially(digit)
+        step = page.locator(".mesa-llm-time").inner_text()
+        expect(page.locator(".mesa-llm-time")).not_to_have_text(step)
+    expect(page.get_by_label("Seed")).to_have_value("1234")
+
+
+def test_failed_decisions_are_told_beside_the_step(stepped: Page) -> None:
+    expect(stepped.locator(".mesa-llm-status")).to_have_text(
+        "Step 1 is done, but 1 decision failed; the tab Agents says why."
+    )
