@@ -174,8 +174,8 @@ class RunLog:
         with suppress(sqlite3.Error):
             self._trace.rollback()
         self._fault = (
-            f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded before is kept, "
-            "and the same run with the same log goes on as soon as there is room"
+            f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded before "
+            "is kept, and the same run with the same log goes on as soon as there is room"
         )
         return ConfigError(self._fault)
 
