@@ -209,6 +209,13 @@ def test_options_go_by_the_names_that_tools_have_in_several_worlds() -> None:
     assert join(looks, [Pot(), Well()]).options == {"pot_pay.coins": (1,), "well_pay.coins": (2,)}
 
 
+def test_a_question_of_one_world_is_answered_to_it_in_the_light_of_the_others() -> None:
+    seen = join({"village": Observation("Noon."), "pot": Observation("How many coins?", answer=int, label="guess")})
+    assert (seen.answer, seen.label, seen.world, "Noon." in seen.text) == (int, "guess", "pot", True)
+    with pytest.raises(ConfigError, match="a Turn for each"):
+        join({"village": Observation(answer=str), "pot": Observation(answer=int)})
+
+
 class Taker(LLMAgent):
     """Takes the one apple there is, whatever it sees."""
 
