@@ -250,8 +250,9 @@ class RunLog:
                 f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
             )
         self._demand_writable()
-        now = json.loads(canonical_json(about.get("versions", {})))
-        self._changes = "; ".join(_differing(found["versions"], now)) if "versions" in found else ""
+        if "versions" in found and "versions" in about:
+            now = json.loads(canonical_json(about["versions"]))
+            self._changes = "; ".join(_differing({"versions": found["versions"]}, {"versions": now}))
         rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
         try:
             with self._lock, self._db:
@@ -431,7 +432,7 @@ class RunLog:
                 row = (time, record.sender, told, record.text)
                 table = "messages"
         self._facts.append(facts)
-        self._rows.setdefault(table, []).append(tuple(storable(v) if isinstance(v, str) else v for v in row))
+        self._rows.setdefault(table, []).append(tuple([storable(v) if isinstance(v, str) else v for v in row]))
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
         """Close a step: extend the digest, and write the step's trace in one transaction.

@@ -148,3 +148,14 @@ def test_a_recorded_reply_that_is_none_is_said_to_be_damaged(tmp_path) -> None:
     with pytest.raises(ConfigError, match=r"run\.sqlite' is damaged: .* --salvage"):
         again.step()
     assert len(RunLog(tmp_path / "run.sqlite", "read").calls()) == 4
+
+
+def test_a_damaged_manifest_stops_no_run_in_a_traceback(tmp_path) -> None:
+    PotModel(rng=1, log=tmp_path / "run.sqlite").runlog.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database, database:
+        database.execute("UPDATE manifest SET value = '5' WHERE name = 'versions'")
+    PotModel(rng=1, log=tmp_path / "run.sqlite").runlog.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database, database:
+        database.execute("UPDATE manifest SET value = '{' WHERE name = 'model'")
+    with pytest.raises(ConfigError, match="is damaged"):
+        PotModel(rng=1, log=tmp_path / "run.sqlite")
