@@ -35,6 +35,9 @@ class Pattern:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Its own parameters."""
 
+    rng: int = 5
+    """Its seed."""
+
     second: str = ""
     """Name of the parameter that takes a second language model; empty: none does."""
 
@@ -46,7 +49,7 @@ class Pattern:
         llms: dict[str, Any] = {"llm": ScriptedLLM(script, delay_s)}
         if self.second:
             llms[self.second] = ScriptedLLM(script, delay_s, name=f"the {self.second}")
-        return self.kind(rng=5, **{**self.parameters, **llms, **options})
+        return self.kind(rng=self.rng, **{**self.parameters, **llms, **options})
 
     def run(self, model: Any) -> str:
         """Run the model, going on after every stop, and return its digest."""
@@ -61,7 +64,7 @@ class Pattern:
     def replayed(self, log: Any) -> Any:
         """Make the model again from the log alone."""
         llms = {"llm": "ScriptedLLM"} | ({self.second: f"the {self.second}"} if self.second else {})
-        return self.kind(rng=5, **{**self.parameters, **llms}, log=log, replay=True)
+        return self.kind(rng=self.rng, **{**self.parameters, **llms}, log=log, replay=True)
 
 
 class Witness:

@@ -25,8 +25,6 @@ AGREES = Question("How far do you agree, from 1 to 7?", Annotated[int, Field(ge=
 
 
 class Line(NamedTuple):
-    """One line of the conversation."""
-
     speaker: str
     viewers: tuple[int, ...]
     text: str
