@@ -150,8 +150,11 @@ class RunLog:
     @staticmethod
     def _close_unused(path: Path) -> None:
         """Close what this process left open without a step: the log of a model whose constructor failed later on."""
-        if path in _WRITERS:
-            gc.collect()
+        other = _WRITERS.get(path)
+        if other is None or other._is_closed:
+            return
+        del other
+        gc.collect()
         other = _WRITERS.get(path)
         if other is not None and not other._is_used:
             other.close()
@@ -515,7 +518,8 @@ class RunLog:
     def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
         """Put texts in place of their numbers, and digits in place of bytes."""
         if table == "decisions":
-            return *row[:-1], keys_of(row[-1])
+            *before, keys, label = row
+            return *before, keys_of(keys), label
         if table != "calls":
             return tuple(row)
         key, agent, time, purpose, number, model, prompt, asked, options, *rest = row
