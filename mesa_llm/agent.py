@@ -244,7 +244,7 @@ class LLMMixin:
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
         request = Request(
-            self.config.adapter or opened.name,
+            opened.named(self.config.adapter),
             prompt,
             salt,
             tools=box.specs if seen.answer is None else _readers(box),
@@ -290,7 +290,11 @@ class LLMMixin:
             seen: What it was decided on.
             by: Who decided.
         """
-        decision = as_decision(self.unique_id, decided, by)
+        is_answer = seen.answer is not None and isinstance(decided, list) and not decided
+        decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
+        if decision.agent != self.unique_id:
+            reason = f"agent {decision.agent} has decided that, not agent {self.unique_id}"
+            return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
         if isinstance(decision, Failure):
             return decision
         agent: Any = self

@@ -204,7 +204,6 @@ class LLMModel(LastingModel):
     def step(self) -> None:
         """Let everyone who is due decide together and act in order."""
         self.begin_step()
-        self._stop_if_interrupted()
         while self._stages:
             self._act(self._decide())
             if self._stages:
@@ -241,7 +240,8 @@ class LLMModel(LastingModel):
         """Write to the model: what is asked meanwhile is not stopped, as what was written could not be taken back."""
         self._is_writing = self.engine.defers_stop = True
         try:
-            yield
+            with self.engine.interrupts_deferred():
+                yield
             self._is_writing = False
         finally:
             self.engine.defers_stop = False
@@ -265,9 +265,12 @@ class LLMModel(LastingModel):
         if self._broken_off:
             raise ConfigError(self._broken_off)
         self.begin_step()
+        self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
             self._seen = [turn.agent.observe() if turn.observation is None else turn.observation for turn in turns]
+            if self._stages:
+                self._stages[0] = turns
         return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
 
     def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
@@ -299,12 +302,19 @@ class LLMModel(LastingModel):
             except BaseException as error:
                 self._end_broken(error)
                 raise
+<<<<<<< HEAD
             if not self._stages:
                 self.advance()
         return {
             key: came or _refused(decision, given.get(_number(key)))
             for key, came, decision in zip(keys, outcomes, decided, strict=True)
         }
+=======
+            if self._stages is not None and not self._stages:  # also where an action has just ended the run
+                self._mesa_step()
+            self._stop_if_interrupted()
+            return dict(zip(keys, outcomes, strict=True))
+>>>>>>> coretests
 
     def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
         """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
@@ -356,9 +366,9 @@ class LLMModel(LastingModel):
 
     @property
     def due_turns(self) -> list[Turn]:
-        """The turns of the current stage whose agents still live, in the order in which they will act."""
+        """The turns of the current stage whose agents lived when it began, in the order in which they will act."""
         stage = self._stages[0] if self._stages else []
-        return [turn for turn in stage if turn.agent in self.agents]
+        return [turn for turn in stage if self._seen is not None or turn.agent in self.agents]
 
     @property
     def due(self) -> list[Any]:
@@ -374,6 +384,7 @@ class LLMModel(LastingModel):
         turns, seen = self.due_turns, self._seen or []
         with self._writing():
             self._seen = None
+            was_last = self._stages is not None and len(self._stages) == 1
             if self._stages:
                 self._stages.pop(0)
             done: list[list[Outcome]] = []
@@ -386,7 +397,7 @@ class LLMModel(LastingModel):
                 for outcome in outcomes:
                     self.runlog.add(outcome, self.now)
                 done.append(outcomes)
-            if not self._stages and (following := self.next_stage([turn.agent for turn in turns])):
+            if was_last and (following := self.next_stage([turn.agent for turn in turns])):
                 self._stages = [[Turn.of(item) for item in following]]
         return done
 

@@ -99,7 +99,11 @@ class Tool:
         Raises:
             ToolError: If they are too long, missing, unknown, or of the wrong type or range.
         """
-        if not _are_short(given) and len(canonical_json(given)) > MAX_ARGUMENT_CHARACTERS:
+        try:
+            is_long = not _are_short(given) and len(canonical_json(given)) > MAX_ARGUMENT_CHARACTERS
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError(f"{self.spec.name}: the arguments cannot be written as JSON: {error}.") from None
+        if is_long:
             raise ToolError(f"the arguments are longer than {MAX_ARGUMENT_CHARACTERS} characters; write less.")
         try:
             checked = self.check.validate_python(ArgsKwargs((), dict(given)))

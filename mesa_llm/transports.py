@@ -124,6 +124,10 @@ class Opened:
         """The model's name, part of every request's key."""
         return self.capabilities.name
 
+    def named(self, adapter: str | None) -> str:
+        """Return the model's name in requests, with the adapter that is asked for in its place."""
+        return self.name if adapter is None else f"{adapter} on {self.name}"
+
     @property
     def is_language_model(self) -> bool:
         """Whether a language model replies, and neither a rule, nor chance, nor a person."""
