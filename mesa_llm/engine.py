@@ -288,7 +288,6 @@ class Engine:
         finally:
             self._running = None
 
-<<<<<<< HEAD
     async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:
         """Let work be cancelled by `stop`, also by one that came before it began."""
         self._task = asyncio.current_task()
@@ -296,7 +295,7 @@ class Engine:
             work.close()
             raise asyncio.CancelledError
         return await work
-=======
+
     @contextmanager
     def interrupts_deferred(self) -> Generator[None]:
         """Let a first Ctrl-C wait until the block is over; the caller asks for `is_interrupted` then.
@@ -322,7 +321,6 @@ class Engine:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
->>>>>>> coretests
 
     def stop(self) -> bool:
         """Cancel what is being asked now, from any thread; replies that came are kept.

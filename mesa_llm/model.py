@@ -302,19 +302,13 @@ class LLMModel(LastingModel):
             except BaseException as error:
                 self._end_broken(error)
                 raise
-<<<<<<< HEAD
-            if not self._stages:
-                self.advance()
+            if self._stages is not None and not self._stages:  # also where an action has just ended the run
+                self._mesa_step()
+            self._stop_if_interrupted()
         return {
             key: came or _refused(decision, given.get(_number(key)))
             for key, came, decision in zip(keys, outcomes, decided, strict=True)
         }
-=======
-            if self._stages is not None and not self._stages:  # also where an action has just ended the run
-                self._mesa_step()
-            self._stop_if_interrupted()
-            return dict(zip(keys, outcomes, strict=True))
->>>>>>> coretests
 
     def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
         """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
