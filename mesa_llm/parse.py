@@ -130,8 +130,10 @@ async def decide(asking: Asking) -> Decision | Failure:
             if rounds == MAX_TOOL_ROUNDS:
                 return asking.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
             rounds += 1
-            asking = replace(asking, seen=replace(asking.seen, options={}))  # tools may show what else is possible
-            request = replace(_answer_tools(request, reply, decided, asking.box), options={})
+            request = _answer_tools(request, reply, decided, asking.box)
+            if any(asking.box[call.name].tool.shows_more for call in decided):
+                asking = replace(asking, seen=replace(asking.seen, options={}))
+                request = replace(request, options={})
     except ParseError as error:
         return asking.failure(str(error), "Unparsed")
     except (TransportError, ToolBroken) as error:
