@@ -338,7 +338,7 @@ def _Typed(label: str, value: str, read: Callable[[str], None], looks: dict[str,
         if typed.current != value:
             read(typed.current)
 
-    field = vuetify.TextField(label=label, value=value, **looks)
+    field = vuetify.TextField(label=label, value=value, hide_details="auto", **looks)
     use_event(field, "input", type_in)
     use_event(field, "blur", leave)
     use_event(field, "keydown.enter", leave)
