@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -13,7 +14,9 @@ from urllib.parse import unquote
 import solara
 from mesa.visualization.solara_viz import UserInputs, split_model_params
 from mesa.visualization.user_param import Slider
-from reacton import use_state
+from reacton import ipyvuetify as vuetify
+from reacton import use_ref, use_state
+from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.access import Access
@@ -217,9 +220,7 @@ def Parameters(factory: Factory, model_params: Mapping[str, Any], chosen: solara
         if takes(factory, "llm") and "llm" not in model_params:
             _Thinker(chosen.value, choose)
         if takes(factory, "rng") and "rng" not in model_params:
-            solara.InputText(
-                "Seed (empty: a new one)", chosen.value.seed, on_value=lambda text: choose(seed=text or "")
-            )
+            _Text("Seed (empty: a new one)", chosen.value.seed, lambda text: choose(seed=text))
         UserInputs(_labelled(model_params, chosen.value.parameters), on_change=adjust)
 
 
@@ -261,7 +262,7 @@ def _Thinker(choice: Choice, choose: Callable[..., None]) -> None:
         on_value=lambda label: choose(thinker=shown[label]),
     )
     if choice.thinker == "human":
-        solara.InputInt("You play agent number (0: all)", choice.plays, on_value=lambda n: choose(plays=max(0, n or 0)))
+        _Number("You play agent number (0: all)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
     if choice.thinker == "other":
         _Other(choice, choose)
     if choice.thinker not in SPEECHLESS:
@@ -272,38 +273,21 @@ def _Thinker(choice: Choice, choose: Callable[..., None]) -> None:
 def _Other(choice: Choice, choose: Callable[..., None]) -> None:
     """Ask for a model by name, where it is asked, and what it may cost; the server's budget goes before a visitor's."""
 
-    def move(text: str | None) -> None:
-        if (text or "") != shown_address(choice.api_base):
-            choose(api_base=text or "", api_key="")  # a key goes to no endpoint that it was not typed for
+    def move(text: str) -> None:
+        if text != shown_address(choice.api_base):
+            choose(api_base=text, api_key="")  # a key goes to no endpoint that it was not typed for
 
-    solara.InputText(
-        "Model", choice.model_id, on_value=lambda text: choose(model_id=text or ""), placeholder="ollama/qwen3"
-    )
-    solara.InputText("Endpoint (empty: the provider's)", shown_address(choice.api_base), on_value=move)
+    _Text("Model", choice.model_id, lambda text: choose(model_id=text), placeholder="ollama/qwen3")
+    _Text("Endpoint (empty: the provider's)", shown_address(choice.api_base), move)
     if choice.endpoint:
-        _Key(choice, choose)
-    if shared_access() is None:
-        solara.InputFloat(
-            "Spend at most, US$", choice.most_dollars, on_value=lambda most: choose(most_dollars=most), optional=True
-        )
-    else:
-        solara.Text("All pages of this server share one budget.", style={"color": "#475569", "font-size": "0.9rem"})
-
-
-@component
-def _Key(choice: Choice, choose: Callable[..., None]) -> None:
-    """Ask for a key; once it is taken, the field is a new and empty one, so that the browser keeps nothing."""
-    typed, count = use_state(0)
-
-    def take(text: str | None) -> None:
-        if text:
-            count(typed + 1)
-            choose(api_key=text.strip())
-
-    label = "Key: taken, not shown again" if choice.api_key else "Key (empty: none is sent)"
-    solara.InputText(label, "", on_value=take, password=True).key(f"key {typed}")
+        label = "Key: taken, not shown again" if choice.api_key else "Key (empty: none is sent)"
+        _Text(label, "", lambda text: choose(api_key=text.strip()), type="password")
     if choice.api_key:
         solara.Button("Forget the key", on_click=lambda: choose(api_key=""), text=True, small=True)
+    if shared_access() is None:
+        _Number("Spend at most, US$", choice.most_dollars, lambda most: choose(most_dollars=most))
+    else:
+        solara.Text("All pages of this server share one budget.", style={"color": "#475569", "font-size": "0.9rem"})
 
 
 @component
@@ -316,9 +300,60 @@ def _Replies(choice: Choice, choose: Callable[..., None]) -> None:
         value=REASONING[choice.reasoning],
         on_value=lambda label: choose(reasoning=reasoning[label]),
     )
-    solara.InputInt(
+    _Number(
         "Reply length (tokens)",
         choice.reply_tokens,
-        on_value=lambda length: choose(reply_tokens=None if length is None else max(1, length)),
-        optional=True,
+        lambda length: choose(reply_tokens=None if length is None else max(1, int(length))),
     )
+
+
+@component
+def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any) -> None:
+    """Show a field that is read when it is left, or at Enter, and then shows what became of its text.
+
+    Once read the field is a new one, so that nothing stays in the browser that is not to be shown.
+    """
+    reads, count = use_state(0)
+
+    def read(text: str) -> None:
+        on_value(text)
+        count(reads + 1)
+
+    _Typed(label, value, read, looks).key(f"read {reads} times")
+
+
+@component
+def _Typed(label: str, value: str, read: Callable[[str], None], looks: dict[str, Any]) -> None:
+    """Show a field for as long as something is typed in it.
+
+    What is typed is not sent back meanwhile: all fields are set whenever any part of the page is drawn, which would
+    take letters away.
+    """
+    typed = use_ref(value)
+
+    def type_in(*event: Any) -> None:
+        typed.current = str(event[-1] or "")
+
+    def leave(*event: Any) -> None:
+        if typed.current != value:
+            read(typed.current)
+
+    field = vuetify.TextField(label=label, value=value, hide_details="auto", **looks)
+    use_event(field, "input", type_in)
+    use_event(field, "blur", leave)
+    use_event(field, "keydown.enter", leave)
+
+
+@component
+def _Number(label: str, value: float | None, on_value: Callable[[float | None], None]) -> None:
+    """Show a field for a number; text that is none changes nothing."""
+
+    def read(text: str) -> None:
+        try:
+            number = float(text) if text.strip() else None
+        except ValueError:
+            return
+        if number is None or math.isfinite(number):
+            on_value(number)
+
+    _Text(label, "" if value is None else f"{value:g}", read, type="number")

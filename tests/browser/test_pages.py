@@ -217,6 +217,11 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     expect(page.get_by_text("rng is a whole number")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
+    page.get_by_label("Seed").fill("8")
+    page.get_by_label("Seed").press("Tab")
+    press(page, "Reset")
+    expect(page.get_by_text("rng is a whole number")).to_have_count(0)
+    expect(page.get_by_label("Seed")).to_have_value("8")
 
 
 def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: Browser, tmp_path: Path) -> None:
