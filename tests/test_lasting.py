@@ -290,4 +290,4 @@ def test_stages_go_on_from_each_other_and_agents_may_go_and_come_between_them() 
     model = Relay(2, rng=1, activation="in_order")
     model.step()
     assert seen == [[1, 2], [2, 3], [3, 4], [4, 5]]
-    assert list(model.runlog.actions()["agent"]) == sum(seen, [])
+    assert list(model.runlog.actions()["agent"]) == [agent for acted in seen for agent in acted]
