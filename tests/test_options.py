@@ -105,7 +105,7 @@ def test_a_file_that_changed_under_its_log_is_found_out(by, mode, tmp_path) -> N
     before = run()
     assert run(replay=mode == "replay") == before
     table.write_text("name\nBob\n")
-    with pytest.raises(ConfigError, match="people.csv"):
+    with pytest.raises(ConfigError, match=r"people\.csv"):
         run(replay=mode == "replay")
 
 
