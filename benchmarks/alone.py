@@ -90,10 +90,8 @@ class MarketAlone(Alone):
 
     def act(self, actor: int, seen: Any) -> object:
         """Bet."""
-        options = seen.options
-        return self.world.buy_shares(
-            actor, self.rng.choice(options["market_id"]), self.rng.choice(options["outcome"]), 1.0
-        )
+        market = self.rng.choice(seen.facts.markets)
+        return self.world.buy_shares(actor, market.market_id, self.rng.choice(("yes", "no")), 1.0)
 
 
 class EconomyAlone(Alone):

@@ -49,10 +49,11 @@ if TYPE_CHECKING:
     from mesa_llm.runlog import RunLog
     from mesa_llm.space import MovesOnGrid
     from mesa_llm.survey import Question
+    from mesa_llm.text import one_line, quoted
     from mesa_llm.tools import action, tool
     from mesa_llm.world import DoNothing, Receiver, World
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "access": ("Access",),
@@ -87,6 +88,7 @@ _HOME = {
     "runlog": ("RunLog",),
     "space": ("MovesOnGrid",),
     "survey": ("Question",),
+    "text": ("one_line", "quoted"),
     "tools": ("action", "tool"),
     "world": ("DoNothing", "Receiver", "World"),
 }
@@ -148,6 +150,8 @@ __all__ = [
     "action",
     "connect",
     "one_at_a_time",
+    "one_line",
+    "quoted",
     "tool",
 ]
 

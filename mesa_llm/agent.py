@@ -17,12 +17,13 @@ from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.joined import join
 from mesa_llm.llm.base import LLM
 from mesa_llm.mailbox import Mailbox
-from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, one_line
+from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin
 from mesa_llm.parse import answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.plain import engine_of, has_moved_on
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall
 from mesa_llm.space import describe_surroundings
 from mesa_llm.survey import summarise
+from mesa_llm.text import quoted
 from mesa_llm.toolbox import ToolBox, checked_tools
 from mesa_llm.transports import Opened
 from mesa_llm.world import Receiver
@@ -174,7 +175,7 @@ class LLMMixin:
         told = [seen.text]
         bridge = getattr(self.model, "bridge", None)
         if inbox := Mailbox.of(self.model).inbox(self.unique_id):
-            told.append("\n".join(f"Message from agent {m.sender}: {one_line(m.text)}" for m in inbox))
+            told.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
         if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
             told.append(f"News from elsewhere:\n{news}")
         return seen if len(told) == 1 else _with_text(seen, "\n\n".join(filter(None, told)))
@@ -205,12 +206,18 @@ class LLMMixin:
         """Decide on an observation, and check the decision, whoever makes it: the engine's way in."""
         decide = self._design_decides
         if decide is not None:
-            decided = self.checked(await decide(self, seen), seen, self.opened.name)
+            decided = self._checked_again(await decide(self, seen), seen)
         else:
             decided = await self.decide(seen)
             if type(self).decide is not LLMMixin.decide:
-                decided = self.checked(decided, seen, self.opened.name)
+                decided = self._checked_again(decided, seen)
         return replace(decided, label=seen.label) if seen.label else decided
+
+    def _checked_again(self, decided: Any, seen: Observation) -> Decision | Failure:
+        """Check what somebody's own code decided; where a language model did, tools may have shown it more options."""
+        if isinstance(decided, Decision) and decided.keys:
+            seen = replace(seen, options={})
+        return self.checked(decided, seen, self.opened.name)
 
     async def decide(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation: one request, plus tools called and one repair; reads only.
@@ -237,7 +244,7 @@ class LLMMixin:
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
         request = Request(
-            self.config.adapter or opened.name,
+            opened.named(self.config.adapter),
             prompt,
             salt,
             tools=box.specs if seen.answer is None else _readers(box),

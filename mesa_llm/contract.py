@@ -21,7 +21,7 @@ from mesa_llm.llm.sample import draw
 from mesa_llm.llm.schema import Schema, choice_schema, flat_schema, held_to
 from mesa_llm.llm.simple import RandomLLM, ScriptedLLM
 from mesa_llm.loop import run_now
-from mesa_llm.records import Reply, Request, ToolCall
+from mesa_llm.records import Reply, Request, ToolCall, options_for
 
 HEADINGS = (
     "Question",
@@ -249,6 +249,28 @@ def _filled(schema: Schema, text: str) -> Schema:
             return schema
 
 
+def offers_what_is_shown(entry: ModelEntry) -> None:
+    """Each id that an action needs is chosen from a list, and each value of such a list stands in the prompt.
+
+    An id is an argument whose name ends in `_id`. Where a tool can show more of them, there is no list.
+    """
+    faults: list[str] = []
+
+    def reply(request: Request) -> Reply:
+        read = "\n".join(message.content for message in request.messages).casefold()
+        for tool in request.tools:
+            options = options_for(tool.name, request.options)
+            for name in tool.parameters.get("properties", ()):
+                if name in options:
+                    faults.extend(f"{name} {value!r}" for value in options[name] if str(value).casefold() not in read)
+                elif name.endswith("_id") and all(other.is_action for other in request.tools):
+                    faults.append(f"{tool.name}({name}), which can be anything")
+        return honest_reply(request)
+
+    _run(entry.load()(rng=4, llm=ScriptedLLM(reply)))
+    _demand(not faults, f"ids are options, and options stand in the text; found {faults[:3]}")
+
+
 def has_page(entry: ModelEntry) -> None:
     """Its `app` module builds a page."""
     _demand(entry.has_page, "the model has an app module")
@@ -275,6 +297,7 @@ CHECKS: dict[str, Callable[[ModelEntry], None]] = {
         resumes,
         survives_faults,
         quotes_what_agents_write,
+        offers_what_is_shown,
         has_page,
         has_readme,
     )

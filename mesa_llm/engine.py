@@ -38,6 +38,10 @@ STRIDE = 1024
 """Numbers of requests that one turn has for itself; each question that it asks takes eight, for its follow-ups."""
 
 
+GRACE_S = 5.0
+"""Seconds that are waited at most for cancelled requests to end."""
+
+
 class Thinker(Protocol):
     """What the engine asks of an agent."""
 
@@ -137,6 +141,8 @@ class Engine:
         self._transports = Transports(self.runlog, self.options, self.count)
         self._turns: dict[Place, tuple[int, int]] = {}
         self._running: concurrent.futures.Future[Any] | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
 
     @classmethod
     def of(cls, model: Any) -> Engine | None:
@@ -267,15 +273,14 @@ class Engine:
         Raises:
             Stopped: If `stop` was called meanwhile.
         """
-        future = submit(work)
-        self._running = future
-        if self.should_stop():  # told so before there was anything to cancel
-            future.cancel()
+        self._task, self._is_cancelled = None, False
+        future = self._running = submit(self._as_task(work))
         try:
             with self.while_waiting():
                 return future.result()
         except BaseException as error:
-            future.cancel()  # after Ctrl-C it still runs
+            self.stop()  # after Ctrl-C it still runs, and what has come is to be kept before anybody goes on
+            concurrent.futures.wait([future], timeout=GRACE_S)
             self.runlog.may_repeat = True  # what was answered is found when it is asked for again
             if isinstance(error, concurrent.futures.CancelledError):
                 raise Stopped("stopped while agents were deciding; nothing has happened in this step yet") from None
@@ -283,6 +288,15 @@ class Engine:
         finally:
             self._running = None
 
+<<<<<<< HEAD
+    async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let work be cancelled by `stop`, also by one that came before it began."""
+        self._task = asyncio.current_task()
+        if self._is_cancelled or self.should_stop():
+            work.close()
+            raise asyncio.CancelledError
+        return await work
+=======
     @contextmanager
     def interrupts_deferred(self) -> Generator[None]:
         """Let a first Ctrl-C wait until the block is over; the caller asks for `is_interrupted` then.
@@ -308,6 +322,7 @@ class Engine:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+>>>>>>> coretests
 
     def stop(self) -> bool:
         """Cancel what is being asked now, from any thread; replies that came are kept.
@@ -316,7 +331,12 @@ class Engine:
             True if something was cancelled.
         """
         running = self._running
-        return running is not None and running.cancel()
+        if running is None or running.done():
+            return False
+        self._is_cancelled = True
+        if self._task is not None:
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+        return True
 
     async def _ask_all(
         self,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from mesa_llm.errors import ToolError
-from mesa_llm.records import Message
+from mesa_llm.records import Message, Observation
+from mesa_llm.space.surroundings import MOST_SHOWN, Surroundings
 from mesa_llm.tools import action
 
 MAX_INBOX = 20
@@ -72,6 +74,22 @@ class TalkMixin:
 
     model: Any
     unique_id: int
+
+    def observe(self) -> Observation:
+        """Look around, and be offered to whom to write.
+
+        Where the text names all others, they are the options of `send_message`. Where it cannot, those who need
+        options choose among some of them, and everybody else may write to any agent.
+        """
+        body: Any = super()
+        seen: Observation = body.observe()
+        others = [other for other in self.model.agents if other is not self]
+        names_all = isinstance(seen.facts, Surroundings) and seen.facts.place is None and len(others) <= MOST_SHOWN
+        if not others or not (names_all or body.opened.capabilities.needs_options):
+            return seen
+        near = seen.facts.neighbours if isinstance(seen.facts, Surroundings) else ()
+        shown = [other.agent for other in near] or [other.unique_id for other in others]
+        return replace(seen, options={"send_message.to": tuple(shown[:MOST_SHOWN]), **seen.options})
 
     @action
     def send_message(self, to: int, text: Annotated[str, Field(min_length=1, max_length=1000)]) -> str:

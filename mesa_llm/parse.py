@@ -20,7 +20,18 @@ from mesa_llm.canonical import canonical_json, plain
 from mesa_llm.config import Reasoning
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.base import LLM
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Reply, Request, ToolCall, ToolSpec
+from mesa_llm.llm.chat_request import wire_tools
+from mesa_llm.records import (
+    ChatMessage,
+    Decision,
+    Failure,
+    Observation,
+    Reply,
+    Request,
+    ToolCall,
+    ToolSpec,
+    options_for,
+)
 from mesa_llm.toolbox import ToolBox
 from mesa_llm.tools import describe, plain_schema
 
@@ -119,7 +130,8 @@ async def decide(asking: Asking) -> Decision | Failure:
             if rounds == MAX_TOOL_ROUNDS:
                 return asking.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
             rounds += 1
-            request = _answer_tools(request, reply, decided, asking.box)
+            asking = replace(asking, seen=replace(asking.seen, options={}))  # tools may show what else is possible
+            request = replace(_answer_tools(request, reply, decided, asking.box), options={})
     except ParseError as error:
         return asking.failure(str(error), "Unparsed")
     except (TransportError, ToolBroken) as error:
@@ -275,7 +287,8 @@ def _form(request: Request, seen: Observation) -> str:
     if seen.answer is not None:
         schema = request.schema or answer_schema(seen.answer)
         return f"Answer with one JSON object of this schema: {canonical_json(schema)}"
-    offers = [{"action": spec.name, "arguments": spec.parameters.get("properties", {})} for spec in request.tools]
+    offered = [tool["function"] for tool in wire_tools(request.tools, request.options)]
+    offers = [{"action": tool["name"], "arguments": tool["parameters"].get("properties", {})} for tool in offered]
     return (
         'Answer with one JSON object {"action": name, "arguments": {…}} and nothing else. '
         f"The actions and the schemas of their arguments: {canonical_json(offers)}"
@@ -368,8 +381,9 @@ def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> No
     Raises:
         ParseError: If one does not.
     """
+    possible_here = options_for(call.name, options)
     for name, value in call.arguments.items():
-        allowed = options.get(f"{call.name}.{name}", options.get(name))
+        allowed = possible_here.get(name)
         if allowed is None or value is None:
             continue
         for one in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]

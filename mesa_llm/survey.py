@@ -159,7 +159,7 @@ class Aside:
         if opened.llm is None:
             return self.by_rule()
         request = Request(
-            agent.config.adapter or opened.name,
+            opened.named(agent.config.adapter),
             self.messages,
             engine.salt(self.unique_id, self.now, self.request_purpose),
             schema=None if answer is str else answer_schema(answer),

@@ -66,18 +66,47 @@ def checked_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Callable[...
 
 
 @lru_cache(maxsize=256)
+def shown_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, str], ...]:
+    """Return what the tools of each world are called where an agent is in all of them; see `ToolBox.of`.
+
+    Args:
+        worlds: Class and name of each world.
+
+    Returns:
+        For each world, name of a tool → what it is called.
+    """
+    meanings: dict[str, set[Callable[..., Any]]] = {}
+    for kind, _ in worlds:
+        for name in marked_methods(kind):
+            meanings.setdefault(name, set()).add(getattr(kind, name))
+    return tuple(
+        {name: name if len(meanings[name]) == 1 else f"{label}_{name}" for name in marked_methods(kind)}
+        for kind, label in worlds
+    )
+
+
+@lru_cache(maxsize=256)
+def takers(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+    """Return which tools of each world take an argument of a name, by what the tools are called."""
+    found: list[Mapping[str, tuple[str, ...]]] = []
+    for (kind, _), names in zip(worlds, shown_names(worlds), strict=True):
+        taking: dict[str, tuple[str, ...]] = {}
+        for name, shown in names.items():
+            for argument in compile_tool(getattr(kind, name), 2).spec.parameters.get("properties", ()):
+                taking[argument] = (*taking.get(argument, ()), shown)
+        found.append(taking)
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
 def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Callable[..., Any], ...]) -> Plan:
     """Find the tools of an agent class (owner 0), of worlds (owners 1, 2, …) and of functions (after them)."""
     found: dict[str, tuple[Tool, int]] = {}
     for name in marked_methods(agent):
         found[name] = (compile_tool(getattr(agent, name), 1), 0)
-    offers = [(kind, label, n, name) for n, (kind, label) in enumerate(worlds, 1) for name in marked_methods(kind)]
-    meanings: dict[str, set[Callable[..., Any]]] = {}
-    for kind, _, _, name in offers:
-        meanings.setdefault(name, set()).add(getattr(kind, name))
-    for kind, label, n, name in offers:
-        shown = name if len(meanings[name]) == 1 else f"{label}_{name}"
-        found.setdefault(shown, (compile_tool(getattr(kind, name), 2), n))
+    for n, ((kind, _), names) in enumerate(zip(worlds, shown_names(worlds), strict=True), 1):
+        for name, shown in names.items():
+            found.setdefault(shown, (compile_tool(getattr(kind, name), 2), n))
     for n, function in enumerate(functions, len(worlds) + 1):
         target = getattr(function, "__func__", function)
         found[function.__name__] = (compile_tool(target, 0 if target is function else 1), n)

@@ -104,7 +104,7 @@ def test_a_blank_key_of_the_environment_hides_no_other(monkeypatch: pytest.Monke
 
 
 def test_a_second_model_goes_to_its_provider_and_not_to_api_base() -> None:
-    transports = Transports(RunLog(), {"api_base": BASE}, lambda used: None)
+    transports = Transports(RunLog(), {"api_base": BASE}, lambda *used: None)
     transports.declare(["my-model"])
     assert transports.open("openai/gpt-5-mini", is_second=True).name == "openai/gpt-5-mini"
     assert transports.open("my-model", is_second=True).name == NAME
@@ -193,7 +193,7 @@ def test_a_recording_goes_on_at_another_address_only_if_told_so(tmp_path: Path) 
 def test_two_endpoints_share_no_recorded_reply(tmp_path: Path) -> None:
     request = ask()
     with FaultyServer() as one, FaultyServer() as other:
-        transports = Transports(RunLog(tmp_path / "run.sqlite"), {}, lambda used, purpose: None)
+        transports = Transports(RunLog(tmp_path / "run.sqlite"), {}, lambda *used: None)
         for server in (one, other):
             opened = transports.open(OpenAIHTTP("m", server.url))
             assert opened.llm is not None
@@ -223,7 +223,7 @@ def test_a_replay_finds_an_endpoint_by_what_was_written_of_it(tmp_path: Path) ->
         log.begin({}, {"options": written_options(options)})
         log.keep(ask(model=NAME), Reply("fine"), 0.1)
     with closing(RunLog(tmp_path / "run.sqlite", "replay")) as log:
-        assert Transports(log, {}, lambda used, purpose: None).open("judge").name == NAME
+        assert Transports(log, {}, lambda *used: None).open("judge").name == NAME
 
 
 def test_options_are_written_without_anything_secret() -> None:

@@ -126,7 +126,7 @@ def test_a_script_ends_by_itself_and_says_nothing() -> None:
 
 
 def test_importing_the_package_loads_none_of_the_heavy_ones() -> None:
-    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "mesa", "pydantic", "httptools"]
+    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "mesa", "pydantic", "pycurl"]
     code = f"import sys, mesa_llm; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
@@ -189,6 +189,35 @@ def test_where_one_world_limits_the_tools_all_of_the_other_stay() -> None:
 
 def test_where_no_world_limits_the_tools_the_agent_keeps_all_it_has() -> None:
     assert join({"village": Observation(), "pot": Observation()}, [Village(), Pot()]).tools is None
+
+
+def test_the_options_of_a_world_hold_in_its_own_tools_alone() -> None:
+    seen = {
+        "village": Observation(options={"metres": (1, 2)}),
+        "pot": Observation(options={"coins": (3,), "pay.coins": (4,), "other": (5,)}),
+    }
+    options = join(seen, [Village(), Pot()]).options
+    assert options == {"walk.metres": (1, 2), "pay.coins": (4,), "other": (5,)}
+
+
+def test_options_go_by_the_names_that_tools_have_in_several_worlds() -> None:
+    class Well(Pot):
+        name = "well"
+
+        @action
+        def pay(self, actor: int, coins: int) -> str:
+            """Throw a coin."""
+            return "Plop."
+
+    looks = {name: Observation(options={"coins": (n,)}) for n, name in enumerate(("pot", "well"), 1)}
+    assert join(looks, [Pot(), Well()]).options == {"pot_pay.coins": (1,), "well_pay.coins": (2,)}
+
+
+def test_a_question_of_one_world_is_answered_to_it_in_the_light_of_the_others() -> None:
+    seen = join({"village": Observation("Noon."), "pot": Observation("How many coins?", answer=int, label="guess")})
+    assert (seen.answer, seen.label, seen.world, "Noon." in seen.text) == (int, "guess", "pot", True)
+    with pytest.raises(ConfigError, match="a Turn for each"):
+        join({"village": Observation(answer=str), "pot": Observation(answer=int)})
 
 
 class Taker(LLMAgent):

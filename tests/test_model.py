@@ -235,6 +235,19 @@ def test_messages_sent_in_one_step_are_read_in_the_next() -> None:
     assert ["hello from 2" in prompts[2], "hello from 1" in prompts[3]] == [True, True]
 
 
+def test_whom_one_can_write_to_is_a_choice_where_the_text_names_everybody() -> None:
+    class Talker(TalkMixin, LLMAgent):
+        pass
+
+    model = mesa.Model(rng=1)
+    few = Talker.create_agents(model, 3, llm="gpt-9").to_list()
+    assert few[0].observe().options == {"send_message.to": (2, 3)}
+    Talker.create_agents(model, 30, llm="gpt-9")
+    assert few[0].observe().options == {}
+    few[0].llm = "random"
+    assert few[0].observe().options["send_message.to"] == tuple(range(2, 22))
+
+
 def test_events_scheduled_or_from_elsewhere_reach_the_next_observation() -> None:
     bridge = Bridge([Event("", "policy_change", text="Taxes rise.", time=2)])
     prompts = []

@@ -68,6 +68,7 @@ class ScriptedLLM:
         self,
         answer: Callable[[Request], Answer | Exception],
         delay_s: Callable[[Request], float] | float = 0.0,
+        name: str = "ScriptedLLM",
     ) -> None:
         """Keep the script.
 
@@ -75,7 +76,9 @@ class ScriptedLLM:
             answer: Gives the answer to a request: a reply, a call, an object (sent as JSON), or a text. An
                 exception that it gives back is raised.
             delay_s: Seconds until the answer comes, or a function of the request that gives them.
+            name: Name in the run log; two scripts of one run need two, as replies are recorded under it.
         """
+        self.name = name
         self._answer = answer
         self._delay_s = delay_s
 

@@ -72,7 +72,7 @@ class AuctionBidder(LLMAgent):
             rules=f"{RULES}\n\n{seen.rules}",
             answer=self._answer_type(facts),
             label=facts.stage,
-            options=self._bids(facts) if facts.stage == "bid" else {},
+            options=self._bids(facts) if facts.stage == "bid" and self.opened.capabilities.needs_options else {},
         )
 
     def _answer_type(self, facts: AuctionFacts) -> Any:

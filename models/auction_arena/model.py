@@ -21,8 +21,8 @@ from models.auction_arena.seats import PerSeat, take_seats
 from models.auction_arena.story import tell, tell_auction
 from models.auction_arena.twins import twin
 
-TEMPERATURE, MAX_TOKENS = 0.0, 700
-"""How language models are sampled: as in the paper; long enough for everybody's profits and lots."""
+TEMPERATURE, MAX_TOKENS = 0.0, 3000
+"""How language models are sampled: as in the paper; long enough to reason about everybody's profits and lots."""
 
 
 class AuctionScenario(Scenario):

@@ -23,8 +23,8 @@ from models.econ_agent.story import tell
 
 TaxName = Literal["us", "flat", "none"]
 
-SETTINGS = Settings(temperature=0.0, max_tokens=200)
-"""How the paper samples: the likeliest tokens; 200 suffice for a plan and for a reflection."""
+SETTINGS = Settings(temperature=0.0, max_tokens=2000)
+"""How the paper samples: the likeliest tokens; and room for models that reason before they plan."""
 
 
 class EconAgentScenario(Scenario):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from mesa_llm import LLMAgent, Observation, ToolCall
+from mesa_llm import LLMAgent, Mind, Observation, ToolCall
 from mesa_llm.worlds.economy import EconomyFacts, Participant
 from mesa_llm.worlds.economy.state import Role
 
@@ -62,9 +62,8 @@ class Player(LLMAgent):
     def observe(self) -> Observation:
         """Look at the economy and at one's own books."""
         seen = super().observe()
-        return replace(
-            seen, rules=f"{self.model.rules}\n\n{seen.rules}", options=offers(seen.facts), max_actions=MOST_ACTIONS
-        )
+        seen = replace(seen, rules=f"{self.model.rules}\n\n{seen.rules}", max_actions=MOST_ACTIONS)
+        return with_offers(self, seen)
 
     @property
     def account(self) -> Participant:
@@ -204,16 +203,27 @@ def tax(rate: float) -> ToolCall:
     )
 
 
+def with_offers(player: Mind, seen: Observation) -> Observation:
+    """Hold those who cannot count to round figures.
+
+    Args:
+        player: Who looks.
+        seen: What it sees of the economy.
+    """
+    if not player.opened.capabilities.needs_options:
+        return seen
+    return replace(seen, options={**offers(seen.facts), **seen.options})
+
+
 def offers(facts: EconomyFacts) -> dict[str, tuple[Any, ...]]:
-    """Give round figures to choose from, for those who draw or pick from what is offered."""
+    """Give round figures to choose from; and a payee, where nobody is shown."""
     own = facts.own
     base = own.price or facts.metrics["avg_price"] or facts.wage or 10.0
     payable = tuple(round(own.balance * share, 2) for share in SHARES if own.balance * share >= 0.01)
-    others = ("households", *(str(other.actor) for other in facts.others))
     return {
         "price": tuple(round(base * part, 2) for part in PRICES),
         "count": COUNTS,
-        "target": others,
+        "target": ("households",),
         "variable": ("tax_rate",),
         "value": RATES,
         **({"amount": payable} if payable else {}),

@@ -100,7 +100,7 @@ class EconomyModel(LLMModel):
         self.worlds = (self.world,)
         for place, persona in enumerate(invented(within("n_agents", n_agents, 1), self.random)):
             role = "government" if government and place == 0 and n_agents > 1 else "producer"
-            config = persona.config(settings=Settings(max_tokens=240))
+            config = persona.config(settings=Settings(max_tokens=2000))
             Player(self, role, within("payout", payout, 0, 1), config=config, memory=memory)
         self.world.names |= {player.unique_id: player.config.name for player in self.agents}
         metrics = {name: name for name in ("employment_rate", "average_price", "total_output", "total_investment")}

@@ -152,7 +152,7 @@ def _remark(view: MarketView, beliefs: Mapping[str, float], rng: Random) -> Tool
 
 
 def with_choices(trader: Mind, seen: Observation, world: PredictionMarkets) -> Observation:
-    """Offer what a trader can do now, and sums to choose from; hold those who cannot count to a menu.
+    """Offer what a trader can do now; hold those who cannot count to a menu of sums.
 
     Args:
         trader: Who looks.
@@ -160,7 +160,7 @@ def with_choices(trader: Mind, seen: Observation, world: PredictionMarkets) -> O
         world: The markets.
     """
     facts: MarketFacts = seen.facts
-    seen = replace(seen, tools=possible(facts), options={**seen.options, **sizes(facts)})
+    seen = replace(seen, tools=possible(facts))
     if not trader.opened.capabilities.needs_options:
         return seen
     return with_menu(seen, world.ledger, Random(f"{trader.model.run_seed} {trader.unique_id} {facts.step}"))
@@ -189,13 +189,12 @@ def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
         "shares": tuple(one for one in parts if ledger.is_within_limits("sell", market_id, outcome, one)),
     }
     spare = {name for name, size in (("buy_shares", "amount"), ("sell_shares", "shares")) if not offered[size]}
-    kept = {name: values for name, values in seen.options.items() if name not in offered}
+    trades = dict.fromkeys((name for name in seen.options if name.endswith(".market_id")), (market_id,))
     return replace(
         seen,
         tools=tuple(name for name in seen.tools or () if name not in spare),
         options={
-            **kept,
-            "market_id": (market_id,),
+            **trades,
             "outcome": (outcome,),
             **{name: values for name, values in offered.items() if values},
         },

@@ -133,7 +133,7 @@ class MarketModel(LLMModel):
                 market_id: hint(fate.chance, noise, self.random)
                 for market_id, fate in zip(self.world.ledger.markets, self.fates, strict=True)
             }
-            Trader(self, hints, config=persona.config(settings=Settings(max_tokens=160)), memory=memory)
+            Trader(self, hints, config=persona.config(settings=Settings(max_tokens=2000)), memory=memory)
         self.world.names = {trader.unique_id: trader.config.name for trader in self.agents}
 
     def end_step(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from mesa.discrete_space import CellAgent
 
 from mesa_llm import Mind, Observation, ToolCall
+from mesa_llm.records import options_for
 from mesa_llm.worlds.social.seen import FeedItem, SocialFacts
 
 WORD = re.compile(r"[^\W\d_]{5,}")
@@ -93,7 +94,10 @@ class SocialUser(Mind, CellAgent):
 
     def observe(self) -> Observation:
         """Look at the feed; what all users are told comes first."""
-        return replace(super().observe(), rules=self.model.rules)
+        seen = replace(super().observe(), rules=self.model.rules)
+        if not self.opened.capabilities.needs_options:
+            return seen
+        return replace(seen, options={**self.model.world.ids(seen.facts), **seen.options})
 
     @property
     def n_followers(self) -> int:
@@ -152,6 +156,9 @@ class SocialUser(Mind, CellAgent):
     def _wish(self, seen: Observation, wishes: Sequence[str], **arguments: Any) -> ToolCall | None:
         """Give the first action that does one of the wishes and may be used now; else do nothing."""
         offered = seen.tools or ()
+        whom = options_for("follow", seen.options).get("user_id")
+        if whom is not None and arguments.get("user_id") not in whom:
+            wishes = [wish for wish in wishes if wish != "follow"]
         needs = {"post": ("content",), "answer": ("content", "post_id"), "follow": ("user_id",)}
         for wish in wishes:
             for name, fixed in INTENTS[wish]:

@@ -24,7 +24,7 @@ from models.social.story import tell
 
 Preset = Literal["simswarm", "x", "reddit"]
 
-SETTINGS = Settings(temperature=1.0, max_tokens=120)
+SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """How the users' language model is sampled."""
 
 RULES = resources.files("models.social").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()

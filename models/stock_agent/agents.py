@@ -21,7 +21,7 @@ RULES = PROMPTS.joinpath("rules.md").read_text(encoding="utf-8").strip()
 PERSONAS = {style: PROMPTS.joinpath(f"{style.lower()}.md").read_text(encoding="utf-8").strip() for style in STYLES}
 """Style of investing → who a trader is."""
 
-SETTINGS = Settings(temperature=1.0, max_tokens=200)
+SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """How traders' models are sampled; the temperature is that of both studies."""
 
 MENU_PRICES = (0.95, 0.975, 1.0, 1.025, 1.05)

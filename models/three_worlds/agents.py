@@ -11,7 +11,7 @@ from mesa_llm.joined import join
 from mesa_llm.records import Event
 from mesa_llm.worlds.beliefs import Beliefs, Exposure, beliefs_text
 from mesa_llm.worlds.economy.state import Role
-from models.economy.agents import govern, offers, produce
+from models.economy.agents import govern, produce, with_offers
 from models.market.agents import best_bet, with_choices
 from models.social.agents import SocialUser
 from models.three_worlds.claims import Claim
@@ -93,18 +93,11 @@ class Citizen(SocialUser):
         """Look at the worlds whose turn it is, and hear of the others."""
         looks = {world.name: self._look(world) for world in self.worlds}
         seen = join(looks, self.worlds)
-        options = dict(seen.options)
-        sums = [look.options["amount"] for look in looks.values() if "amount" in look.options]
-        if sums:  # what is offered can be paid in each of the worlds
-            options["amount"] = tuple(one for one in options["amount"] if one <= min(map(max, sums)))
-        if "vote" in (seen.tools or ()):
-            options = {name: values for name, values in options.items() if name not in ("value", "variable")}
         return self.with_news(
             replace(
                 seen,
                 text="\n\n".join(filter(None, (beliefs_text(self.beliefs), seen.text))),
                 rules=f"{self.model.rules}\n\n{seen.rules}".strip(),
-                options=options,
                 max_actions=MOST_ACTIONS,
                 facts={**seen.facts, "news": tuple(self.news)},
             )
@@ -115,7 +108,7 @@ class Citizen(SocialUser):
         if world is self.model.market:
             return with_choices(self, seen, world)
         if world is self.model.economy:
-            return replace(seen, options=offers(seen.facts))
+            return with_offers(self, seen)
         return seen
 
     def with_news(self, seen: Observation) -> Observation:

@@ -172,7 +172,7 @@ class ThreeWorldsModel(Measures, LLMModel):
                 "government" if place == 0 and n_agents > 1 else "producer",
                 Beliefs({self.topic: self.random.uniform(-0.8, 0.8)}),
                 topics=persona.topics,
-                config=persona.config(settings=Settings(max_tokens=200)),
+                config=persona.config(settings=Settings(max_tokens=2000)),
                 memory=memory,
             )
         citizens = list(self.agents)

@@ -85,7 +85,7 @@ def test_every_rule_twin_makes_legal_bids_only(name) -> None:
 def test_random_bidders_make_legal_bids_and_plans() -> None:
     model = run(AuctionArena(llm="random", rng=3))
     done = model.runlog.actions()
-    assert set(done[done["action"] != "report_belief"]["ok"]) == {1}
+    assert set(done[done["label"] != "belief"]["ok"]) == {1}
 
 
 def test_rule_bidders_bid_as_they_do_without_agents_around_them() -> None:
@@ -197,10 +197,12 @@ def test_nobody_is_asked_again_where_no_reply_came() -> None:
 
 
 def test_bids_to_choose_from_are_legal_and_none_are_offered_without_the_money() -> None:
-    model = AuctionArena(2, budget="20000,10", planning="none", lots="paper", order="ascending", rng=1)
+    model = AuctionArena(2, budget="20000,10", planning="none", lots="paper", order="ascending", rng=1, llm="random")
     rich, poor = (model.bidders[n].observe().options["amount"] for n in (1, 2))
     assert rich == tuple(range(1000, 3001, 100))
     assert poor == ()
+    model.llm = "rule"
+    assert model.bidders[1].observe().options == {}
 
 
 def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:

@@ -418,7 +418,7 @@ def test_counts_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
         Economy(EconomyParameters(**wrong))
 
 
-@pytest.mark.parametrize("target", [2, "2", "[2]", "[2] Edith Park", "Edith Park", " edith park "])
+@pytest.mark.parametrize("target", [2, "2", "[2]", " [2] Edith Park"])
 def test_a_payee_is_named_as_observations_name_it(target: int | str) -> None:
     world = Economy(names={1: "Ben", 2: "Edith Park"})
     world.enter(2)
@@ -426,12 +426,18 @@ def test_a_payee_is_named_as_observations_name_it(target: int | str) -> None:
     assert world.enter(2).balance == 10_050
 
 
-def test_payments_to_oneself_and_to_one_of_two_namesakes_are_refused_with_the_reason() -> None:
-    world = Economy(names={1: "Ben", 2: "Kim", 3: "Kim"})
-    for actor in (1, 2, 3):
+def test_payments_to_oneself_and_to_a_name_are_refused_with_the_reason() -> None:
+    world = Economy(names={1: "Ben", 2: "Kim"})
+    for actor in (1, 2):
         world.enter(actor)
-    for target in (1, "[1]", "Ben"):
-        with pytest.raises(ToolError, match="you cannot pay yourself"):
-            act(world, 1, "allocate", target=target, amount=50)
-    with pytest.raises(ToolError, match=r"several are called 'Kim': \[2\], \[3\]"):
+    with pytest.raises(ToolError, match="you cannot pay yourself"):
+        act(world, 1, "allocate", target="[1]", amount=50)
+    with pytest.raises(ToolError, match="nobody called 'kim' to pay; choose one of: 2, households"):
         act(world, 1, "allocate", target="Kim", amount=50)
+
+
+def test_all_whom_the_text_names_can_be_paid_and_nobody_else() -> None:
+    world = Economy()
+    for actor in (1, 2, 7):
+        world.enter(actor)
+    assert world.observe(2).options == {"allocate.target": ("households", "1", "7")}

@@ -186,7 +186,8 @@ def test_a_closed_market_waits_for_its_answer() -> None:
     with pytest.raises(ToolError, match="takes no trades"):
         world.sell_shares(1, "rain", "yes", 1)
     assert "Closed" in world.observe(1).text
-    assert world.observe(1).options == {}
+    offered = {name.partition(".")[0]: ids for name, ids in world.observe(1).options.items()}
+    assert offered == {"buy_shares": (), "sell_shares": (), "comment_on_market": ("rain",)}
 
 
 def test_a_model_calls_the_actions_through_checked_arguments() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
@@ -43,6 +43,18 @@ Amount = Annotated[float, Field(gt=0, le=MOST_DOLLARS), NO_FLAG]
 Price = Annotated[float, Field(ge=0, le=MOST_DOLLARS), NO_FLAG]
 Word = Annotated[str, Field(max_length=80)]
 Words = Annotated[str, Field(max_length=400)]
+
+
+def _payee(given: object) -> object:
+    """Read a payee in the ways models write it: 2, "[2]", "[2] Ada", "Households"."""
+    text = str(given).strip()
+    number = NUMBER.match(text)
+    if number:
+        return number[1] or number[2]
+    return HOUSEHOLDS if text.casefold() == HOUSEHOLDS else given
+
+
+Payee = Annotated[int | Word, BeforeValidator(_payee), NO_FLAG]
 
 
 class Economy(DoNothing):
@@ -117,7 +129,9 @@ class Economy(DoNothing):
         facts = self.facts(agent)
         if self.is_original:
             return Observation(text=write_original(facts), rules=ORIGINAL_RULES_TEXT, facts=facts)
-        return Observation(text=write_corrected(facts, self.names), rules=RULES_TEXT, facts=facts)
+        payees = (HOUSEHOLDS, *(str(other.actor) for other in facts.others))
+        options = {"allocate.target": payees}
+        return Observation(text=write_corrected(facts, self.names), rules=RULES_TEXT, options=options, facts=facts)
 
     def facts(self, agent: int) -> EconomyFacts:
         """Give what a participant sees, as values."""
@@ -202,15 +216,15 @@ class Economy(DoNothing):
         return f"Your balance is ${own.balance:.2f}."
 
     @action
-    def allocate(self, actor: int, target: Annotated[int | Word, NO_FLAG], amount: Amount) -> str:
+    def allocate(self, actor: int, target: Payee, amount: Amount) -> str:
         """Pay money to someone else.
 
         Args:
-            target: The number in brackets or the name of who is paid, or "households" for all of them together.
+            target: The number in brackets of who is paid, or "households" for all of them together.
             amount: Dollars to pay.
         """
         own = self.enter(actor)
-        self.rules.allocate(own, target if self.is_original else self._numbered(target), amount)
+        self.rules.allocate(own, target, amount)
         return f"Your balance is ${own.balance:.2f}."
 
     @action(when="may_govern")
@@ -236,21 +250,6 @@ class Economy(DoNothing):
         self.rules.enact(own, policy_name, description, variable, value)
         self._enacted.append(self.state.policies[-1])
         return f"Policy {policy_name} is in force."
-
-    def _numbered(self, target: int | str) -> int | str:
-        """Give the number of a participant who goes by a name; what is nobody's name stays as it is.
-
-        Raises:
-            ToolError: If several go by it.
-        """
-        name = str(target).strip().casefold()
-        if name == HOUSEHOLDS or NUMBER.match(name):
-            return target
-        called = [actor for actor in self.state.participants if self.names.get(actor, "").casefold() == name]
-        if len(called) > 1:
-            some = ", ".join(f"[{actor}]" for actor in called[:OTHERS_SHOWN])
-            raise ToolError(f"several are called {str(target)[:40]!r}: {some}; give the number of one.")
-        return called[0] if called else target
 
     def end_step(self) -> list[Event]:
         """Let the step end; tell which metrics changed and, if corrected, which policies are new."""

@@ -111,11 +111,16 @@ class PredictionMarkets(DoNothing):
     def observe(self, agent: int) -> Observation:
         """Show a trader the markets, and under the corrected rules also its cash, quotes and last results."""
         facts = self.facts(agent)
-        tradable = tuple(market.market_id for market in self.ledger.markets.values() if market.is_open)
         return Observation(
             text=write_original(facts) if self.is_original else write_corrected(facts, self.names),
             rules=ORIGINAL_RULES_TEXT if self.is_original else RULES_TEXT,
-            options={"market_id": tradable, "outcome": OUTCOMES} if tradable else {},
+            options={
+                "buy_shares.market_id": tuple(view.market_id for view in facts.markets if view.is_open),
+                "sell_shares.market_id": tuple(
+                    view.market_id for view in facts.markets if view.is_open and max(view.yes_held, view.no_held) > 0
+                ),
+                "comment_on_market.market_id": tuple(view.market_id for view in facts.markets),
+            },
             facts=facts,
         )
 

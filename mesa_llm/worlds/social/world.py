@@ -31,15 +31,21 @@ from mesa_llm.worlds.social.wording import (
     observation_text,
 )
 
-NEEDS = {
-    "post_id": {
-        *("reply", "create_comment", "repost", "quote_post", "vote", "report_post"),
-        *("like_post", "unlike_post", "dislike_post", "undo_dislike_post"),
-    },
-    "comment_id": {"like_comment", "unlike_comment", "dislike_comment", "undo_dislike_comment"},
-    "user_id": {"follow", "unfollow", "mute", "unmute"},
+TAKES = {
+    **dict.fromkeys(("reply", "create_comment", "repost", "quote_post", "vote", "report_post"), "post_id"),
+    **dict.fromkeys(("like_post", "unlike_post", "dislike_post", "undo_dislike_post"), "post_id"),
+    **dict.fromkeys(("like_comment", "unlike_comment", "dislike_comment", "undo_dislike_comment"), "comment_id"),
+    **dict.fromkeys(("follow", "unfollow", "mute", "unmute"), "user_id"),
 }
-"""Which actions need an id of which kind."""
+"""Action → the id that it takes."""
+
+SHOW_MORE = frozenset(("search_posts", "search_user", "trend"))
+"""Tools that show ids which no observation shows."""
+
+
+def _key(action: str) -> str:
+    """Name the option of an action: that of its argument, but for `follow`, which does not take all users."""
+    return "follow.user_id" if action == "follow" else TAKES[action]
 
 
 class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
@@ -87,19 +93,29 @@ class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
         facts = self.facts(agent)
         news = grouped(facts.notices)
         lines = news_lines(news, self.names, self.settings.notices_shown)
-        options = shown_ids(facts, news[: self.settings.notices_shown])
-        if "user_id" in options and NEEDS["user_id"].isdisjoint(set(self.settings.actions) - {"follow"}):
-            followed = set(self.ties(agent).followed.tolist())  # who can only follow is shown whom it may still follow
-            strangers = tuple(user_id for user_id in options.pop("user_id") if user_id not in followed)
-            options |= {"user_id": strangers} if strangers else {}
-        missing: set[str] = set().union(*(actions for kind, actions in NEEDS.items() if kind not in options))
+        ids, actions = self.ids(facts), self.settings.actions
+        shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
         return Observation(
             text=observation_text(facts, lines, self.text_of(facts.feed), self.names),
-            tools=tuple(action for action in self.settings.actions if action not in missing),
-            options=options,
+            tools=tuple(name for name in actions if shows_more or name not in TAKES or _key(name) in ids),
+            options={_key(name): ids.get(_key(name), ()) for name in actions if name in TAKES} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
+
+    def ids(self, facts: SocialFacts) -> dict[str, tuple[int, ...]]:
+        """Return the ids that a user is shown, as options of the actions that take them.
+
+        Args:
+            facts: What the user sees.
+        """
+        shown = shown_ids(facts, grouped(facts.notices)[: self.settings.notices_shown])
+        options = {_key(name): shown[TAKES[name]] for name in self.settings.actions if name in TAKES}
+        if not self.is_original and "follow" in self.settings.actions:
+            followed = set(self.ties(facts.user_id).followed.tolist())
+            strangers = tuple(user_id for user_id in shown["user_id"] if user_id not in followed)
+            options[_key("follow")] = strangers
+        return {name: values for name, values in options.items() if values}
 
     def end_step(self) -> list[Event]:
         """Move the world's step on; report each post that went viral, once."""
@@ -173,10 +189,8 @@ def shown_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[str,
         for comment in post.comments:
             comments.append(comment.reply_id)
             users.append(comment.author_id)
-    others = tuple(user_id for user_id in dict.fromkeys(users) if user_id != facts.user_id)
-    shown = {
+    return {
         "post_id": tuple(dict.fromkeys(posts)),
-        "user_id": others,
+        "user_id": tuple(user_id for user_id in dict.fromkeys(users) if user_id != facts.user_id),
         "comment_id": tuple(dict.fromkeys(comments)),
     }
-    return {argument: ids for argument, ids in shown.items() if ids}

@@ -1,0 +1,73 @@
+"""What an observation lists as the values of an argument is all that anybody needs, and no sum of money."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mesa_llm import Decision, ScriptedLLM
+from mesa_llm.contract import honest, honest_reply
+from mesa_llm.gallery import find_models
+from mesa_llm.llm.simple import call
+from mesa_llm.records import options_for
+from models.market.model import MarketModel
+from models.social.model import SocialModel
+from models.three_worlds.model import ThreeWorldsModel
+
+SUMS = {"amount", "shares", "price", "count", "quantity", "value"}
+
+SETTINGS: list[tuple[Any, dict[str, Any]]] = [
+    *((entry.load(), {}) for entry in find_models()),
+    (SocialModel, {"preset": "x"}),
+    (SocialModel, {"preset": "reddit"}),
+    (MarketModel, {"rules": "original"}),
+    (ThreeWorldsModel, {"looking": "together"}),
+]
+
+
+@pytest.mark.parametrize("llm", ["rule", "random", "asked"])
+@pytest.mark.parametrize(("model", "changes"), SETTINGS, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_all_that_is_decided_is_among_the_options(model: Any, changes: dict[str, Any], llm: str) -> None:
+    playing = model(rng=3, llm=honest() if llm == "asked" else llm, **changes)
+    for _ in range(12):
+        seen = playing.observations()
+        decided = playing.ask(list(seen), list(seen.values()))
+        for sight, decision in zip(seen.values(), decided, strict=True):
+            for action in decision.actions if isinstance(decision, Decision) else ():
+                options = options_for(action.name, sight.options)
+                assert all(value in (None, *options.get(name, (value,))) for name, value in action.arguments.items())
+        playing.apply(dict(zip(seen, decided, strict=True)))
+
+
+@pytest.mark.parametrize(("model", "changes"), SETTINGS, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_a_language_model_names_sums_freely(model: Any, changes: dict[str, Any]) -> None:
+    offered: set[str] = set()
+
+    def note(request: Any) -> Any:
+        offered.update(name.rpartition(".")[2] for name in request.options)
+        return honest_reply(request)
+
+    model(rng=3, llm=ScriptedLLM(note), **changes).run_for(7)
+    assert not offered & SUMS
+
+
+def test_a_user_can_act_on_what_a_search_found() -> None:
+    def script(request: Any) -> Any:
+        if request.messages[-1].role == "tool":
+            return call("like_post", post_id=1)
+        return call("search_posts", query="e")
+
+    model = SocialModel(6, preset="reddit", feed_size=0, rng=1, llm=ScriptedLLM(script))
+    assert not any(agent.observe().options["post_id"] for agent in model.agents)
+    model.step()
+    assert set(model.runlog.actions()["action"]) == {"like_post"}
+
+
+def test_in_several_worlds_an_option_holds_in_its_own_world_alone() -> None:
+    model = ThreeWorldsModel(4, looking="together", rng=1, llm="random")
+    options = model.agents[1].observe().options
+    bets, investments = (options_for(name, options)["amount"] for name in ("buy_shares", "invest"))
+    assert bets != investments
+    assert "value" not in options_for("vote", options)
+    assert set(options_for("comment_on_market", options)["market_id"]) <= set(model.claims)
