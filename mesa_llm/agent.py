@@ -289,7 +289,13 @@ class LLMMixin:
             decided: See `as_decision`.
             seen: What it was decided on.
             by: Who decided.
+
+        Raises:
+            ConfigError: If the agent's config leaves it nothing that it could ever do.
         """
+        agent: Any = self
+        if seen.answer is None and agent.config.tools is not None:
+            agent.demand_actions()
         is_answer = seen.answer is not None and isinstance(decided, list) and not decided
         decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
         if decision.agent != self.unique_id:
@@ -297,7 +303,6 @@ class LLMMixin:
             return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
         if isinstance(decision, Failure):
             return decision
-        agent: Any = self
         try:
             return check_decision(decision, seen, agent.toolbox(seen))
         except ParseError as error:

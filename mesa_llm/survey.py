@@ -90,7 +90,8 @@ def survey(
         rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
         engine.runlog.keep_answer({**row, "answer": canonical_json(answer), "failure": failure, "purpose": purpose})
     table = pd.DataFrame(rows, columns=["time", "agent", "question", "answer", "failure", "purpose"])
-    table["answer"] = pd.Series([row["answer"] for row in rows], dtype=object)
+    for name in ("answer", "failure"):  # pandas would make NaN of None, and floats of integers
+        table[name] = pd.Series([row[name] for row in rows], dtype=object)
     return table
 
 

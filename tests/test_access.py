@@ -13,7 +13,7 @@ from mesa_llm import Access, BudgetSpent, ConfigError, Endpoint, ReplayError, Ru
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.loop import submit
-from mesa_llm.records import Reply
+from mesa_llm.records import Decision, Reply
 from mesa_llm.transports import EngineOptions, Transports, written_options
 from tests.faulty_server import FaultyServer
 from tests.llm.asked import ask
@@ -236,3 +236,20 @@ def test_options_are_written_without_anything_secret() -> None:
     assert "secret" not in repr(written) + repr(judge)
     assert written["api_base"] == "https://host/v1"
     assert written["endpoints"]["judge"]["key_env"] == "JUDGE_KEY"
+
+
+def test_a_judge_is_never_asked_at_api_base_nor_with_the_key_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "openai-secret")
+    monkeypatch.setenv("JUDGE_KEY", "judge-secret")
+    with FaultyServer() as mine, FaultyServer() as its:
+        judge = Endpoint(model="critic", api_base=its.url, key_env="JUDGE_KEY")
+        model = PotModel(2, "my-model", rng=1, api_base=mine.url, endpoints={"judge": judge})
+        model.step()
+        (made,) = model.consult("judge", ["Well?"])
+        assert model.engine.open("gpt-4o-mini", is_second=True).name == "gpt-4o-mini"
+        model.close()
+    assert isinstance(made, Decision)
+    assert {request.body["model"] for request in mine.requests} == {"my-model"}
+    assert {request.headers.get("authorization") for request in mine.requests} == {None}
+    assert [request.body["model"] for request in its.requests] == ["critic"]
+    assert its.requests[0].headers["authorization"] == "Bearer judge-secret"
