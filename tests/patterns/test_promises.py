@@ -12,6 +12,7 @@ from mesa_llm.cli import app
 from mesa_llm.contract import faulty, honest_reply
 from mesa_llm.loop import run_now
 from tests.patterns.promises import Pattern, Witness
+from tests.patterns.test_designs import DESIGNS, LakeModel
 from tests.patterns.test_dyad import DyadModel
 from tests.patterns.test_questionnaire import QuestionnaireModel
 from tests.patterns.test_room import RoomModel
@@ -19,6 +20,7 @@ from tests.patterns.test_room import RoomModel
 PATTERNS = {
     "room": Pattern(RoomModel, frozenset({"decide", "moderate", "write"})),
     "dyad": Pattern(DyadModel, frozenset({"turn 1", "turn 2"}), steps=8, rng=4, second="judge"),
+    "design": Pattern(LakeModel, frozenset({"season"}), second="adviser", parameters={"design": DESIGNS["all"]}),
     "questionnaire at once": Pattern(
         QuestionnaireModel,
         frozenset({"item 1", "item 15"}),
