@@ -292,7 +292,8 @@ class LLMModel(LastingModel):
             keys = list(self.observations())
             given = {_number(key): decided for key, decided in decisions.items()}
             if strangers := set(given) - {_number(key) for key in keys}:
-                raise ConfigError(f"agents {sorted(map(str, strangers))} are not due in this step; see observations()")
+                named = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
+                raise ConfigError(f"not due in this step: agents {named}; see observations()")
             decided = [
                 self._from_outside(turn, seen, given.get(_number(key)))
                 for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
