@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ import mesa
 
 from mesa_llm.activation import minded
 from mesa_llm.canonical import canonical_json
-from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning
+from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.design import Decide
 from mesa_llm.entering import check_components, enter
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
@@ -22,7 +22,7 @@ from mesa_llm.parse import answer_schema, check_decision, decide, plain_answer, 
 from mesa_llm.plain import engine_of, has_moved_on
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Outcome, Request, ToolCall
 from mesa_llm.space import describe_surroundings
-from mesa_llm.survey import summarise
+from mesa_llm.survey import JUDGING, advise, summarise
 from mesa_llm.text import quoted
 from mesa_llm.toolbox import ToolBox, checked_tools
 from mesa_llm.transports import Opened
@@ -255,6 +255,40 @@ class LLMMixin:
             max_actions=seen.max_actions,
         )
         return await decide(engine.asking(opened, seen, box, request, self.request_reasoning))
+
+    async def consult(
+        self,
+        llm: str | LLM,
+        prompt: str | Sequence[ChatMessage],
+        *,
+        answer: Any = str,
+        purpose: str = "advice",
+        settings: Settings = JUDGING,
+        reasoning: Reasoning = "none",
+        rule: Callable[[str], Any] | None = None,
+    ) -> Decision | Failure:
+        """Ask another language model while deciding, in `decide` or a design's hook: an adviser, a critic, a planner.
+
+        Recorded, replayed and budgeted as decisions are, and counted under its purpose. Reads only; whoever is no
+        agent and is asked between decisions goes by `model.consult`.
+
+        Args:
+            llm: Who is asked.
+            prompt: A text, or a whole conversation that ends with a question.
+            answer: Type of the answer: anything pydantic can check.
+            purpose: What for, in one word.
+            settings: How it is sampled.
+            reasoning: Whether it reasons before it answers.
+            rule: What answers for `llm="rule"`, called with the prompt.
+
+        Returns:
+            A decision with the `answer`, or the failure that says why there is none.
+
+        Raises:
+            ConfigError: If the purpose is taken, or a rule is consulted and there is none.
+        """
+        how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
+        return await advise(self, llm, prompt, purpose=purpose, **how)
 
     @property
     def request_settings(self) -> Mapping[str, Any]:

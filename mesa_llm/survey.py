@@ -242,8 +242,10 @@ class Consultation:
     rule: Callable[[str], Any] | None = None
     """What answers for `llm="rule"`, called with the last message of the prompt."""
 
+    unique_id: int = 0
+    """Mesa `unique_id` of the agent that asks while it decides; 0 for the model."""
+
     waits_by_itself = False
-    unique_id = 0
 
     @property
     def now(self) -> int:
@@ -267,11 +269,11 @@ class Consultation:
         if opened.llm is None:
             if self.rule is None:
                 raise ConfigError(f"llm='rule' was consulted as {self.request_purpose}: give rule=, or another llm")
-            return _by_rule(0, self.rule(self.messages[-1].content), self.answer)
+            return _by_rule(self.unique_id, self.rule(self.messages[-1].content), self.answer)
         request = Request(
             opened.name,
             self.messages,
-            engine.salt(0, self.now, self.request_purpose),
+            engine.salt(self.unique_id, self.now, self.request_purpose),
             schema=None if self.answer is str else answer_schema(self.answer),
             settings=self.settings.sent,
         )
@@ -294,7 +296,7 @@ def consult(
     _demand_purpose(purpose, OWN_PURPOSES)
     jobs: list[Consultation] = []
     for prompt in prompts:
-        messages = (ChatMessage("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        messages = _conversation(prompt)
         jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **how))
     engine = engine_of(model)
     given = [replace(one, label=purpose) for one in engine.gather(jobs, [Observation()] * len(jobs))]
@@ -302,6 +304,26 @@ def consult(
         for one in given:
             engine.runlog.add(one, jobs[0].now)
     return given
+
+
+async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **how: Any) -> Decision | Failure:
+    """Ask another language model while an agent decides; see `LLMMixin.consult`.
+
+    The request has the agent's number, and its place among those of its turn. It is no decision of the run: it stands
+    in the calls of the log alone.
+    """
+    purpose = how.pop("purpose")
+    _demand_purpose(purpose, OWN_PURPOSES)
+    given = await Consultation(
+        agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **how
+    ).settle(Observation())
+    if isinstance(given, Failure):
+        engine_of(agent.model).count_failure(purpose)
+    return replace(given, label=purpose)
+
+
+def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+    return (ChatMessage("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
 
 
 def summarise(agents: Iterable[Any]) -> None:

@@ -12,12 +12,26 @@ from mesa_llm.cli import app
 from mesa_llm.contract import faulty, honest_reply
 from mesa_llm.loop import run_now
 from tests.patterns.promises import Pattern, Witness
+from tests.patterns.test_designs import DESIGNS, LakeModel
 from tests.patterns.test_dyad import DyadModel
+from tests.patterns.test_questionnaire import QuestionnaireModel
 from tests.patterns.test_room import RoomModel
 
 PATTERNS = {
     "room": Pattern(RoomModel, frozenset({"decide", "moderate", "write"})),
     "dyad": Pattern(DyadModel, frozenset({"turn 1", "turn 2"}), steps=8, rng=4, second="judge"),
+    "design": Pattern(LakeModel, frozenset({"season"}), second="adviser", parameters={"design": DESIGNS["all"]}),
+    "questionnaire at once": Pattern(
+        QuestionnaireModel,
+        frozenset({"item 1", "item 15"}),
+        steps=2,
+        parameters={"n_items": 15, "memory": "chat"},
+    ),
+    "questionnaire one by one": Pattern(
+        QuestionnaireModel,
+        frozenset({"item 1", "item 5"}),
+        parameters={"n_agents": 2, "n_items": 5, "way": "one by one", "memory": "chat"},
+    ),
 }
 
 pytestmark = pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
@@ -79,7 +93,7 @@ def test_a_stop_at_any_request_loses_nothing_in_the_same_process(pattern, whole,
 
 def test_a_run_that_was_stopped_is_gone_on_with_by_a_new_model(pattern, whole, tmp_path) -> None:
     digest, n_requests = whole(pattern)
-    for stop_at in range(1, n_requests + 1, 5):
+    for stop_at in range(1, n_requests + 1, 3):
         witness = Witness(stop_at)
         log = tmp_path / f"{stop_at}.sqlite"
         witness.model = pattern.made(witness, log=log, concurrency=4)
@@ -92,7 +106,7 @@ def test_a_run_that_was_stopped_is_gone_on_with_by_a_new_model(pattern, whole, t
 
 def test_any_budget_stops_cleanly_and_the_next_run_goes_on(pattern, whole, tmp_path) -> None:
     digest, n_requests = whole(pattern)
-    for n_calls in range(1, n_requests):
+    for n_calls in range(2, n_requests, 3):
         witness = Witness()
         log = tmp_path / f"{n_calls}.sqlite"
         poor = pattern.made(witness, log=log, max_calls=n_calls)
