@@ -273,6 +273,19 @@ def test_two_threads_cannot_step_one_model_at_once() -> None:
     assert (model.time, model.coins) == (1, 2)
 
 
+@pytest.mark.parametrize("how", [lambda model: model.step(), lambda model: model.apply({}), lambda model: model.run()])
+def test_a_step_within_a_step_is_refused(how) -> None:
+    class Restless(Payer):
+        def act(self, decision, seen=None):
+            how(self.model)
+            return super().act(decision, seen)
+
+    model = PotModel(0, rng=1)
+    Restless(model)
+    with pytest.raises(ConfigError, match="step 1 is under way"):
+        model.step()
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_model_is_neither_copied_nor_pickled_and_says_what_to_do(copied) -> None:
     with pytest.raises(ConfigError, match="make it anew with the same parameters and log="):
