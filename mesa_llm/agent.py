@@ -504,8 +504,8 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
             return Decision(agent, by=by)
         case ToolCall():
             return Decision(agent, actions=(decided,), by=by)
-        case [ToolCall(), *_]:
-            return Decision(agent, actions=tuple(decided), by=by)
+        case [*calls] if calls and all(isinstance(call, ToolCall) for call in calls):
+            return Decision(agent, actions=tuple(calls), by=by)
         case []:
             return Decision(agent, by=by)
         case _:

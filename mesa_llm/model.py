@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 from mesa.datacollection import DataCollector
 
@@ -125,8 +125,12 @@ class LLMModel(LastingModel):
         for name, value, possible in (("on_error", on_error, OnError), ("reasoning", reasoning, Reasoning)):
             if value is not None and value not in get_args(possible):
                 raise ConfigError(f"{name} is one of {', '.join(get_args(possible))}, got {value!r}")
-        if reply_tokens is not None and not reply_tokens >= 1:
-            raise ConfigError(f"reply_tokens must be 1 or more, got {reply_tokens!r}")
+        if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
+            raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
+        if design is not None and not isinstance(cast("Any", design), AgentDesign):
+            raise ConfigError(
+                f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON"
+            )
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
         self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
@@ -291,10 +295,12 @@ class LLMModel(LastingModel):
             ConfigError: If an agent is not due; nothing has happened then.
         """
         with self._alone():
+            self._demand_outside()
             keys = list(self.observations())
             given = {_number(key): decided for key, decided in decisions.items()}
             if strangers := set(given) - {_number(key) for key in keys}:
-                raise ConfigError(f"agents {sorted(map(str, strangers))} are not due in this step; see observations()")
+                named = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
+                raise ConfigError(f"not due in this step: agents {named}; see observations()")
             decided = [
                 self._from_outside(turn, seen, given.get(_number(key)))
                 for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)

@@ -315,6 +315,10 @@ def read(
     if not calls:
         raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
     calls, thought = _without_reasoning(calls[:20], box) if reasoning == "inline" else (calls[:20], "")
+    if reasoning == "inline" and not thought and not reply.tool_calls:
+        found = find_json(_after_thought(reply.text))
+        beside = cast("dict[str, Any]", found).get(REASONING, "") if isinstance(found, dict) else ""
+        thought = str(beside)[:MAX_TEXT]  # beside the action, in place of among its arguments
     if any(call.name in box and box[call.name].tool.spec.is_action for call in calls):
         text = "\n".join(filter(None, (reply.reasoning, thought, reply.text if reply.tool_calls else "")))
         kept = tuple(call for call in calls if call.name not in box or box[call.name].tool.spec.is_action)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import time as clock
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_json
 from tqdm import tqdm
 
+from mesa_llm.canonical import plain
+from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.gallery import find_models
 from mesa_llm.model import LLMModel
@@ -23,6 +28,8 @@ from mesa_llm.runlog import RunLog
 from mesa_llm.text import counted
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
+
+logger = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
 
@@ -103,6 +110,23 @@ def _shape(adapter: TypeAdapter[Any]) -> str:
             continue
         return shape
     return ""
+
+
+def design_in(file: Path | None) -> AgentDesign | None:
+    """Read a design from a JSON file.
+
+    Raises:
+        ConfigError: If it cannot be read, or holds no design.
+    """
+    if file is None:
+        return None
+    try:
+        written = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--design {file}: {error}") from None
+    if not isinstance(written, dict):
+        raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
+    return AgentDesign.from_json(cast("dict[str, Any]", written))
 
 
 def budget(**limits: float | None) -> dict[str, float]:
@@ -223,9 +247,11 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         seconds: How long it ran.
 
     Returns:
-        model, steps, digest, decisions, failures, calls, replayed, tokens, dollars, seconds, log.
+        model, steps, digest, decisions, failures, calls, replayed, tokens, dollars, seconds, log; the model's results
+        by name; usage and failures by purpose.
     """
     usage: Usage = model.usage
+    by_purpose: dict[str, Usage] = model.usage_by_purpose
     return {
         "model": name,
         "steps": int(model.time),
@@ -238,7 +264,19 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         "dollars": round(usage.dollars, 6),
         "seconds": round(seconds, 3),
         "log": None if model.runlog.path is None else str(model.runlog.path),
+        "results": _results(model),
+        "failures_by_purpose": {purpose: used.failures for purpose, used in by_purpose.items()},
+        "usage_by_purpose": {purpose: asdict(used) for purpose, used in by_purpose.items()},
     }
+
+
+def _results(model: Any) -> dict[str, Any]:
+    """Return the model's results as JSON values, in which what is infinite or no number is null."""
+    try:
+        return json.loads(to_json(model.results(), fallback=plain, inf_nan_mode="null"))
+    except Exception:  # the model's own code; a run that was stopped early may lack what it needs
+        logger.exception("%s.results() raised", type(model).__name__)
+        return {}
 
 
 def _tell(model: Any, told: dict[str, Any], say: Say) -> None:

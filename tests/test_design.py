@@ -190,6 +190,11 @@ def test_a_design_that_cannot_be_is_refused_in_words(written, fault) -> None:
         AgentDesign.from_json(written)
 
 
+def test_a_design_that_is_none_is_refused_when_a_model_gets_it() -> None:
+    with pytest.raises(ConfigError, match="from_json"):
+        PotModel(1, rng=1, design={"style": "short"})  # pyright: ignore[reportArgumentType]
+
+
 def test_a_design_is_part_of_what_a_run_is(tmp_path) -> None:
     PotModel(1, rng=1, log=tmp_path / "run.sqlite", design=AgentDesign(style="short")).close()
     for other in (None, AgentDesign(style="long")):

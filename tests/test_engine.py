@@ -118,3 +118,17 @@ def test_one_decision_asks_no_more_than_its_numbers_reach() -> None:
     Endless(model)
     with pytest.raises(ConfigError, match="more than 128 questions"):
         model.step()
+
+
+def test_numbers_of_steps_that_are_over_are_forgotten() -> None:
+    class Lots(PotModel):
+        def observe_lot(self, agent):
+            return Observation(label=f"lot {self.now}", facts=0)
+
+        def step(self):
+            agents = list(self.agents)
+            self.ask(agents, [self.observe_lot(agent) for agent in agents])
+
+    model = Lots(2, ScriptedLLM(paid), rng=1)
+    model.run_for(5)
+    assert len(model.engine._turns) == 2

@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field
 
 from mesa_llm import Decision, Observation, Reply, ScriptedLLM, ToolCall
 from mesa_llm.contract import honest
-from mesa_llm.errors import ParseError
+from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.answers import call
+from mesa_llm.llm.chat_reply import read_reply
 from mesa_llm.parse import answer_schema, check_decision, find_json, plain_answer, read, read_answer
 from mesa_llm.survey import NO_TOOLS
 from mesa_llm.toolbox import ToolBox
@@ -323,3 +324,24 @@ def test_the_length_of_replies_is_a_setting_of_every_model() -> None:
     model = ask(script, reply_tokens=4321)
     model.survey(["How are you?"])
     assert asked == [4321, 4321]
+
+
+@pytest.mark.parametrize("tool", ["do_nothing", "pay"])
+def test_a_call_that_was_cut_fails_with_what_to_do(tool) -> None:
+    cut = {"function": {"name": tool, "arguments": '{"coins": '}}
+    body = {"choices": [{"message": {"tool_calls": [cut]}, "finish_reason": "max_tokens"}]}
+    (reason,) = ask(lambda request: read_reply(body, request), attempts=1).runlog.failures()
+    assert "the reply was cut" in reason
+    assert "--reply-tokens" in reason
+
+
+@pytest.mark.parametrize("length", [0, -1, 1.5, "many", True])
+def test_a_length_that_cannot_be_is_refused(length) -> None:
+    with pytest.raises(ConfigError, match="reply_tokens is a whole number, 1 or more"):
+        PotModel(1, rng=1, reply_tokens=length)
+
+
+def test_reasoning_beside_the_action_is_kept_too() -> None:
+    text = '{"reasoning": "Four is enough.", "action": "pay", "arguments": {"coins": 4}}'
+    model = ask(lambda request: text, reasoning="inline")
+    assert (model.coins, model.last_decisions[1].text) == (4, THOUGHT)
