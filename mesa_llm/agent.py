@@ -325,6 +325,9 @@ class LLMMixin:
             by: Who decided.
         """
         decision = as_decision(self.unique_id, decided, by)
+        if decision.agent != self.unique_id or decision.label not in ("", seen.label):
+            whose = f"agent {decision.agent}" + (f" on {decision.label!r}" if decision.label else "")
+            return Failure(self.unique_id, f"this is what was decided by {whose}.", "Invalid", by, decision.keys)
         if isinstance(decision, Failure):
             return decision
         agent: Any = self

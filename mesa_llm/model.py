@@ -136,7 +136,7 @@ class LLMModel(LastingModel):
         self.engine = Engine(self.runlog, self.run_seed, options)
         self.engine.join(self)
         this = weakref.ref(self)  # the engine must not keep its model alive
-        self.engine.should_stop = lambda: (model := this()) is not None and model._stopping and not model._is_writing
+        self.engine.should_stop = lambda: (model := this()) is not None and model._is_to_stop
         self.llm = llm
         self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
@@ -246,6 +246,11 @@ class LLMModel(LastingModel):
         finally:
             self.engine.defers_stop = False
 
+    @property
+    def _is_to_stop(self) -> bool:
+        """Whether what is about to be asked is to be stopped: no stop of an earlier run stops what is asked by hand."""
+        return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
+
     def _stop_if_interrupted(self) -> None:
         """Raise the Ctrl-C that came while the model was written to."""
         if self.engine.is_interrupted:
@@ -311,7 +316,7 @@ class LLMModel(LastingModel):
         faults: list[str] = []
         for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True):
             raw: Any = given.get(_number(key))
-            if any(raw is one for one in self._asked.get(turn.agent.unique_id, ())):
+            if any(raw is one and raw.label == seen.label for one in self._asked.get(turn.agent.unique_id, ())):
                 decided.append(raw)
                 continue
             checked: Decision | Failure = turn.agent.checked(raw, seen, "outside")
@@ -334,13 +339,14 @@ class LLMModel(LastingModel):
             those that failed.
         """
         seen = [agent.observe() for agent in agents] if seen is None else seen
-        if self._stopping and not self._is_writing:
-            raise Stopped("stopped before agents decided; the next step() goes on with this one")
         self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state
         try:
+            if self._stopping and not self._is_writing:
+                raise Stopped("stopped before agents decided; the next step() goes on with this one")
             decided = self.engine.gather(agents, seen)
         except BaseException:
+            self._stopping &= self._in_step  # a controller from outside has been told now
             self.random.setstate(states[0])
             self.rng.bit_generator.state = states[1]
             raise

@@ -311,7 +311,7 @@ async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage]
     ).settle(Observation())
     if isinstance(given, Failure):
         engine_of(agent.model).count_failure(purpose)
-    return replace(given, label=purpose)
+    return given
 
 
 def _check_purpose(purpose: str) -> None:
