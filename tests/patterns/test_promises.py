@@ -14,6 +14,7 @@ from mesa_llm.loop import run_now
 from tests.patterns.promises import Pattern, Witness
 from tests.patterns.test_designs import DESIGNS, LakeModel
 from tests.patterns.test_dyad import DyadModel
+from tests.patterns.test_lives import PAST, LivesModel
 from tests.patterns.test_outside_loop import TableModel, drive
 from tests.patterns.test_questionnaire import QuestionnaireModel
 from tests.patterns.test_room import RoomModel
@@ -22,6 +23,9 @@ PATTERNS = {
     "room": Pattern(RoomModel, frozenset({"decide", "moderate", "write"})),
     "dyad": Pattern(DyadModel, frozenset({"turn 1", "turn 2"}), steps=8, rng=4, second="judge"),
     "design": Pattern(LakeModel, frozenset({"season"}), second="adviser", parameters={"design": DESIGNS["all"]}),
+    "lives": Pattern(
+        LivesModel, frozenset({"farm", "sea"}), parameters={"memories": {"Ada": PAST["Ben"], "2": PAST["Ada"]}}
+    ),
     "outside loop": Pattern(TableModel, frozenset({"offer", "reply", "guess", "tip"}), drive=drive),
     "questionnaire at once": Pattern(
         QuestionnaireModel,
