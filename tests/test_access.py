@@ -236,3 +236,9 @@ def test_options_are_written_without_anything_secret() -> None:
     assert "secret" not in repr(written) + repr(judge)
     assert written["api_base"] == "https://host/v1"
     assert written["endpoints"]["judge"]["key_env"] == "JUDGE_KEY"
+
+
+def test_no_parameter_that_names_a_model_keeps_what_is_secret_in_its_address() -> None:
+    at = f"m@{BASE.replace('//', '//ann:secret@')}?key=secret"
+    model = PotModel(1, llm={"*": at, "Payer": at}, rng=1)
+    assert model.runlog.manifest["parameters"]["llm"] == {"*": f"m@{BASE}", "Payer": f"m@{BASE}"}
