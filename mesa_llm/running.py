@@ -20,6 +20,7 @@ from mesa_llm.model import LLMModel
 from mesa_llm.options import as_given, class_named, constructor
 from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.runlog_tables import columns
 from mesa_llm.text import counted
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
@@ -277,7 +278,14 @@ def replay_run(file: Path, *, as_json: bool, say: Say) -> dict[str, Any]:
     """
     source = RunLog(file, "read")
     manifest, steps = source.manifest, source.steps()
+    place = columns()["decisions"].index("by")
+    is_driven = any(row[place] == "outside" for row in source.rows("decisions"))
     source.close()
+    if is_driven:
+        raise ConfigError(
+            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again; run "
+            "it with replay=True and this log="
+        )
     if not manifest or steps.empty:
         raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
     made = str(manifest["model"])

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Unpack
 
 import pytest
 from pydantic import Field
+from typer.testing import CliRunner
 
 from mesa_llm import (
     ConfigError,
@@ -19,12 +20,13 @@ from mesa_llm import (
     Turn,
     action,
 )
+from mesa_llm.cli import app
 
 Share = Annotated[int, Field(ge=0, le=10)]
 
 
 class Table:
-    """Ten coins a step are shared between two; who is offered too little takes nothing for both."""
+    """Ten coins a step are shared between two."""
 
     name = "table"
 
@@ -35,8 +37,7 @@ class Table:
         self.tips: list[int] = []
 
     def observe(self, agent_id: int) -> Observation:
-        offer = "There is no offer." if self.offer is None else f"You are offered {self.offer} of 10 coins."
-        return Observation(f"You have {self.coins[agent_id]} coins. {offer}", tools=())
+        return Observation(f"You have {self.coins[agent_id]} coins. On the table: {self.offer}.", tools=())
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
         if label == "offer":
@@ -44,16 +45,15 @@ class Table:
         elif label == "guess":
             self.guesses.append(answer)
         elif answer == "accept" and self.offer is not None:
-            other = next(one for one in self.coins if one != agent_id)
-            self.coins[agent_id] += self.offer
-            self.coins[other] += 10 - self.offer
+            for one in self.coins:
+                self.coins[one] += self.offer if one == agent_id else 10 - self.offer
         return ""
 
     @action
     def tip(self, agent_id: int, coins: Literal[0, 1, 2]) -> str:
-        """Leave a tip for the waiter."""
+        """Leave a tip."""
         self.tips.append(coins)
-        return f"You left {coins}."
+        return ""
 
     def end_step(self) -> list[Event]:
         self.offer = None
@@ -61,15 +61,12 @@ class Table:
 
 
 class Guest(LLMAgent):
-    """By rule, is fair."""
-
     def rule(self, seen: Observation) -> Any:
-        fair = {"offer": 5, "guess": 5, "reply": "accept"}
-        return fair.get(seen.label, ToolCall("tip", {"coins": 1}))
+        return {"offer": 5, "guess": 5, "reply": "accept"}.get(seen.label, ToolCall("tip", {"coins": 1}))
 
 
 class TableModel(LLMModel):
-    """One offers; the other replies, and guesses what a third would have; both leave a tip."""
+    """One offers; the other replies, and guesses what most do; both leave a tip."""
 
     def __init__(self, llm: Any = "rule", rng: int | None = None, **options: Unpack[ModelOptions]) -> None:
         super().__init__(llm=llm, rng=rng, activation=TableModel.offering, **options)
@@ -94,13 +91,7 @@ class TableModel(LLMModel):
 
 
 def drive(model: TableModel, steps: int, own: dict[str, Any] | None = None) -> None:
-    """Step a model from outside.
-
-    Args:
-        model: The model.
-        steps: Time at which it ends.
-        own: What is decided here, by label; for all else its agents are asked.
-    """
+    """Step a model from outside; what is decided here stands in `own` by label, for all else its agents are asked."""
     while model.running and model.time < steps:
         seen = model.observations()
         asked = [key for key, sight in seen.items() if sight.label not in (own or {})]
@@ -131,6 +122,8 @@ def test_a_run_with_outside_parts_is_replayed_by_who_drove_it(tmp_path) -> None:
             drive(model, 3, {"offer": 2})
             digests.append(model.runlog.digest)
     assert digests[0] == digests[1]
+    done = CliRunner().invoke(app, ["replay", str(tmp_path / "run.sqlite")])
+    assert (done.exit_code, "decisions from outside" in done.output) == (2, True)
 
 
 WRONG = {
@@ -160,6 +153,5 @@ def test_an_answer_to_one_question_is_no_answer_to_another() -> None:
     model.apply({model.proposer: 5})
     seen = model.observations()
     reply, guess = model.ask([model.responder] * 2, list(seen.values()))
-    with pytest.raises(ConfigError, match="agent 2: this is what was decided by agent 2 on 'guess'"):
+    with pytest.raises(ConfigError, match="this is what was decided by agent 2 on 'guess'"):
         model.apply(dict(zip(seen, (guess, reply), strict=True)))
-    assert model.table.guesses == []
