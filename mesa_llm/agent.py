@@ -335,9 +335,9 @@ class LLMMixin:
             agent.demand_actions()
         is_answer = seen.answer is not None and isinstance(decided, list) and not decided
         decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
-        if decision.agent != self.unique_id:
-            reason = f"agent {decision.agent} has decided that, not agent {self.unique_id}"
-            return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
+        if decision.agent != self.unique_id or decision.label not in ("", seen.label):
+            whose = f"agent {decision.agent}" + (f" on {decision.label!r}" if decision.label else "")
+            return Failure(self.unique_id, f"this is what was decided by {whose}.", "Invalid", by, decision.keys)
         if isinstance(decision, Failure):
             return decision
         try:

@@ -143,15 +143,9 @@ class AgentDesign:
                 made[name] = tuple(map(_function_named, made[name]) if name == "tools" else made[name])
         if "decide" in made:
             made["decide"] = _function_named(made["decide"])
-        if ":" in str(made.get("memory", "")) and not str(made["memory"]).rpartition(":")[2].isdecimal():
+        if _is_function_name(str(made.get("memory", ""))):
             made["memory"] = _function_named(made["memory"])
         return cls(**made)
-
-    @property
-    def imports(self) -> list[str]:
-        """Names of the functions that `from_json` imports to make it again."""
-        made = [*self.tools, self.decide, None if isinstance(self.memory, str) else self.memory]
-        return [_name_of(function) for function in made if function is not None]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {
@@ -163,6 +157,18 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "adapter": (str, type(None)),
 }
 """What kind of value each field is, where nothing else checks it."""
+
+
+def design_imports(written: Mapping[str, Any]) -> list[str]:
+    """Return the names of the functions that `AgentDesign.from_json` would import."""
+    tools = written.get("tools")
+    names = [*(tools if isinstance(tools, list) else ()), written.get("decide"), written.get("memory")]
+    return [str(name) for name in names if name is not None and _is_function_name(str(name))]
+
+
+def _is_function_name(text: str) -> bool:
+    """Tell `module:name` from a kind of memory with its setting, such as `window:30`."""
+    return ":" in text and not text.rpartition(":")[2].isdecimal()
 
 
 def _name_of(function: Any) -> str:

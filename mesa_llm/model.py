@@ -128,9 +128,7 @@ class LLMModel(LastingModel):
         if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
             raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
         if design is not None and not isinstance(cast("Any", design), AgentDesign):
-            raise ConfigError(
-                f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON"
-            )
+            raise ConfigError(f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
         self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
@@ -140,7 +138,7 @@ class LLMModel(LastingModel):
         self.engine = Engine(self.runlog, self.run_seed, options)
         self.engine.join(self)
         this = weakref.ref(self)  # the engine must not keep its model alive
-        self.engine.should_stop = lambda: (model := this()) is not None and model._stopping and not model._is_writing
+        self.engine.should_stop = lambda: (model := this()) is not None and model._is_to_stop
         self.llm = llm
         self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
@@ -252,6 +250,11 @@ class LLMModel(LastingModel):
         finally:
             self.engine.defers_stop = False
 
+    @property
+    def _is_to_stop(self) -> bool:
+        """Whether what is about to be asked is to be stopped: no stop of an earlier run stops what is asked by hand."""
+        return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
+
     def _stop_if_interrupted(self) -> None:
         """Raise the Ctrl-C that came while the model was written to."""
         if self.engine.is_interrupted:
@@ -320,7 +323,7 @@ class LLMModel(LastingModel):
 
     def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
         """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
-        if any(raw is asked for asked in self._asked.get(turn.agent.unique_id, ())):
+        if any(raw is asked and raw.label == seen.label for asked in self._asked.get(turn.agent.unique_id, ())):
             return raw
         checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
         self.runlog.add(checked, self.now)
@@ -340,13 +343,14 @@ class LLMModel(LastingModel):
             those that failed.
         """
         seen = [agent.observe() for agent in agents] if seen is None else seen
-        if self._stopping and not self._is_writing:
-            raise Stopped("stopped before agents decided; the next step() goes on with this one")
         self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state
         try:
+            if self._stopping and not self._is_writing:
+                raise Stopped("stopped before agents decided; the next step() goes on with this one")
             decided = self.engine.gather(agents, seen)
         except BaseException:
+            self._stopping &= self._in_step  # a controller from outside has been told now
             self.random.setstate(states[0])
             self.rng.bit_generator.state = states[1]
             raise

@@ -20,7 +20,7 @@ from mesa_llm.bridge import Bridge
 from mesa_llm.config import Reasoning
 from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import written_name
+from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.base import LLM, Capabilities
 from mesa_llm.runlog import RunLog
 from mesa_llm.transports import EngineOptions, model_part
@@ -74,7 +74,7 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
     if scenario is not None:  # it says what else would be said twice
         parameters["scenario"] = model.scenario
         parameters = {name: value for name, value in parameters.items() if name not in _fields(scenario)}
-    kept = {name: _as_parameter(value, name) for name, value in sorted(parameters.items()) if name not in AROUND}
+    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
     files = dict(_files(kept))
     return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
 
@@ -232,22 +232,25 @@ def as_given(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _as_parameter(value: Any, name: str = "") -> Any:
-    """Give a parameter as it is written down: a scenario as its class and fields, a transport by its name."""
+def _as_parameter(value: Any) -> Any:
+    """Return a parameter as it is written down: a scenario as its class and fields, a transport by its name.
+
+    Any parameter may name a model and its address (`judge="NAME@URL"`), which is written without user and query.
+    """
     if isinstance(value, Scenario):
         return {"scenario": name_of(type(value)), "fields": _fields(value)}
     if isinstance(value, AgentDesign):
         return {"design": value.to_json()}
-    for name, activation in ACTIVATIONS.items():
+    for known, activation in ACTIVATIONS.items():
         if value is activation:
-            return name
+            return known
     if isinstance(value, LLM):
         return Capabilities.of(value).name
-    if isinstance(value, str) and name in ("llm", "parser"):
+    if isinstance(value, str) and len(value.split()) == 1 and split_name(value)[1] is not None:
         return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(key): _as_parameter(item, name) for key, item in items.items()}
+        return {str(key): _as_parameter(item) for key, item in items.items()}
     return str(value) if isinstance(value, Path) else value
 
 

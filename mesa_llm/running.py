@@ -25,6 +25,7 @@ from mesa_llm.model import LLMModel
 from mesa_llm.options import as_given, class_named, constructor
 from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.runlog_tables import columns
 from mesa_llm.text import counted
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
@@ -327,8 +328,15 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
     try:
         manifest = source.manifest
         ends = [(step, digest) for step, _, digest in source.rows("steps")]
+        by = columns()["decisions"].index("by")
+        is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
     finally:
         source.close()
+    if is_driven:
+        raise ConfigError(
+            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again; run "
+            "it with replay=True and this log="
+        )
     if not manifest or not ends:
         raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
     try:
@@ -359,7 +367,11 @@ def _demand_listed(recording: _Recording, file: Path) -> None:
     entries = find_models()
     packages = {entry.package for entry in entries if entry.package}
     scenarios = [value for value in recording.parameters.values() if isinstance(value, dict) and "scenario" in value]
-    for name in (str(scenario["scenario"]) for scenario in scenarios):
+    designs = [
+        value["design"] for value in recording.parameters.values() if isinstance(value, dict) and "design" in value
+    ]
+    functions = [name for design in designs if isinstance(design, dict) for name in design_imports(design)]
+    for name in (*(str(scenario["scenario"]) for scenario in scenarios), *functions):
         module = name.partition(":")[0]
         if not any(module == package or module.startswith(f"{package}.") for package in packages):
             raise ConfigError(_untrusted(name, file))

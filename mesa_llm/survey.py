@@ -319,7 +319,7 @@ async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage]
     ).settle(Observation())
     if isinstance(given, Failure):
         engine_of(agent.model).count_failure(purpose)
-    return replace(given, label=purpose)
+    return given
 
 
 def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

@@ -14,6 +14,8 @@ from mesa_llm.loop import run_now
 from tests.patterns.promises import Pattern, Witness
 from tests.patterns.test_designs import DESIGNS, LakeModel
 from tests.patterns.test_dyad import DyadModel
+from tests.patterns.test_lives import PAST, LivesModel
+from tests.patterns.test_outside_loop import TableModel, drive
 from tests.patterns.test_questionnaire import QuestionnaireModel
 from tests.patterns.test_room import RoomModel
 
@@ -21,6 +23,10 @@ PATTERNS = {
     "room": Pattern(RoomModel, frozenset({"decide", "moderate", "write"})),
     "dyad": Pattern(DyadModel, frozenset({"turn 1", "turn 2"}), steps=8, rng=4, second="judge"),
     "design": Pattern(LakeModel, frozenset({"season"}), second="adviser", parameters={"design": DESIGNS["all"]}),
+    "lives": Pattern(
+        LivesModel, frozenset({"farm", "sea"}), parameters={"memories": {"Ada": PAST["Ben"], "2": PAST["Ada"]}}
+    ),
+    "outside loop": Pattern(TableModel, frozenset({"offer", "reply", "guess", "tip"}), drive=drive),
     "questionnaire at once": Pattern(
         QuestionnaireModel,
         frozenset({"item 1", "item 15"}),
@@ -128,6 +134,7 @@ def test_no_fault_of_a_language_model_ends_a_run(pattern, tmp_path) -> None:
 def test_asking_aside_in_the_middle_changes_nothing(pattern, whole) -> None:
     model = pattern.made()
     pattern.drive(model, 1)
+    model.stop()  # nothing is under way, and what is asked by hand is no part of the run
     answers = model.survey([Question("How do you feel?", int), "Why?"])
     model.consult(model.llm, ["Is this going well?"], purpose="annotator")
     assert len(answers) == 2 * len(model.agents)
