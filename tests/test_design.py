@@ -7,6 +7,7 @@ import pytest
 
 from mesa_llm import AgentConfig, AgentDesign, ConfigError, Decision, Observation, ScriptedLLM, Settings, ToolCall
 from mesa_llm.contract import honest, honest_reply
+from mesa_llm.design import design_imports
 from mesa_llm.llm.answers import call
 from mesa_llm.memory import open_memory
 from tests.pot import Payer, PotModel, QuizModel
@@ -155,7 +156,7 @@ EVERYTHING = AgentDesign(
 def test_a_design_is_written_as_json_and_read_again() -> None:
     written = json.loads(json.dumps(EVERYTHING.to_json()))
     assert AgentDesign.from_json(written) == EVERYTHING
-    assert set(EVERYTHING.imports) == {"tests.test_design:weigh", "tests.test_design:twice"}
+    assert set(design_imports(written)) == {"tests.test_design:weigh", "tests.test_design:twice"}
 
 
 def memory():
