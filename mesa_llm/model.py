@@ -128,9 +128,7 @@ class LLMModel(LastingModel):
         if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
             raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
         if design is not None and not isinstance(cast("Any", design), AgentDesign):
-            raise ConfigError(
-                f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON"
-            )
+            raise ConfigError(f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
         self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
