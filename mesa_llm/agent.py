@@ -254,7 +254,7 @@ class LLMMixin:
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning))
+        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning(opened)))
 
     async def consult(
         self,
@@ -297,10 +297,13 @@ class LLMMixin:
         reply_tokens = getattr(self.model, "reply_tokens", None)
         return sent if reply_tokens is None else {**sent, "max_tokens": reply_tokens}
 
-    @property
-    def request_reasoning(self) -> Reasoning:
-        """How it reasons before it decides: as the model demands, or as its config says; only language models do."""
-        if not self.opened.is_language_model:
+    def request_reasoning(self, opened: Opened) -> Reasoning:
+        """Return how it reasons before it decides: as the model demands, or as its config says.
+
+        Args:
+            opened: What it thinks with: only language models reason.
+        """
+        if not opened.is_language_model:
             return "none"
         return getattr(self.model, "reasoning", None) or self.config.reasoning
 
@@ -406,26 +409,23 @@ class LLMMixin:
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
-        kind = None if seen is None else seen.answer
-        said = _said(decision.actions) if decision.answer is None else written_answer(decision.answer, kind)
-        world = self._world_of(seen)
-        if seen is not None and isinstance(self.memory, ChatMemory):
+        world, is_conversation = self._world_of(seen), isinstance(self.memory, ChatMemory)
+        if seen is not None and is_conversation:
+            said = _said(decision.actions) if decision.answer is None else written_answer(decision.answer, seen.answer)
             self.memory.add(MemoryEntry(self.now, "observation", seen.text, world=world))
             self.memory.add(MemoryEntry(self.now, "decision", said, world=world))
         else:
             self.remember_messages()
         for outcome in outcomes:
-            if outcome.action == "answer":
-                if not isinstance(self.memory, ChatMemory):
-                    text = f"You answered: {written_answer(decision.answer)}"
-                    self.memory.add(MemoryEntry(self.now, "decision", text[:600], world=world))
-                if not outcome.result:
-                    continue
-                text = str(outcome.result)
-            else:
-                told = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
-                text = f"{outcome.action}({told}): {outcome.result if outcome.ok else f'refused: {outcome.result}'}"
-            self.memory.add(MemoryEntry(self.now, "outcome", text[:600], world=world))
+            came = outcome.result if outcome.ok else f"refused: {outcome.result}"
+            if outcome.action != "answer":
+                given = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+                came = f"{outcome.action}({given}): {came}"
+            elif not is_conversation:
+                text = f"You answered: {written_answer(decision.answer)}"
+                self.memory.add(MemoryEntry(self.now, "decision", text[:600], world=world))
+            if came:
+                self.memory.add(MemoryEntry(self.now, "outcome", str(came)[:600], world=world))
 
     def _world_of(self, seen: Observation | None) -> str:
         """Return the name of the world that something happened in; empty where it may have been several."""

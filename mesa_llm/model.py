@@ -179,14 +179,16 @@ class LLMModel(LastingModel):
 
     def llm_of(self, agent: Any) -> str | LLM:
         """Return what an agent thinks with: what `llm=` names for it, the design's choice, or that for all others."""
-        named = self.llm if isinstance(self.llm, Mapping) else {"*": self.llm}
+        of_design = None if self.design is None else self.design.llm
+        if type(self.llm) is str or not isinstance(self.llm, Mapping):
+            return self.llm if of_design is None else of_design
         for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__):
-            if name in named:
-                return named[name]
-        if self.design is not None and self.design.llm is not None:
-            return self.design.llm
-        if "*" in named:
-            return named["*"]
+            if name in self.llm:
+                return self.llm[name]
+        if of_design is not None:
+            return of_design
+        if "*" in self.llm:
+            return self.llm["*"]
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
 
     @property

@@ -167,7 +167,7 @@ class Aside:
             adapter=agent.config.adapter,
         )
         seen = replace(seen, answer=answer)
-        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning))
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
 
     def by_rule(self) -> Decision | Failure:
         """Return the failure of a rule that has no answer."""
