@@ -53,7 +53,7 @@ class ToolMixin:
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
-        """Give the tools and actions that may be used on this observation.
+        """Return the tools and actions that may be used on this observation.
 
         Args:
             seen: What the agent sees; it may name the tools usable now. The researcher's functions, of which no
@@ -461,7 +461,7 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
 
     @classmethod
     def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
-        """Give agents that live already a mind: each becomes one of this class, and keeps all it has.
+        """Turn living agents into agents of this class, which has a mind; each keeps all it has.
 
         The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`. The model goes on
         activating them as agents of the class before. Those that are born into this class get the same components,
@@ -534,5 +534,5 @@ def _with_text(seen: Observation, text: str) -> Observation:
 
 
 def _readers(box: ToolBox) -> Any:
-    """Tell only of the tools that read: an answer is wanted, no action."""
+    """Return only the tools that read, where an answer is wanted and no action."""
     return tuple(spec for spec in box.specs if not spec.is_action)

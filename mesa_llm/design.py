@@ -86,7 +86,7 @@ class AgentDesign:
         self._settings_over(Settings())
 
     def dress(self, agent: Any) -> None:
-        """Give an agent the components this design chooses."""
+        """Set the components of an agent that this design chooses."""
         config: AgentConfig = agent.config
         chosen: dict[str, Any] = {"settings": self._settings_over(config.settings)}
         names = {"style": "style", "reasoning": "reasoning", "world_tools": "world_tools", "adapter": "adapter"}

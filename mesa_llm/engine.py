@@ -147,7 +147,7 @@ class Engine:
 
     @classmethod
     def of(cls, model: Any) -> Engine | None:
-        """Give the engine of a Mesa model; None if it has none yet, see `mesa_llm.plain.engine_of`."""
+        """Return the engine of a Mesa model; None if it has none yet, see `mesa_llm.plain.engine_of`."""
         return cls._of.get(model)
 
     def join(self, model: Any) -> None:
@@ -398,7 +398,7 @@ _NOTHING = Usage()
 
 
 def run_seed_of(model: Any) -> int:
-    """Give the seed that the salts of a Mesa model's requests begin with.
+    """Return the seed that the salts of a Mesa model's requests begin with.
 
     It comes from a copy of the model's generator, which is left as it was: equal seeds give equal salts.
     """

@@ -439,7 +439,7 @@ class LLMModel(LastingModel):
             raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
 
     def _collected(self) -> dict[str, Any]:
-        """Give what the data collector collected in this step, without what it cost."""
+        """Return what the data collector collected in this step, without what it cost."""
         if self._datacollector is None:
             return {}
         fields = vars(self._datacollector)
@@ -490,7 +490,7 @@ class LLMModel(LastingModel):
         return self._step_usage.failures
 
     def story(self) -> str:
-        """Say in words what happened so far; models say it better by overriding this."""
+        """Describe in words what has happened so far; override for a better description."""
         done: Counter[str] = Counter()
         refused = 0
         for action, ok in self.runlog.actions()[["action", "ok"]].itertuples(index=False):

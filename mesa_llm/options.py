@@ -55,7 +55,7 @@ AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *Engi
 
 
 def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
-    """Say what has to be equal for a recording to be gone on with.
+    """Return what has to be equal before a recording can be continued.
 
     Args:
         model: The model.
@@ -160,7 +160,7 @@ def _fields(scenario: Scenario[Any]) -> dict[str, Any]:
 
 
 def constructor(kind: type[Any]) -> inspect.Signature:
-    """Give what the constructor of a model takes, without `self`.
+    """Return the signature of a model's constructor, without `self`.
 
     The signature of a class that adds none of its own is that of `LLMModel.__new__`, which takes anything.
     """
@@ -217,7 +217,7 @@ def class_named(name: str, parent: type[T]) -> type[T]:
 
 
 def as_given(value: Any) -> Any:
-    """Give a parameter back from how it was written down: a scenario is built again.
+    """Return a parameter from how it was written down: scenarios and designs are built again.
 
     Raises:
         ConfigError: If it had no seed, or its class cannot be found or is no scenario.
@@ -255,7 +255,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:
-    """Give back a parameter that lies in its range; what is infinite or no number lies in none.
+    """Return a parameter if it lies in its range, which holds neither infinities nor NaN.
 
     Args:
         name: What the parameter is called.

@@ -223,7 +223,7 @@ def _as_said(reply: Reply) -> ChatMessage:
 
 
 def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Give every call an id, as endpoints demand one."""
+    """Return the calls with an id each, as endpoints demand one."""
     return tuple(call if call.call_id else replace(call, call_id=f"call_{n}") for n, call in enumerate(calls))
 
 
@@ -260,7 +260,7 @@ def _result(call: ToolCall, box: ToolBox) -> str:
 
 
 def _repair(request: Request, reply: Reply, reason: str, asking: Asking) -> Request:
-    """Tell the model what was wrong, and ask once more."""
+    """Return the request that asks once more, after the words of what was wrong."""
     said = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
     return _next(request, said, ChatMessage("user", f"That cannot be used: {reason}\n{_form(request, asking.seen)}"))
 
@@ -489,7 +489,7 @@ def _calls_in(text: str) -> tuple[ToolCall, ...]:
 
 
 def find_json(text: str) -> Any:
-    """Give the first JSON object or list in a text; None if there is none that can be read."""
+    """Return the first JSON object or list in a text; None if none can be read."""
     text = text[:MAX_TEXT]
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     starts = [place for place, character in enumerate(text) if character in "{["][:20]

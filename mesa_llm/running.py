@@ -103,7 +103,7 @@ def _value(name: str, text: str, wanted: Any) -> Any:
 
 
 def _shape(adapter: TypeAdapter[Any]) -> str:
-    """Say what a parameter is that JSON alone can write: `list`, `mapping`, or nothing of the kind."""
+    """Return the kind of a parameter that only JSON can write: `list`, `mapping`, or nothing."""
     for shape, empty in (("list", []), ("mapping", {})):
         try:
             adapter.validate_python(empty)
@@ -131,7 +131,7 @@ def design_in(file: Path | None) -> AgentDesign | None:
 
 
 def budget(**limits: float | None) -> dict[str, float]:
-    """Give the budgets that were given, by name.
+    """Return the budgets that are set, by name.
 
     Args:
         **limits: `max_calls`, `max_tokens`, `max_dollars`; None: no budget.
@@ -240,7 +240,7 @@ def _demand_decisions(model: Any) -> None:
 
 
 def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
-    """Say in figures what a run was, or has been so far.
+    """Return the figures of a run, or of the part that is over.
 
     Args:
         name: What the model is called.
@@ -405,7 +405,7 @@ def _made_again(recording: _Recording, file: Path) -> LLMModel:
 
 
 def _listed_as(made: str) -> str:
-    """Give the name by which a model is run: that of the list, or of its class if it is not in it."""
+    """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
     module, _, qualname = made.partition(":")
     names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]
     return names[0] if names else qualname

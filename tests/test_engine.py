@@ -75,6 +75,7 @@ def test_what_a_second_model_put_into_form_is_recorded_once_each_and_replayed_th
     again = Reformed(tmp_path / "run.sqlite", replay=True)
     again.run_for(2)
     assert (live.usage.calls, len(kept), len(set(live.answers))) == (20, 20, 10)
+    assert set(kept["model"]) == {"ScriptedLLM", "former"}
     assert (again.answers, again.runlog.digest) == (live.answers, live.runlog.digest)
 
 
