@@ -179,7 +179,7 @@ def put_aside(log: Path) -> Path:
 
 
 def app(venv: Environment, arguments: list[str]) -> int:
-    return run(venv.program("python"), "-m", "solara", "run", "app.py", *arguments)
+    return run(venv.program("mesa-llm"), "app", *arguments)
 
 
 def test(venv: Environment, arguments: list[str]) -> int:

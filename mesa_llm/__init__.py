@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from mesa_llm.tools import action, tool
     from mesa_llm.world import DoNothing, Receiver, World
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "access": ("Access",),

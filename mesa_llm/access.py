@@ -169,6 +169,8 @@ class Access:
         if not text:
             raise ConfigError("llm= is empty; use rule, random, human, local, or a model such as ollama/qwen3")
         if (named := self._named(text)) is not None:
+            if named.api_base is None and named.model.startswith("ollama/"):
+                return named.model_copy(update=_at_ollama(named.model))
             return named
         model, base = split_name(text)
         if base is not None:
@@ -178,7 +180,7 @@ class Access:
         if self._api_base is not None and not is_second:
             return Endpoint(model=text.removeprefix("ollama/").removeprefix("openai/"), api_base=self._api_base)
         if text.startswith("ollama/"):
-            return Endpoint(model=text.removeprefix("ollama/"), api_base=_ollama())
+            return Endpoint(**_at_ollama(text))
         return Endpoint(model=text)
 
     def _named(self, text: str) -> Endpoint | None:
@@ -237,10 +239,14 @@ class Access:
             return Route(capabilities, transport, 1)
         if capabilities.is_person:
             return Route(capabilities, transport, 1_000_000)
-        in_flight = 1 if capabilities.name.partition(":")[0] == "local" else concurrency
+        in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
         limited = Limits(transport, in_flight, requests_per_min, tokens_per_min)
         patient = Retry(Refusals(limited), attempts=self._attempts)
         return Route(capabilities, patient if self._budget is None else self._budget.also(patient), concurrency)
+
+
+def _at_ollama(model: str) -> dict[str, Any]:
+    return {"model": model.removeprefix("ollama/"), "api_base": _ollama()}
 
 
 def _ollama() -> str:

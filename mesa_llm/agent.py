@@ -244,7 +244,7 @@ class LLMMixin:
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
         request = Request(
-            self.config.adapter or opened.name,
+            opened.named(self.config.adapter),
             prompt,
             salt,
             tools=box.specs if seen.answer is None else _readers(box),
@@ -323,14 +323,21 @@ class LLMMixin:
             decided: See `as_decision`.
             seen: What it was decided on.
             by: Who decided.
+
+        Raises:
+            ConfigError: If the agent's config leaves it nothing that it could ever do.
         """
-        decision = as_decision(self.unique_id, decided, by)
+        agent: Any = self
+        if seen.answer is None and agent.config.tools is not None:
+            agent.demand_actions()
+        is_answer = seen.answer is not None and isinstance(decided, list) and not decided
+        decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
         if decision.agent != self.unique_id or decision.label not in ("", seen.label):
-            whose = f"agent {decision.agent}" + (f" on {decision.label!r}" if decision.label else "")
-            return Failure(self.unique_id, f"this is what was decided by {whose}.", "Invalid", by, decision.keys)
+            its, wanted = (f" on {label!r}" if label else "" for label in (decision.label, seen.label))
+            reason = f"agent {decision.agent} has decided that{its}, not agent {self.unique_id}{wanted}"
+            return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
         if isinstance(decision, Failure):
             return decision
-        agent: Any = self
         try:
             return check_decision(decision, seen, agent.toolbox(seen))
         except ParseError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -23,6 +22,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+GALLERY = "mesa_llm.gallery_page"
+"""The page of all models."""
 
 DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
 """Exit codes besides 0."""
@@ -130,11 +132,15 @@ def run(
 
 @app.command()
 @_exits
-def replay(file: Annotated[Path, typer.Argument(help="Run log of the run.")], as_json: AsJson = False) -> None:
+def replay(
+    file: Annotated[Path, typer.Argument(help="Run log of the run.")],
+    trust: Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Run a recorded run again without asking anybody, and compare the digests."""
     from mesa_llm.running import replay_run
 
-    told = replay_run(file, as_json=as_json, say=_say)
+    told = replay_run(file, as_json=as_json, say=_say, trust=trust)
     if told["digest"] != told["recorded_digest"]:
         _say(f"mesa-llm: the digests differ: recorded {told['recorded_digest']}, now {told['digest']}", err=True)
         raise typer.Exit(DIFFERENT)
@@ -151,10 +157,15 @@ def inspect(
     usage: Annotated[bool, typer.Option("--usage", help="Calls, tokens, dollars by model.")] = False,
     agent: Annotated[int | None, typer.Option(help="Only this agent.")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    salvage: Annotated[Path | None, typer.Option(help="New file for what can be read of a damaged log.")] = None,
 ) -> None:
     """Look into a run log; without options, at its manifest."""
-    from mesa_llm.inspecting import tables
+    from mesa_llm.inspecting import salvaged, tables
 
+    if salvage is not None:
+        for line in salvaged(file, salvage):
+            _say(line)
+        return
     flags = {"calls": calls, "decisions": decisions, "actions": actions, "events": events, "usage": usage}
     wanted = [name for name, is_wanted in flags.items() if is_wanted]
     for text in tables(file, wanted, agent, csv=csv):
@@ -164,18 +175,31 @@ def inspect(
 @app.command("app")
 @_exits
 def open_app(
-    port: Annotated[int, typer.Option(help="Port of the page.")] = 8765,
+    page: Annotated[str, typer.Argument(help="Module or file of pages of your own, as for `solara run`.")] = GALLERY,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any that is free.")] = 8765,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="MESA_LLM_APP_TOKEN", help="Token in the address; a new one if unset."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Further name under which the server may be addressed, as by a proxy.")
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Budget of replies for all pages together.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens for all pages together.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars for all pages together.")] = None,
 ) -> None:
-    """Open the gallery of all models in the browser."""
-    import os
-    import subprocess
+    """Open the gallery of all models, or pages of your own, in the browser; only who has the token gets in."""
+    from mesa_llm.access import Access
+    from mesa_llm.running import budget
+    from mesa_llm.viz.server import PageServer
 
-    command = [sys.executable, "-m", "solara", "run", "mesa_llm.gallery_page", "--host", host, "--port", str(port)]
-    environment = {**os.environ, "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "SOLARA_THEME_SHOW_BANNER": "False"}
-    flags = ["--production", *([] if browser else ["--no-open"])]
-    raise typer.Exit(subprocess.call([*command, *flags], env=environment))
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    access = Access(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars) if spend else None
+    server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access)
+    _say(f"mesa-llm: the page opens at {server.address}")
+    server.run(browser=browser)
 
 
 @app.command()

@@ -74,6 +74,10 @@ class AgentDesign:
 
     def __post_init__(self) -> None:
         """Check what would otherwise fail in the middle of a run."""
+        for name, kinds in _KINDS.items():
+            if not isinstance(value := getattr(self, name), kinds):
+                wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+                raise ConfigError(f"{name} of a design is {wanted}, got {value!r}")
         if self.reasoning is not None and self.reasoning not in get_args(Reasoning):
             raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {self.reasoning!r}")
         if self.memory is not None:
@@ -134,10 +138,9 @@ class AgentDesign:
         if unknown := sorted(set(written) - known):
             raise ConfigError(f"a design has no field {unknown[0]!r}; it has {', '.join(sorted(known))}")
         made = dict(written)
-        if "tools" in made:
-            made["tools"] = tuple(_function_named(name) for name in made["tools"])
-        if "allowed" in made:
-            made["allowed"] = tuple(made["allowed"])
+        for name in ("tools", "allowed"):
+            if isinstance(made.get(name), list):
+                made[name] = tuple(map(_function_named, made[name]) if name == "tools" else made[name])
         if "decide" in made:
             made["decide"] = _function_named(made["decide"])
         if ":" in str(made.get("memory", "")) and not str(made["memory"]).rpartition(":")[2].isdecimal():
@@ -149,6 +152,17 @@ class AgentDesign:
         """Names of the functions that `from_json` imports to make it again."""
         made = [*self.tools, self.decide, None if isinstance(self.memory, str) else self.memory]
         return [_name_of(function) for function in made if function is not None]
+
+
+_KINDS: dict[str, tuple[type[Any], ...]] = {
+    "persona": (str,),
+    "style": (str, type(None)),
+    "tools": (tuple, list),
+    "world_tools": (bool, type(None)),
+    "allowed": (tuple, list, type(None)),
+    "adapter": (str, type(None)),
+}
+"""What kind of value each field is, where nothing else checks it."""
 
 
 def _name_of(function: Any) -> str:

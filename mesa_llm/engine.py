@@ -7,11 +7,13 @@ import concurrent.futures
 import hashlib
 import logging
 import random
+import signal
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
@@ -111,8 +113,8 @@ class Engine:
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Entered while replies are waited for: nothing is written meanwhile.
         should_stop: Says whether what is about to be asked is to be stopped at once.
-        defers_stop: While True, Ctrl-C waits until what is being asked is there; a second one breaks it off.
-        is_interrupted: Whether a Ctrl-C is being deferred.
+        defers_stop: Whether what is being asked is waited for, though somebody wants to stop.
+        is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
 
     _of: ClassVar[weakref.WeakKeyDictionary[Any, Engine]] = weakref.WeakKeyDictionary()
@@ -275,14 +277,7 @@ class Engine:
         future = self._running = submit(self._as_task(work))
         try:
             with self.while_waiting():
-                try:
-                    return future.result()
-                except KeyboardInterrupt:
-                    if not self.defers_stop or self.is_interrupted:
-                        raise
-                    self.is_interrupted = True
-                    logger.warning("the step is being finished; interrupt again to break it off")
-                    return future.result()
+                return future.result()
         except BaseException as error:
             self.stop()  # after Ctrl-C it still runs, and what has come is to be kept before anybody goes on
             concurrent.futures.wait([future], timeout=GRACE_S)
@@ -300,6 +295,32 @@ class Engine:
             work.close()
             raise asyncio.CancelledError
         return await work
+
+    @contextmanager
+    def interrupts_deferred(self) -> Generator[None]:
+        """Let a first Ctrl-C wait until the block is over; the caller asks for `is_interrupted` then.
+
+        SIGTERM waits as well where the program handles it. Other threads than the main one are never interrupted.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: handler for number, handler in handlers.items() if callable(handler)}
+
+        def defer(number: int, frame: FrameType | None) -> None:
+            if self.is_interrupted:
+                before[signal.Signals(number)](number, frame)
+            self.is_interrupted = True
+            logger.warning("the step is being finished; interrupt again to break it off")
+
+        for number in before:
+            signal.signal(number, defer)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def stop(self) -> bool:
         """Cancel what is being asked now, from any thread; replies that came are kept.

@@ -1,4 +1,4 @@
-"""The page of all models: `solara run mesa_llm.gallery_page`. Each model opens on the same server.
+"""The page of all models, as `mesa-llm app` serves it. Each model opens on the same server.
 
 All models are imported when this module is: what Solara makes while it draws a page would land on that page.
 """

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv as csv_module
+import io
 import os
+import re
 import time as clock
 from collections.abc import Iterator, Sequence
+from itertools import batched, chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.runlog import RunLog
+from mesa_llm.runlog_tables import columns
+from mesa_llm.salvage import salvage
 from mesa_llm.versions import PACKAGES, versions
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mesa_llm.wording import counted, printable
 
 PROVIDER_KEYS = {
     "OpenAI": "OPENAI_API_KEY",
@@ -29,9 +33,22 @@ PROVIDER_KEYS = {
 }
 """Environment variables that hold providers' keys; only their names are ever shown."""
 
+PAGE = 500
+"""Number of rows that are written at once."""
+
+CELL = 60
+"""Maximum number of characters of a cell in a terminal."""
+
+UNSHOWN = frozenset({"key", "keys", "asked", "options"})
+"""Columns that are for machines: `--csv` has them."""
+
+_USED = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
 
 def tables(file: Path, wanted: Sequence[str], agent: int | None, *, csv: bool) -> Iterator[str]:
-    """Give tables of a run log as text.
+    """Write tables of a run log as text, a piece at a time, however large they are.
 
     Args:
         file: The run log.
@@ -40,46 +57,81 @@ def tables(file: Path, wanted: Sequence[str], agent: int | None, *, csv: bool) -
         csv: As comma-separated values, whole; else cut to what a terminal shows.
 
     Raises:
-        ConfigError: If the file is no run log.
+        ConfigError: If the file is no run log, or is damaged.
     """
     log = RunLog(file, "read")
     try:
         if not wanted:
-            yield "\n".join(f"{name}: {value}" for name, value in log.manifest.items())
+            yield "\n".join(printable(f"{name}: {value}").replace("\n", "\\n") for name, value in log.manifest.items())
         for name in wanted:
-            table: pd.DataFrame = usage(log, agent) if name == "usage" else _of(agent, log.table(name))
-            yield table.to_csv(index=False).rstrip("\n") if csv else _for_terminal(name, table)
+            if name == "usage":
+                names: list[str] = ["model", *_USED]
+                rows: Iterator[Sequence[Any]] = iter(log.usage(agent).itertuples(index=False, name=None))
+            else:
+                names, rows = columns()[name], log.rows(name, agent)
+            yield from _as_csv(names, rows) if csv else _for_terminal(name, names, rows)
     finally:
         log.close()
 
 
-def usage(log: RunLog, agent: int | None = None) -> pd.DataFrame:
-    """Sum what a run used, one row a model: calls, failed, tokens, dollars, seconds.
+def _as_csv(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
+    """Write rows as comma-separated values; no spreadsheet takes a text for a formula."""
+    for chunk in chain([[names]], batched(rows, PAGE)):
+        lines = io.StringIO()
+        writer = csv_module.writer(lines, lineterminator="\n")
+        writer.writerows([_harmless(value) for value in row] for row in chunk)
+        yield lines.getvalue().rstrip("\n")
+
+
+def _harmless(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) and not _NUMBER.fullmatch(text) else text
+
+
+def _for_terminal(name: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
+    """Write rows in columns as wide as the first page of them needs."""
+    shown = [index for index, column in enumerate(names) if column not in UNSHOWN]
+    widths: list[int] = []
+    count = 0
+    yield name
+    for page in batched(rows, PAGE):
+        lines = [[_cell(row[index]) for index in shown] for row in page]
+        if not widths:
+            lines.insert(0, [names[index] for index in shown])
+            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        count += len(page)
+        padded = ([cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines)
+        yield "\n".join("  ".join(line).rstrip() for line in padded)
+    yield f"({counted(count, 'row')})"
+
+
+def _cell(value: Any) -> str:
+    """Write a value on one line of a terminal."""
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = printable(text[: CELL + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
+
+
+def salvaged(file: Path, new: Path) -> Iterator[str]:
+    """Read what can be read of a damaged log into a new file, and write a line about each table.
 
     Args:
-        log: The run log.
-        agent: Only what this agent used.
+        file: The damaged run log.
+        new: The file to make.
+
+    Raises:
+        ConfigError: If the new file exists already, or nothing can be read.
     """
-    calls = _of(agent, log.calls())
-    sums: dict[str, Any] = {
-        "calls": ("key", "count"),
-        "failed": ("error_kind", "count"),
-        "prompt_tokens": ("prompt_tokens", "sum"),
-        "reply_tokens": ("reply_tokens", "sum"),
-        "dollars": ("dollars", "sum"),
-        "mean_latency_s": ("latency_s", "mean"),
-    }
-    return calls.groupby("model").agg(**sums).reset_index()
-
-
-def _of(agent: int | None, table: pd.DataFrame) -> pd.DataFrame:
-    """Keep the rows of one agent, where a table has any; None: all."""
-    return table if agent is None or "agent" not in table.columns else table.loc[table["agent"] == agent]
-
-
-def _for_terminal(name: str, table: pd.DataFrame) -> str:
-    shown = table.drop(columns=["key", "keys", "asked", "options"], errors="ignore")
-    return f"{name} ({len(table)} rows)\n" + shown.to_string(index=False, max_colwidth=60)
+    results = salvage(file, new)
+    for result in results:
+        more = "" if result.is_whole else ", and perhaps more"
+        yield f"{result.table}: {counted(result.kept, 'row')} kept, {result.lost} lost{more}"
+    kept = {result.table: result.kept for result in results}
+    if not kept["manifest"]:
+        yield "what the run was is lost: its replies can be looked at, but the run cannot be gone on with"
+    yield f"salvaged into {new}; the same run with --log {new} uses the replies that were kept, and asks for the rest"
 
 
 def check_up() -> Iterator[str]:

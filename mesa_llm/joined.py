@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.records import Observation
 from mesa_llm.toolbox import shown_names, takers
 
@@ -12,12 +13,23 @@ from mesa_llm.toolbox import shown_names, takers
 def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observation:
     """Make one observation of those of several worlds, each under its name.
 
+    Where one of them asks a typed question, the agent answers it in the light of what the others show.
+
     Args:
         seen: What each world shows, by its name, in order.
         worlds: Those worlds: where one names the tools usable now and another none, all of the other's are usable,
             and the options of each hold in its own tools alone. Without them, the agent then keeps all tools that
             it has, and options of one name are put together.
+
+    Raises:
+        ConfigError: If two of them ask a question; they are then put in turns of their own.
     """
+    asking = [name for name, shown in seen.items() if shown.answer is not None]
+    if len(asking) > 1:
+        raise ConfigError(
+            f"{' and '.join(asking)} both ask a question in one observation; give the agent a Turn for each"
+        )
+    question = seen[asking[0]] if asking else Observation()
     kinds = {world.name: type(world) for world in worlds}
     living = tuple((kind, name) for name, kind in kinds.items())
     called = dict(zip(kinds, shown_names(living), strict=True))
@@ -43,6 +55,9 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
         options=options,
         max_actions=max(observation.max_actions for observation in seen.values()),
         facts={name: observation.facts for name, observation in seen.items()},
+        answer=question.answer,
+        label=question.label,
+        world=asking[0] if asking else "",
     )
 
 

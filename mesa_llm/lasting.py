@@ -93,7 +93,7 @@ class LastingModel(mesa.Model[Any, Any]):
             try:
                 yield
             finally:
-                self._in_run = False
+                self._in_run = self._stopping = False
 
     @contextmanager
     def _alone(self) -> Generator[None]:
@@ -110,7 +110,7 @@ class LastingModel(mesa.Model[Any, Any]):
 
         A step whose agents have acted is finished first.
         """
-        self._stopping = True
+        self._stopping = self._in_run or self._in_step
 
     def _guarded_step(self) -> None:
         """Run one step, and leave a model that can step again."""
@@ -133,6 +133,7 @@ class LastingModel(mesa.Model[Any, Any]):
             raise
         finally:
             self._in_step = False
+            self._stopping &= self._in_run
 
     def _end_broken(self, error: BaseException) -> None:
         """End a step that raised after agents had acted.
@@ -140,6 +141,7 @@ class LastingModel(mesa.Model[Any, Any]):
         A rule that broke ends the step. What stops a run from outside breaks it off: nothing right can follow here.
         """
         self._stages = self._seen = None
+        self._is_writing = False
         is_from_outside = isinstance(error, (BudgetSpent, ConfigError, Stopped)) or not isinstance(error, Exception)
         if self._is_over or not is_from_outside:
             return

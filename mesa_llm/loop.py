@@ -27,7 +27,9 @@ class EventLoop:
         """Give the loop, running."""
         with cls.lock:
             if cls.loop is None or cls.thread is None or not cls.thread.is_alive():
-                cls.loop = asyncio.new_event_loop()
+                cls.loop = (
+                    asyncio.SelectorEventLoop()
+                )  # libcurl's connections are watched by a selector, on Windows too
                 cls.thread = threading.Thread(target=cls.loop.run_forever, name="mesa-llm", daemon=True)
                 cls.thread.start()
             return cls.loop

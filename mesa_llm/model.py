@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 from mesa.datacollection import DataCollector
 
 from mesa_llm.activation import Activation, Stage, Turn, everyone, minded
-from mesa_llm.agent import LLMMixin
+from mesa_llm.agent import LLMMixin, as_decision
 from mesa_llm.bridge import Bridge
 from mesa_llm.config import Reasoning, Settings
 from mesa_llm.design import AgentDesign
@@ -204,7 +204,6 @@ class LLMModel(LastingModel):
     def step(self) -> None:
         """Let everyone who is due decide together and act in order."""
         self.begin_step()
-        self._stop_if_interrupted()
         while self._stages:
             self._act(self._decide())
             if self._stages:
@@ -241,7 +240,8 @@ class LLMModel(LastingModel):
         """Write to the model: what is asked meanwhile is not stopped, as what was written could not be taken back."""
         self._is_writing = self.engine.defers_stop = True
         try:
-            yield
+            with self.engine.interrupts_deferred():
+                yield
             self._is_writing = False
         finally:
             self.engine.defers_stop = False
@@ -270,9 +270,12 @@ class LLMModel(LastingModel):
         if self._broken_off:
             raise ConfigError(self._broken_off)
         self.begin_step()
+        self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
             self._seen = [turn.agent.observe() if turn.observation is None else turn.observation for turn in turns]
+            if self._stages:
+                self._stages[0] = turns
         return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
 
     def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
@@ -283,49 +286,44 @@ class LLMModel(LastingModel):
                 (`ToolCall`), a list of them, a typed answer, or what `ask` gave; agents left out do nothing.
 
         Returns:
-            What came of it, by the keys of `observations`.
+            What came of it, by the keys of `observations`. A decision that cannot be (an action that is not offered,
+            arguments or an answer of the wrong type) has failed as that of a language model would: nothing of it is
+            done, and each of its actions stands here as refused, with the reason.
 
         Raises:
-            ConfigError: If an agent is not due, or a decision cannot be; nothing has happened then.
+            ConfigError: If an agent is not due; nothing has happened then.
         """
         with self._alone():
             keys = list(self.observations())
-            decided = self._checked_from_outside(keys, decisions)
-            for decision in decided:
-                if not any(decision is asked for asked in self._asked.get(decision.agent, ())):
-                    self.runlog.add(decision, self.now)
+            given = {_number(key): decided for key, decided in decisions.items()}
+            if strangers := set(given) - {_number(key) for key in keys}:
+                raise ConfigError(f"agents {sorted(map(str, strangers))} are not due in this step; see observations()")
+            decided = [
+                self._from_outside(turn, seen, given.get(_number(key)))
+                for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
+            ]
             try:
                 outcomes = self._act(decided)
             except BaseException as error:
                 self._end_broken(error)
                 raise
-            if not self._stages:
-                self.advance()
-            return dict(zip(keys, outcomes, strict=True))
+            if self._stages is not None and not self._stages:  # also where an action has just ended the run
+                self._mesa_step()
+            self._stop_if_interrupted()
+        return {
+            key: came or _refused(decision, given.get(_number(key)))
+            for key, came, decision in zip(keys, outcomes, decided, strict=True)
+        }
 
-    def _checked_from_outside(self, keys: Sequence[Any], decisions: Mapping[Any, Any]) -> list[Decision | Failure]:
-        """Return the decisions of a controller from outside in the order of the turns.
-
-        Raises:
-            ConfigError: If one names nobody who is due, or cannot be.
-        """
-        given = {_number(key): decided for key, decided in decisions.items()}
-        if strangers := set(given) - {_number(key) for key in keys}:
-            raise ConfigError(f"agents {sorted(map(str, strangers))} are not due in this step; see observations()")
-        decided: list[Decision | Failure] = []
-        faults: list[str] = []
-        for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True):
-            raw: Any = given.get(_number(key))
-            if any(raw is one and raw.label == seen.label for one in self._asked.get(turn.agent.unique_id, ())):
-                decided.append(raw)
-                continue
-            checked: Decision | Failure = turn.agent.checked(raw, seen, "outside")
-            if checked is not raw and isinstance(checked, Failure):
-                faults.append(f"agent {checked.agent}: {checked.reason}")
-            decided.append(_labelled(checked, seen))
-        if faults:
-            raise ConfigError(f"nothing was done: {'; '.join(faults[:5])}")
-        return decided
+    def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
+        """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
+        if any(raw is asked and raw.label == seen.label for asked in self._asked.get(turn.agent.unique_id, ())):
+            return raw
+        checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
+        self.runlog.add(checked, self.now)
+        if isinstance(checked, Failure):
+            self.engine.count_failure("decide")
+        return checked
 
     def ask(self, agents: Sequence[Any], seen: Sequence[Observation] | None = None) -> list[Decision | Failure]:
         """Let agents decide together and note what they decide: the primitive under a step.
@@ -368,9 +366,9 @@ class LLMModel(LastingModel):
 
     @property
     def due_turns(self) -> list[Turn]:
-        """The turns of the current stage whose agents still live, in the order in which they will act."""
+        """The turns of the current stage whose agents lived when it began, in the order in which they will act."""
         stage = self._stages[0] if self._stages else []
-        return [turn for turn in stage if turn.agent in self.agents]
+        return [turn for turn in stage if self._seen is not None or turn.agent in self.agents]
 
     @property
     def due(self) -> list[Any]:
@@ -386,6 +384,7 @@ class LLMModel(LastingModel):
         turns, seen = self.due_turns, self._seen or []
         with self._writing():
             self._seen = None
+            was_last = self._stages is not None and len(self._stages) == 1
             if self._stages:
                 self._stages.pop(0)
             done: list[list[Outcome]] = []
@@ -398,7 +397,7 @@ class LLMModel(LastingModel):
                 for outcome in outcomes:
                     self.runlog.add(outcome, self.now)
                 done.append(outcomes)
-            if not self._stages and (following := self.next_stage([turn.agent for turn in turns])):
+            if was_last and (following := self.next_stage([turn.agent for turn in turns])):
                 self._stages = [[Turn.of(item) for item in following]]
         return done
 
@@ -579,6 +578,16 @@ def _number(key: Any) -> Any:
     """Return an agent as its number, alone or beside a label."""
     agent, *label = key if isinstance(key, tuple) else (key,)
     return (getattr(agent, "unique_id", agent), *label)
+
+
+def _refused(decision: Decision | Failure, raw: Any) -> list[Outcome]:
+    """Return, for a controller from outside, why nothing was done of what it decided."""
+    if not isinstance(decision, Failure) or isinstance(raw, Failure):
+        return []
+    decided = as_decision(decision.agent, raw, decision.by)
+    calls = decided.actions if isinstance(decided, Decision) else ()
+    refused = [(call.name, call.arguments) for call in calls] or [("answer", {"answer": raw})]
+    return [Outcome(decision.agent, name, given, False, decision.reason, decision.label) for name, given in refused]
 
 
 def _labelled(decision: Decision | Failure, seen: Observation) -> Decision | Failure:

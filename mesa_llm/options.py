@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
+import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -102,10 +103,11 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
             yield from _files(value, f"{name}.{key}" if name else str(key))
-    elif isinstance(parameters, str) and 0 < len(parameters) < 1000 and "\0" not in parameters:
-        path = Path(parameters)
-        if path.suffix and path.is_file():
-            yield f"{name}={parameters}", hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    elif isinstance(parameters, list | tuple):
+        for place, value in enumerate(cast("Sequence[Any]", parameters)):
+            yield from _files(value, f"{name}.{place}")
+    elif isinstance(parameters, str) and Path(parameters).suffix and os.path.isfile(parameters):
+        yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
 
 
 def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:

@@ -56,6 +56,8 @@ _REASONING_SCHEMA = {"type": "string", "description": "Your reasoning in a few s
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
+_ANYTHING = TypeAdapter[Any](Any)
+
 
 @dataclass(frozen=True)
 class Asking:
@@ -128,8 +130,10 @@ async def decide(asking: Asking) -> Decision | Failure:
             if rounds == MAX_TOOL_ROUNDS:
                 return asking.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
             rounds += 1
-            asking = replace(asking, seen=replace(asking.seen, options={}))  # tools may show what else is possible
-            request = replace(_answer_tools(request, reply, decided, asking.box), options={})
+            request = _answer_tools(request, reply, decided, asking.box)
+            if any(asking.box[call.name].tool.shows_more for call in decided):
+                asking = replace(asking, seen=replace(asking.seen, options={}))
+                request = replace(request, options={})
     except ParseError as error:
         return asking.failure(str(error), "Unparsed")
     except (TransportError, ToolBroken) as error:
@@ -338,16 +342,17 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
     Raises:
         ParseError: If it cannot be; the text says why.
     """
+    if decision.actions and seen.answer is not None:
+        raise ParseError("an answer is wanted, not an action.")
     if decision.answer is not None:
         if seen.answer is None:
             raise ParseError(f"an action is wanted, not an answer; choose one of: {', '.join(box)}.")
         return replace(decision, answer=_checked_answer(decision.answer, seen.answer))
-    if decision.actions and seen.answer is not None:
-        raise ParseError("an answer is wanted, not an action.")
     if len(decision.actions) > seen.max_actions:
         raise ParseError(f"{len(decision.actions)} actions were named; at most {seen.max_actions} can be done.")
     checked: list[ToolCall] = []
-    for call in decision.actions:
+    for call in cast("tuple[Any, ...]", decision.actions):
+        _demand_call(call)
         try:
             checked.append(box.check(call))
         except ToolError as error:
@@ -357,6 +362,19 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
         if seen.options:
             _check_options(checked[-1], seen.options)
     return replace(decision, actions=tuple(checked)) if checked else decision
+
+
+def _demand_call(call: Any) -> None:
+    """Demand a call of the shape that a language model's has.
+
+    Raises:
+        ParseError: If it is something else, as only code can make it.
+    """
+    if not isinstance(call, ToolCall):
+        raise ParseError(f"an action is a ToolCall, got a {type(call).__name__}.")
+    name, arguments = cast("tuple[Any, Any]", (call.name, call.arguments))
+    if not isinstance(name, str) or not isinstance(arguments, Mapping):
+        raise ParseError(f"an action has a name and arguments by name, got {name!r:.80} and {arguments!r:.80}.")
 
 
 def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> None:
@@ -383,11 +401,20 @@ def _checked_answer(answer: Any, kind: Any) -> Any:
         ParseError: If it is of another type, or no JSON could hold it.
     """
     try:
-        return _adapter(kind).validate_json(to_json(answer, by_alias=True, fallback=plain), strict=True)
+        written = to_json(answer, by_alias=True, fallback=_as_number)
+        return _adapter(kind).validate_json(written, strict=True, by_alias=True, by_name=True)
     except ValidationError as error:
         raise ParseError(f"the answer does not fit: {describe(error)}") from None
     except PydanticSerializationError as error:
         raise ParseError(f"the answer cannot be written as JSON: {error}") from None
+
+
+def _as_number(value: Any) -> Any:
+    """Return numbers and arrays of numpy as JSON values; refuse all else that JSON does not know."""
+    convert = getattr(value, "tolist", None)
+    if not callable(convert):
+        raise PydanticSerializationError(f"it holds a {type(value).__name__}")
+    return convert()
 
 
 def written_answer(answer: Any, kind: Any = None) -> str:
@@ -405,8 +432,18 @@ def written_answer(answer: Any, kind: Any = None) -> str:
 
 
 def plain_answer(answer: Any) -> Any:
-    """Return an answer as JSON values."""
-    return to_jsonable_python(answer, by_alias=True, fallback=plain)
+    """Return an answer as JSON values; sets are sorted, as their own order differs between two runs."""
+    return to_jsonable_python(_without_sets(_ANYTHING.dump_python(answer, by_alias=True)), fallback=plain)
+
+
+def _without_sets(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted((_without_sets(item) for item in cast("set[Any]", value)), key=repr)
+    if isinstance(value, Mapping):
+        return {key: _without_sets(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_without_sets(item) for item in cast("list[Any]", value)]
+    return value
 
 
 def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[ToolCall, ...], str]:

@@ -140,7 +140,7 @@ class Request:
     """The values that arguments may take now, as in `Observation.options`: endpoints are sent them as enums."""
 
     adapter: str | None = None
-    """LoRA adapter that is asked for in place of the model; `model` is then its name, too."""
+    """LoRA adapter that is asked for in place of the model; `model` then names both."""
 
     max_actions: int = 1
     """How many actions the reply may hold, for people, who are asked for one after the other; no part of the key."""

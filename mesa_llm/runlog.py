@@ -27,6 +27,7 @@ from mesa_llm.runlog_tables import (
     FORMAT,
     IN_COLUMNS,
     SCHEMA,
+    SQL_ERRORS,
     Texts,
     columns,
     connect,
@@ -35,6 +36,8 @@ from mesa_llm.runlog_tables import (
     kept_keys,
     kept_reply,
     keys_of,
+    line_of,
+    loaded,
     readable,
     reply_of,
     storable,
@@ -51,9 +54,13 @@ _FIND = f"SELECT error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls WH
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
-_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid <= ? LIMIT 1"
+_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid <= ? AND (error_kind IS NULL OR NOT ?) LIMIT 1"
 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
+
+_USAGE = """
+SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s)
+FROM calls WHERE :agent IS NULL OR agent = :agent GROUP BY model ORDER BY model"""
 
 _FORGET = "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
 
@@ -127,11 +134,16 @@ class RunLog:
             raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
         try:
             if self.mode != "record":
-                return open_to_read(self.path)
+                database = open_to_read(self.path)
+                if self.mode == "read":
+                    database.text_factory = _as_far_as_it_is_text
+                return database
             self._close_unused(self.path.resolve())
             database, self._write_lock = open_to_write(self.path)
-        except (sqlite3.Error, OSError) as error:
-            raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {error}") from error
+        except (*SQL_ERRORS, OSError) as error:
+            is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError))
+            hint = f". If it is a damaged one: mesa-llm inspect {self.path} --salvage NEW.sqlite" if is_damaged else ""
+            raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
         _WRITERS[self.path.resolve()] = self
         return database
 
@@ -150,13 +162,13 @@ class RunLog:
     def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
         try:
             return database.execute(query).fetchone()[0]
-        except sqlite3.Error as error:
+        except SQL_ERRORS as error:
             self.close()
             raise self._damage(error) from error
 
     def _damage(self, error: Exception) -> ConfigError:
         return ConfigError(
-            f"{str(self.path)!r} is damaged: {error}. What can still be read of it is read by "
+            f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
             f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
         )
 
@@ -165,8 +177,8 @@ class RunLog:
         with suppress(sqlite3.Error):
             self._trace.rollback()
         self._fault = (
-            f"{str(self.path)!r} cannot be written: {error}. Nothing more is asked; what was recorded before is kept, "
-            "and the same run with the same log goes on as soon as there is room"
+            f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded before "
+            "is kept, and the same run with the same log goes on as soon as there is room"
         )
         return ConfigError(self._fault)
 
@@ -179,7 +191,7 @@ class RunLog:
         try:
             with self._lock:
                 return source.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except SQL_ERRORS as error:
             raise self._damage(error) from error
 
     @property
@@ -217,8 +229,8 @@ class RunLog:
         """What the run is: model, parameters, seed, versions. Empty before the first run."""
         rows = self._query(self._recorded, "SELECT name, value FROM manifest")
         try:
-            return {str(name): json.loads(value) for name, value in rows}
-        except (ValueError, TypeError) as error:
+            return {str(name): loaded(value) for name, value in rows}
+        except ValueError as error:
             raise self._damage(error) from error
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
@@ -241,8 +253,9 @@ class RunLog:
                 f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
             )
         self._demand_writable()
-        now = json.loads(canonical_json(about.get("versions", {})))
-        self._changes = "; ".join(_differing(found["versions"], now)) if "versions" in found else ""
+        if "versions" in found and "versions" in about:
+            now = json.loads(canonical_json(about["versions"]))
+            self._changes = "; ".join(_differing({"versions": found["versions"]}, {"versions": now}))
         rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
         try:
             with self._lock, self._db:
@@ -282,7 +295,7 @@ class RunLog:
         """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
         if self.mode != "record" or self._may_differ:
             return
-        if self._query(self._recorded, _OTHER, (*request.salt[1:], self._calls_before)):
+        if self._query(self._recorded, _OTHER, (*request.salt[1:], self._calls_before, self._retry_failures)):
             changed = f" (changed since: {self._changes})" if self._changes else ""
             raise ConfigError(
                 f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "
@@ -422,7 +435,7 @@ class RunLog:
                 row = (time, record.sender, told, record.text)
                 table = "messages"
         self._facts.append(facts)
-        self._rows.setdefault(table, []).append(tuple(storable(v) if isinstance(v, str) else v for v in row))
+        self._rows.setdefault(table, []).append(tuple([storable(v) if isinstance(v, str) else v for v in row]))
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
         """Close a step: extend the digest, and write the step's trace in one transaction.
@@ -495,6 +508,8 @@ class RunLog:
         while True:
             found = self._query(source, query, {"after": after, "agent": agent})
             for number, *row in found:
+                if number <= after:
+                    raise self._damage(ValueError(f"the rows of {name} are out of order"))
                 after = int(number)
                 yield self._readable(name, row)
             if len(found) < 500:
@@ -547,6 +562,21 @@ class RunLog:
         rows = self._query(self._recorded, query, (agent, limit))
         return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
 
+    def usage(self, agent: int | None = None) -> pd.DataFrame:
+        """Sum what a run used: one row a model.
+
+        Args:
+            agent: Only what this agent used.
+
+        Returns:
+            model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s.
+        """
+        import pandas as pd
+
+        rows = self._query(self._recorded, _USAGE, {"agent": agent})
+        names = ["model", "calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s"]
+        return pd.DataFrame(rows, columns=names)
+
     def keep_answer(self, row: Mapping[str, Any]) -> None:
         """Note an answer given aside; it is no part of the run's digest.
 
@@ -581,6 +611,10 @@ class RunLog:
             self._trace.close()
             if self._write_lock is not None:
                 self._write_lock.free()
+
+
+def _as_far_as_it_is_text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog_tables import FORMAT, SCHEMA, columns, connect
+from mesa_llm.runlog_tables import FORMAT, SCHEMA, SQL_ERRORS, columns, connect
 
 
 class WriteLock:
@@ -81,7 +81,7 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
         raise ConfigError(f"{str(path)!r} is being recorded by {_writer(path)}") from None
     try:
         return _made(connect(str(path)), path), lock
-    except (sqlite3.Error, ConfigError):
+    except (*SQL_ERRORS, ConfigError):
         lock.free()
         raise
 
@@ -93,7 +93,7 @@ def _made(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
             check(database, path)
         else:
             database.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-    except (sqlite3.Error, ConfigError):
+    except (*SQL_ERRORS, ConfigError):
         database.close()
         raise
     return database
@@ -119,7 +119,7 @@ def _writer(path: Path) -> str:
         database = open_to_read(path)
         found = database.execute("SELECT pid, host, since FROM writer").fetchone()
         database.close()
-    except (sqlite3.Error, ConfigError):
+    except (*SQL_ERRORS, ConfigError):
         found = None
     if found is None:
         return "somebody else, who has just begun; give another log, or wait until that run is over"
@@ -176,7 +176,7 @@ def _checked(uri: str, path: Path) -> sqlite3.Connection:
     database = connect(uri, uri=True)
     try:
         check(database, path)
-    except (sqlite3.Error, ConfigError):
+    except (*SQL_ERRORS, ConfigError):
         database.close()
         raise
     return database
@@ -200,5 +200,11 @@ def check(database: sqlite3.Connection, path: Path) -> None:
             f"{str(path)!r} is a run log of format {found or 1}, and this version of mesa_llm reads format {FORMAT}: "
             "open it with the version that recorded it"
         )
+    if missing := sorted(set(columns()) - set(tables)):
+        raise ConfigError(f"{str(path)!r} cannot be used as a run log: it has no table {', '.join(missing)}")
     for table, names in columns().items():
-        database.execute(f"SELECT {', '.join(names)} FROM {table} LIMIT 0")
+        held = [field[1] for field in database.execute(f"PRAGMA table_info({table})")]
+        if held != names:
+            wanted = f"its table {table} has the columns {', '.join(held)}, not {', '.join(names)}"
+            raise ConfigError(f"{str(path)!r} cannot be used as a run log: {wanted}")
+        database.execute(f"SELECT * FROM {table} LIMIT 0")

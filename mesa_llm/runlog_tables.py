@@ -50,16 +50,25 @@ CREATE INDEX IF NOT EXISTS answers_at ON answers (time, agent);
 IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts")
 """Fields of a reply that stand in columns of their own; the others that say something are one JSON object."""
 
+SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file raises; the second where the text of the first quotes damaged bytes."""
+
 LOST = "[this text is lost]"
 """Stands where a damaged log holds a text no more."""
 
-MAX_KNOWN = 50_000
-"""Maximum number of texts whose numbers are kept at hand."""
+MAX_KNOWN = 4_000_000
+"""Maximum number of characters of texts that are kept at hand, to be written or to be read."""
+
+MAX_SPAN = 100_000
+"""Maximum number of lines that a span can stand for, lest a damaged one fill the memory."""
 
 
 def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a database for all threads."""
-    return sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
+    """Open a database for all threads; what its file says of itself is not believed."""
+    database = sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
+    database.execute("PRAGMA trusted_schema=OFF")
+    database.execute("PRAGMA cell_size_check=ON")
+    return database
 
 
 @cache
@@ -78,23 +87,28 @@ class Texts:
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Find out how many there are.
+        """Read nothing yet.
 
         Args:
             database: The run log; what is new is written in its open transaction.
         """
         self._database = database
-        self._next: int = database.execute("SELECT ifnull(max(id), 0) FROM texts").fetchone()[0] + 1
+        self._next = 0  # not known yet
         self._numbers: dict[str, int] = {}
         self._written: dict[str, str] = {}
         self._texts: dict[int, str] = {}
-        self._knows_all = self._next == 1
+        self._knows_all = False
+        self._written_size = self._read_size = 0
 
     def kept(self, request: Request) -> tuple[str, int, int]:
         """Keep what is asked, and return how a call refers to it: its messages, what else is asked, the options."""
-        if len(self._numbers) > MAX_KNOWN:
+        if not self._next:
+            self._next = self._database.execute("SELECT ifnull(max(id), 0) FROM texts").fetchone()[0] + 1
+            self._knows_all = self._next == 1
+        if self._written_size > MAX_KNOWN:
             self._numbers.clear()
             self._written.clear()
+            self._written_size = 0
             self._knows_all = False
         messages: list[tuple[str, str] | tuple[str, str, int]] = []
         for message in request.messages:
@@ -103,6 +117,7 @@ class Texts:
                 content = self._write(message.content)
                 if message is not request.messages[-1]:  # it comes again, in the prompts of the steps that follow
                     self._written[message.content] = content
+                    self._written_size += len(message.content)
             if message.tool_calls or message.call_id:
                 more = {name: value for name, value in message.to_wire().items() if name not in ("role", "content")}
                 messages.append((message.role, content, self.number(_PLAIN.encode(more))))
@@ -124,6 +139,7 @@ class Texts:
             else:
                 number = int(row[0])
             self._numbers[text] = number
+            self._written_size += len(text)
         return number
 
     def _write(self, content: str) -> str:
@@ -143,15 +159,21 @@ class Texts:
         return " ".join(spans)
 
     def text(self, number: object) -> str:
-        """Return the text of a number."""
-        found = self._texts.get(number) if isinstance(number, int) else None
+        """Return the text of a number; `LOST` if the log is damaged and holds it no more."""
+        if not isinstance(number, int):
+            return LOST
+        found = self._texts.get(number)
         if found is None:
-            row = self._database.execute("SELECT text FROM texts WHERE id = ?", (number,)).fetchone()
-            found = LOST if row is None or not isinstance(row[0], str) else row[0]
-            if len(self._texts) > MAX_KNOWN:
+            try:
+                row = self._database.execute("SELECT text FROM texts WHERE id = ?", (number,)).fetchone()
+            except sqlite3.DatabaseError:
+                row = None
+            found = row[0] if row is not None and isinstance(row[0], str) else LOST
+            if self._read_size > MAX_KNOWN:
                 self._texts.clear()
-            if isinstance(number, int):
-                self._texts[number] = found
+                self._read_size = 0
+            self._texts[number] = found
+            self._read_size += len(found)
         return found
 
     def prompt(self, kept: object) -> str:
@@ -162,10 +184,10 @@ class Texts:
         """
         messages: list[dict[str, Any]] = []
         try:
-            for role, content, *more in json.loads(str(kept)):
+            for role, content, *more in loaded(kept):
                 message = {"role": role, "content": "\n".join(self._lines(str(content)))}
                 for number in more:
-                    message |= json.loads(self.text(number))
+                    message |= loaded(self.text(number))
                 messages.append(message)
         except (ValueError, TypeError):
             messages.append({"role": "user", "content": LOST})
@@ -175,7 +197,7 @@ class Texts:
         for span in content.split(" "):
             first, _, last = span.partition("-")
             begin, end = int(first), int(last or first)
-            if not 0 < begin <= end <= begin + MAX_KNOWN:
+            if not 0 < begin <= end <= begin + MAX_SPAN:
                 raise ValueError(f"{span!r} is no span of texts")
             for number in range(begin, end + 1):
                 yield self.text(number)
@@ -226,6 +248,23 @@ def keys_of(kept: object) -> str:
 _KEY_DIGITS = 64
 
 
+def line_of(error: Exception) -> str:
+    """Return what an error says, on one line."""
+    return " ".join(str(error).split())[:300]
+
+
+def loaded(text: object) -> Any:
+    """Read JSON that a log holds.
+
+    Raises:
+        ValueError: If it is none, as in a damaged log.
+    """
+    try:
+        return json.loads(str(text))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def kept_reply(reply: Reply) -> str:
     """Write what of a reply has no column of its own."""
     fields: dict[str, Any] = {
@@ -252,7 +291,7 @@ def reply_of(kept: str, *columns: Any) -> Reply:
         ValueError: If it is no reply, as in a damaged log.
     """
     try:
-        fields: dict[str, Any] = json.loads(kept) | dict(zip(IN_COLUMNS, columns, strict=True))
+        fields: dict[str, Any] = loaded(kept) | dict(zip(IN_COLUMNS, columns, strict=True))
         fields["tool_calls"] = tuple(ToolCall(*call) for call in fields["tool_calls"])
         reply = Reply(**fields)
     except (TypeError, KeyError, AttributeError) as error:
@@ -295,13 +334,17 @@ def difference(recorded: Sequence[str], now: Sequence[str]) -> str:
 
 def _lines(model: str, prompt: str, asked: str, options: str) -> list[str]:
     lines = [f"model: {model}"]
-    for message in json.loads(prompt):
+    for message in loaded(prompt):
         lines += [f"{message['role']}: {line}" for line in str(message["content"]).splitlines() or [""]]
-    fields = {**json.loads(asked), "options": json.loads(options)}
+    try:
+        fields = {**loaded(asked), "options": loaded(options)}
+    except (ValueError, TypeError):
+        fields = {"the rest": LOST}
     return lines + [f"{name}: {canonical_json(value)}" for name, value in fields.items()]
 
 
-def failure_of(kind: str, text: str) -> TransportError:
+def failure_of(kind: object, text: object) -> TransportError:
     """Make a recorded failure the error it was."""
-    found = getattr(errors, kind, TransportError)
-    return found(text) if isinstance(found, type) and issubclass(found, TransportError) else TransportError(text)
+    found = getattr(errors, str(kind), TransportError)
+    is_known = isinstance(found, type) and issubclass(found, TransportError)
+    return found(str(text)) if is_known else TransportError(str(text))

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from tqdm import tqdm
 
-from mesa_llm.errors import ConfigError, NothingDecided
+from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.gallery import find_models
 from mesa_llm.model import LLMModel
 from mesa_llm.options import as_given, class_named, constructor
@@ -261,52 +261,105 @@ def _tell(model: Any, told: dict[str, Any], say: Say) -> None:
     say("page: mesa-llm app")
 
 
-def replay_run(file: Path, *, as_json: bool, say: Say) -> dict[str, Any]:
+class _Recording(BaseModel, strict=True):
+    """What the manifest of a run has to hold for it to be run again."""
+
+    model: str
+    parameters: dict[str, Any]
+    rng: int | None
+
+
+def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:
     """Run a recorded run again from its log alone.
 
     Args:
         file: The run log.
         as_json: Tell one line of JSON and nothing else.
         say: Where words go.
+        trust: Import the classes that the log names, whatever they are; else only those of listed models.
 
     Returns:
         The same as `run_model`, and the `recorded_digest`.
 
     Raises:
-        ConfigError: If the file holds no run, or one whose model cannot be made from its parameters.
+        ConfigError: If the file holds no run, one whose model is not listed, or one whose model cannot be made from
+            its parameters.
         ReplayError: If the run asks for something the file does not hold.
     """
     source = RunLog(file, "read")
-    manifest, steps = source.manifest, source.steps()
-    place = columns()["decisions"].index("by")
-    is_driven = any(row[place] == "outside" for row in source.rows("decisions"))
-    source.close()
+    try:
+        manifest = source.manifest
+        ends = [(step, digest) for step, _, digest in source.rows("steps")]
+        by = columns()["decisions"].index("by")
+        is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
+    finally:
+        source.close()
+    if not manifest or not ends:
+        raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
+    try:
+        recording = _Recording.model_validate(manifest)
+    except ValidationError as error:
+        raise ConfigError(f"{str(file)!r} is damaged: what the run was cannot be read: {describe(error)}") from error
     if is_driven:
         raise ConfigError(
-            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again; run "
-            "it with replay=True and this log="
+            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again: run it "
+            "with replay=True and this log="
         )
-    if not manifest or steps.empty:
-        raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
-    made = str(manifest["model"])
-    model = _made_again(class_named(made, LLMModel), manifest, file)
-    last = steps.iloc[-1]
-    also = {"recorded_digest": str(last["digest"])}
-    return run_model(_listed_as(made), model, int(last["time"]), as_json=as_json, say=say, also=also)
-
-
-def _made_again(kind: type[LLMModel], manifest: Mapping[str, Any], file: Path) -> LLMModel:
-    """Make the model of a recorded run, to be replayed."""
-    given = {name: as_given(value) for name, value in manifest["parameters"].items()}
-    positional: list[Any] = []
-    taken = list(constructor(kind).parameters.values())
+    steps, digest = ends[-1]
+    if not isinstance(steps, int) or steps > 2 * len(ends) + 100:  # steps that broke leave gaps, but not such a one
+        raise ConfigError(f"{str(file)!r} is damaged: it holds {len(ends)} steps, the last of which is step {steps}")
+    if not trust:
+        _demand_listed(recording, file)
+    model = _made_again(recording, file)
+    also = {"recorded_digest": str(digest)}
     try:
+        return run_model(_listed_as(recording.model), model, steps, as_json=as_json, say=say, also=also)
+    except (MesaLLMError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # a damaged log may bring any model into any state
+        raise ConfigError(f"the replay of {str(file)!r} broke: {type(error).__name__}: {error}") from error
+
+
+def _demand_listed(recording: _Recording, file: Path) -> None:
+    """Check that all that would be imported belongs to models that are listed.
+
+    Raises:
+        ConfigError: If something does not.
+    """
+    entries = find_models()
+    packages = {entry.package for entry in entries if entry.package}
+    scenarios = [value for value in recording.parameters.values() if isinstance(value, dict) and "scenario" in value]
+    for name in (str(scenario["scenario"]) for scenario in scenarios):
+        module = name.partition(":")[0]
+        if not any(module == package or module.startswith(f"{package}.") for package in packages):
+            raise ConfigError(_untrusted(name, file))
+    module, _, qualname = recording.model.partition(":")
+    if not any(entry.module == module and entry.qualname in ("", qualname) for entry in entries):
+        raise ConfigError(_untrusted(recording.model, file))
+
+
+def _untrusted(name: str, file: Path) -> str:
+    return (
+        f"{str(file)!r} names {name}, which belongs to none of the models of `mesa-llm list`, and a replay would "
+        "import and run it; if you know where this log comes from, add --trust"
+    )
+
+
+def _made_again(recording: _Recording, file: Path) -> LLMModel:
+    """Make the model of a recorded run, to be replayed."""
+    kind = class_named(recording.model, LLMModel)
+    try:
+        given = {name: as_given(value) for name, value in recording.parameters.items()}
+        positional: list[Any] = []
+        taken = list(constructor(kind).parameters.values())
         for place, parameter in enumerate(taken):
             if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in given:
                 positional = [given.pop(before.name) for before in taken[:place]] + given.pop(parameter.name)
-        return kind(*positional, **given, rng=manifest["rng"], log=file, replay=True)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"{manifest['model']} cannot be made from the log alone: {error}") from error
+        return kind(*positional, **given, rng=recording.rng, log=file, replay=True)
+    except MesaLLMError:
+        raise
+    except Exception as error:  # any model, with parameters out of a file
+        raise ConfigError(f"{recording.model} cannot be made from the log alone: {error}") from error
 
 
 def _listed_as(made: str) -> str:

@@ -64,9 +64,11 @@ def survey(
         keep their types; a missing one is None.
 
     Raises:
-        ConfigError: If there is no question.
+        ConfigError: If there is no question, or the purpose is one that the run numbers its own requests by.
     """
     import pandas as pd
+
+    _demand_purpose(purpose, OWN_PURPOSES - {"survey"})
 
     asked = [question if isinstance(question, Question) else Question(question) for question in questions]
     if not asked:
@@ -88,8 +90,14 @@ def survey(
         rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
         engine.runlog.keep_answer({**row, "answer": canonical_json(answer), "failure": failure, "purpose": purpose})
     table = pd.DataFrame(rows, columns=["time", "agent", "question", "answer", "failure", "purpose"])
-    table["answer"] = pd.Series([row["answer"] for row in rows], dtype=object)
+    for name in ("answer", "failure"):  # pandas would make NaN of None, and floats of integers
+        table[name] = pd.Series([row[name] for row in rows], dtype=object)
     return table
+
+
+def _demand_purpose(purpose: str, taken: Iterable[str]) -> None:
+    if purpose in taken or not purpose.isidentifier():
+        raise ConfigError(f"purpose={purpose!r} cannot be; name what is asked for in one word, such as 'judge'")
 
 
 def series_of(model: Any, question: str) -> str:
@@ -151,7 +159,7 @@ class Aside:
         if opened.llm is None:
             return self.by_rule()
         request = Request(
-            agent.config.adapter or opened.name,
+            opened.named(agent.config.adapter),
             self.messages,
             engine.salt(self.unique_id, self.now, self.request_purpose),
             schema=None if answer is str else answer_schema(answer),
@@ -285,7 +293,7 @@ def consult(
     """Ask a language model that takes no part in the run, all prompts at once; see `LLMModel.consult`."""
     if isinstance(prompts, str):
         raise ConfigError("consult takes a list of prompts, got one text; write [text]")
-    _check_purpose(purpose)
+    _demand_purpose(purpose, OWN_PURPOSES)
     jobs: list[Consultation] = []
     for prompt in prompts:
         messages = _conversation(prompt)
@@ -305,18 +313,13 @@ async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage]
     in the calls of the log alone.
     """
     purpose = how.pop("purpose")
-    _check_purpose(purpose)
+    _demand_purpose(purpose, OWN_PURPOSES)
     given = await Consultation(
         agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **how
     ).settle(Observation())
     if isinstance(given, Failure):
         engine_of(agent.model).count_failure(purpose)
     return given
-
-
-def _check_purpose(purpose: str) -> None:
-    if purpose in OWN_PURPOSES or not purpose.isidentifier():
-        raise ConfigError(f"purpose={purpose!r} cannot be; name what is consulted for in one word, such as 'judge'")
 
 
 def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

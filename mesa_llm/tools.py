@@ -37,21 +37,24 @@ _MARK = "_mesa_llm_tool"
 class _Mark:
     is_action: bool
     when: str | None
+    shows_more: bool = False
 
 
 @overload
 def tool(function: F) -> F: ...
 @overload
-def tool(*, when: str | None = None) -> Callable[[F], F]: ...
-def tool(function: Any = None, *, when: str | None = None) -> Any:
+def tool(*, when: str | None = None, shows_more: bool = False) -> Callable[[F], F]: ...
+def tool(function: Any = None, *, when: str | None = None, shows_more: bool = False) -> Any:
     """Mark a method or function as a tool: it reads, and may be called while an agent decides.
 
     Args:
         function: What to mark; its docstring is what the model reads.
         when: Name of a method of the same object, called with the same acting agent (if any), that says whether
             the tool may be used now.
+        shows_more: Whether its results show ids that observations do not, as a search does: what an observation lists
+            as possible then holds no more, once it was called.
     """
-    return _mark(function, _Mark(is_action=False, when=when))
+    return _mark(function, _Mark(is_action=False, when=when, shows_more=shows_more))
 
 
 @overload
@@ -93,13 +96,20 @@ class Tool:
     when: str | None
     """Name of the method that says whether it may be used now."""
 
+    shows_more: bool = False
+    """Whether its results show ids that observations do not."""
+
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Check arguments and convert them to their types.
 
         Raises:
             ToolError: If they are too long, missing, unknown, or of the wrong type or range.
         """
-        if not _are_short(given) and len(canonical_json(given)) > MAX_ARGUMENT_CHARACTERS:
+        try:
+            is_long = not _are_short(given) and len(canonical_json(given)) > MAX_ARGUMENT_CHARACTERS
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError(f"{self.spec.name}: the arguments cannot be written as JSON: {error}.") from None
+        if is_long:
             raise ToolError(f"the arguments are longer than {MAX_ARGUMENT_CHARACTERS} characters; write less.")
         try:
             checked = self.check.validate_python(ArgsKwargs((), dict(given)))
@@ -171,7 +181,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         raise ConfigError(f"tool {name!r} has an argument that JSON cannot describe: {error}") from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
-    return Tool(spec, function, check, mark.when)
+    return Tool(spec, function, check, mark.when, mark.shows_more)
 
 
 def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:

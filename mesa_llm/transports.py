@@ -124,6 +124,10 @@ class Opened:
         """The model's name, part of every request's key."""
         return self.capabilities.name
 
+    def named(self, adapter: str | None) -> str:
+        """Return the model's name in requests, with the adapter that is asked for in its place."""
+        return self.name if adapter is None else f"{adapter} on {self.name}"
+
     @property
     def is_language_model(self) -> bool:
         """Whether a language model replies, and neither a rule, nor chance, nor a person."""
@@ -360,7 +364,7 @@ def recorded_name(text: str, is_second: bool, access: Access | None, runlog: Run
     names = runlog.models()
     candidates = [text] if access is None else []
     written: Mapping[str, Any] = runlog.manifest.get("options") or {}
-    for option in [access, _access_of(written)] if access is not None else []:
+    for option in [_access_of(written), access] if access is not None else []:
         if option is not None:
             candidates.append(option.name_of(text, is_second=is_second))
     if split_name(text)[1] is None:

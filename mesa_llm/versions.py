@@ -6,7 +6,7 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-PACKAGES = ("mesa-llm-worlds", "mesa", "numpy", "pydantic", "httptools", "litellm", "xllamacpp", "wordllama", "solara")
+PACKAGES = ("mesa-llm-worlds", "mesa", "numpy", "pydantic", "pycurl", "litellm", "xllamacpp", "wordllama", "solara")
 """What a run can depend on."""
 
 

@@ -160,7 +160,7 @@ class FaultyServer:
 
     async def _listen(self) -> int:
         application = web.Application(client_max_size=50_000_000)
-        application.router.add_post("/v1/chat/completions", self._handle)
+        application.router.add_post("/{anything:.*}chat/completions", self._handle)
         runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.2, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0, backlog=2000, ssl_context=self.secret).start()

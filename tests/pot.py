@@ -1,13 +1,14 @@
-"""A model small enough to reason about: agents pay into a common pot."""
+"""Models small enough to reason about: agents pay into a common pot, and answer a quiz."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import DoNothing, Event, LLMAgent, LLMModel, Observation, ToolCall, ToolError, action, tool
+from mesa_llm.activation import Turn, minded
 from mesa_llm.options import ModelOptions
 
 
@@ -76,3 +77,52 @@ class PotModel(LLMModel):
     @property
     def coins(self) -> int:
         return self.pot.coins
+
+
+class Quiz:
+    """Asks typed questions, and keeps who answered what."""
+
+    name = "quiz"
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, str, Any]] = []
+
+    def observe(self, agent: int) -> Observation:
+        return Observation("You take part in a quiz.")
+
+    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+        self.answers.append((agent_id, label, answer))
+        return ""
+
+    def end_step(self) -> list[Event]:
+        return []
+
+
+class Solver(LLMAgent):
+    """Answers by rule: always one."""
+
+    def rule(self, seen: Observation) -> Any:
+        return 1
+
+
+class QuizModel(LLMModel):
+    """Agents who are asked all questions of a quiz at once."""
+
+    kinds: ClassVar[dict[str, Any]] = {f"item {n}": int for n in range(1, 6)}
+    """Question → type of its answer."""
+
+    def __init__(self, n_agents: int = 1, llm: Any = "rule", rng: Any = None, **options: Unpack[ModelOptions]) -> None:
+        super().__init__(llm=llm, rng=rng, **options)
+        self.quiz = Quiz()
+        self.worlds = (self.quiz,)
+        self.activation = self._everything
+        Solver.create_agents(self, n_agents)
+
+    def _everything(self, model: Any) -> list[list[Turn]]:
+        items = self.kinds.items()
+        asked = [Observation(f"What of {label}?", answer=kind, label=label) for label, kind in items]
+        return [[Turn(agent, seen) for agent in minded(self) for seen in asked]]
+
+    @property
+    def answers(self) -> list[Any]:
+        return [answer for _, _, answer in self.quiz.answers]

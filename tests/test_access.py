@@ -13,7 +13,7 @@ from mesa_llm import Access, BudgetSpent, ConfigError, Endpoint, ReplayError, Ru
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.loop import submit
-from mesa_llm.records import Reply
+from mesa_llm.records import Decision, Reply
 from mesa_llm.transports import EngineOptions, Transports, written_options
 from tests.faulty_server import FaultyServer
 from tests.llm.asked import ask
@@ -104,7 +104,7 @@ def test_a_blank_key_of_the_environment_hides_no_other(monkeypatch: pytest.Monke
 
 
 def test_a_second_model_goes_to_its_provider_and_not_to_api_base() -> None:
-    transports = Transports(RunLog(), {"api_base": BASE}, lambda used: None)
+    transports = Transports(RunLog(), {"api_base": BASE}, lambda *used: None)
     transports.declare(["my-model"])
     assert transports.open("openai/gpt-5-mini", is_second=True).name == "openai/gpt-5-mini"
     assert transports.open("my-model", is_second=True).name == NAME
@@ -193,7 +193,7 @@ def test_a_recording_goes_on_at_another_address_only_if_told_so(tmp_path: Path) 
 def test_two_endpoints_share_no_recorded_reply(tmp_path: Path) -> None:
     request = ask()
     with FaultyServer() as one, FaultyServer() as other:
-        transports = Transports(RunLog(tmp_path / "run.sqlite"), {}, lambda used: None)
+        transports = Transports(RunLog(tmp_path / "run.sqlite"), {}, lambda *used: None)
         for server in (one, other):
             opened = transports.open(OpenAIHTTP("m", server.url))
             assert opened.llm is not None
@@ -223,7 +223,7 @@ def test_a_replay_finds_an_endpoint_by_what_was_written_of_it(tmp_path: Path) ->
         log.begin({}, {"options": written_options(options)})
         log.keep(ask(model=NAME), Reply("fine"), 0.1)
     with closing(RunLog(tmp_path / "run.sqlite", "replay")) as log:
-        assert Transports(log, {}, lambda used: None).open("judge").name == NAME
+        assert Transports(log, {}, lambda *used: None).open("judge").name == NAME
 
 
 def test_options_are_written_without_anything_secret() -> None:
@@ -242,3 +242,20 @@ def test_no_parameter_that_names_a_model_keeps_what_is_secret_in_its_address() -
     at = f"m@{BASE.replace('//', '//ann:secret@')}?key=secret"
     model = PotModel(1, llm={"*": at, "Payer": at}, rng=1)
     assert model.runlog.manifest["parameters"]["llm"] == {"*": f"m@{BASE}", "Payer": f"m@{BASE}"}
+
+
+def test_a_judge_is_never_asked_at_api_base_nor_with_the_key_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "openai-secret")
+    monkeypatch.setenv("JUDGE_KEY", "judge-secret")
+    with FaultyServer() as mine, FaultyServer() as its:
+        judge = Endpoint(model="critic", api_base=its.url, key_env="JUDGE_KEY")
+        model = PotModel(2, "my-model", rng=1, api_base=mine.url, endpoints={"judge": judge})
+        model.step()
+        (made,) = model.consult("judge", ["Well?"])
+        assert model.engine.open("gpt-4o-mini", is_second=True).name == "gpt-4o-mini"
+        model.close()
+    assert isinstance(made, Decision)
+    assert {request.body["model"] for request in mine.requests} == {"my-model"}
+    assert {request.headers.get("authorization") for request in mine.requests} == {None}
+    assert [request.body["model"] for request in its.requests] == ["critic"]
+    assert its.requests[0].headers["authorization"] == "Bearer judge-secret"

@@ -2,13 +2,16 @@
 
 import asyncio
 import functools
+import json
 import subprocess
 import sys
 import threading
+from typing import Annotated, ClassVar
 
 import pytest
 from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
+from pydantic import BaseModel, Field
 
 from mesa_llm import (
     AgentDesign,
@@ -21,6 +24,7 @@ from mesa_llm import (
     Reply,
     ScriptedLLM,
     ToolCall,
+    ToolError,
     action,
     tool,
 )
@@ -30,7 +34,7 @@ from mesa_llm.joined import join
 from mesa_llm.llm.answers import call
 from mesa_llm.parse import read
 from tests.llm.asked import Village
-from tests.pot import Pot, PotModel
+from tests.pot import Pot, PotModel, Quiz, QuizModel
 
 
 class Giver(MoneyAgent, Mind):
@@ -122,7 +126,7 @@ def test_a_script_ends_by_itself_and_says_nothing() -> None:
 
 
 def test_importing_the_package_loads_none_of_the_heavy_ones() -> None:
-    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "mesa", "pydantic", "httptools"]
+    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "mesa", "pydantic", "pycurl"]
     code = f"import sys, mesa_llm; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
@@ -207,6 +211,13 @@ def test_options_go_by_the_names_that_tools_have_in_several_worlds() -> None:
 
     looks = {name: Observation(options={"coins": (n,)}) for n, name in enumerate(("pot", "well"), 1)}
     assert join(looks, [Pot(), Well()]).options == {"pot_pay.coins": (1,), "well_pay.coins": (2,)}
+
+
+def test_a_question_of_one_world_is_answered_to_it_in_the_light_of_the_others() -> None:
+    seen = join({"village": Observation("Noon."), "pot": Observation("How many coins?", answer=int, label="guess")})
+    assert (seen.answer, seen.label, seen.world, "Noon." in seen.text) == (int, "guess", "pot", True)
+    with pytest.raises(ConfigError, match="a Turn for each"):
+        join({"village": Observation(answer=str), "pot": Observation(answer=int)})
 
 
 class Taker(LLMAgent):
@@ -310,3 +321,107 @@ def test_a_conversation_that_showed_a_message_holds_it_once() -> None:
     model.mailbox.deliver()
     agent.act(Decision(1, (ToolCall("pay", {"coins": 1}),)), agent.observe())
     assert str([entry.text for entry in agent.memory.entries]).count("good morning") == 1
+
+
+class Group(BaseModel):
+    group: Annotated[int, Field(alias="Implement G")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "kept"),
+    [
+        (int, '{"answer": 3}', '{"answer": 3}'),
+        (Group, '{"Implement G": 1}', '{"Implement G": 1}'),
+        (list[int], '{"answer": [1, 2]}', '{"answer": [1, 2]}'),
+        (str, "Let us meet at five.", "Let us meet at five."),
+        (bool, "true", '{"answer": true}'),
+    ],
+)
+def test_a_conversation_holds_answers_as_the_model_wrote_them(kind, reply, kept) -> None:
+    asked = []
+
+    def script(request):
+        asked.append(request.messages)
+        return reply
+
+    one = type("One", (QuizModel,), {"kinds": {"it": kind}})
+    model = one(1, ScriptedLLM(script), 1, design=AgentDesign(memory="chat"))
+    model.run_for(2)
+    assert [message.content for message in asked[1] if message.role == "assistant"] == [kept]
+    (outcome,) = model.last_outcomes[1]
+    assert json.loads(json.dumps(outcome.arguments)) == {"answer": model.answers[0] if kind is not Group else GROUP}
+    assert model.usage.failures == 0
+
+
+GROUP = {"Implement G": 1}
+
+
+def test_other_memories_hold_answers_as_json_and_no_python() -> None:
+    one = type("One", (QuizModel,), {"kinds": {"it": Group}})
+    model = one(1, ScriptedLLM(lambda request: GROUP), 1, design=AgentDesign(memory="window:5"))
+    model.step()
+    (agent,) = model.agents
+    assert agent.memory.recall("", 2).endswith('You answered: {"Implement G": 1}')
+
+
+@pytest.mark.parametrize("llm", ["rule", "scripted"])
+def test_an_empty_list_is_an_answer_where_one_is_wanted(llm) -> None:
+    class Unsure(LLMAgent):
+        def rule(self, seen):
+            return []
+
+    class Which(QuizModel):
+        kinds: ClassVar = {"which": list[str]}
+
+    model = Which(0, "rule" if llm == "rule" else ScriptedLLM(lambda request: '{"answer": []}'), 1)
+    Unsure(model)
+    model.step()
+    assert model.quiz.answers == [(1, "which", [])]
+
+
+@pytest.mark.parametrize("answer", ["3", 3.5, ToolCall("pay", {"coins": 1}), object(), [1]])
+def test_what_a_rule_decides_is_checked_as_what_a_model_writes(answer) -> None:
+    class Odd(LLMAgent):
+        def rule(self, seen):
+            return answer
+
+    model = QuizModel(0, "rule", 1)
+    Odd(model)
+    model.step()
+    assert (model.answers, model.usage.failures, {kind.kind for kind in model.last_decisions.values()}) == (
+        [],
+        5,
+        {"Invalid"},
+    )
+
+
+class Refusing(Quiz):
+    """Takes no ones."""
+
+    def receive(self, agent_id, answer, label):
+        if answer == 1:
+            raise ToolError("no ones, please.")
+        return super().receive(agent_id, answer, label)
+
+
+def test_an_answer_that_the_world_refuses_is_an_outcome_and_remembered() -> None:
+    model = QuizModel(1, "rule", 1, design=AgentDesign(memory="window:5"))
+    model.quiz = Refusing()
+    model.worlds = (model.quiz,)
+    model.step()
+    rows = model.runlog.actions()
+    assert (list(rows["ok"]), set(rows["action"]), list(rows["label"])) == ([0] * 5, {"answer"}, list(model.kinds))
+    assert "no ones, please." in next(iter(model.agents)).memory.recall("", 2)
+
+
+def test_an_answer_goes_to_the_world_that_the_observation_names() -> None:
+    model = QuizModel(1, "rule", 1)
+    other = type("Other", (Quiz,), {"name": "other"})()
+    model.worlds = (model.quiz, other)
+    with pytest.raises(ConfigError, match="quiz, other all receive answers"):
+        model.step()
+    (agent,) = model.agents
+    agent.receive(3, "it", "other")
+    assert other.answers == [(1, "it", 3)]
+    with pytest.raises(ConfigError, match="asks for world 'third'"):
+        agent.receive(3, "it", "third")

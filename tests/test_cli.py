@@ -102,7 +102,7 @@ def test_a_model_whose_constructor_names_no_parameters_is_replayed(make, tmp_pat
     made = make(rng=1, log=tmp_path / "run.sqlite")
     made.run_for(2)
     made.close()
-    assert told("replay", tmp_path / "run.sqlite")["digest"] == made.runlog.digest
+    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
 
 
 @pytest.mark.parametrize("named", ["os:system", "models.social.model:SocialScenario", "os:nothing", "nowhere:Model"])
@@ -110,9 +110,35 @@ def test_a_log_can_call_nothing_but_a_model(named, tmp_path) -> None:
     PotModel(rng=1, log=tmp_path / "run.sqlite").run_for(1)
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
         file.execute("UPDATE manifest SET value = ? WHERE name = 'model'", [json.dumps(named)])
-    done = typed("replay", tmp_path / "run.sqlite")
-    assert (done.exit_code, len(done.output.splitlines())) == (2, 1)
-    assert named in done.output
+    for words in ([], ["--trust"]):
+        done = typed("replay", tmp_path / "run.sqlite", *words)
+        assert (done.exit_code, len(done.output.splitlines())) == (2, 1)
+        assert named in done.output
+
+
+def loud_module(folder):
+    """Write a module that leaves a trace when it is imported; give the trace."""
+    text = "import pathlib\npathlib.Path(__file__).with_name('imported').touch()\n"
+    (folder / "loudmodule.py").write_text(text + TINY + "class Fields:\n    pass\n")
+    return folder / "imported"
+
+
+@pytest.mark.parametrize("where", ["model", "parameters"])
+def test_a_replay_imports_nothing_that_is_not_listed_unless_it_is_trusted(where, tmp_path, import_path) -> None:
+    trace = loud_module(tmp_path)
+    import_path(tmp_path)
+    log = tmp_path / "run.sqlite"
+    told("run", "social", "--rng", 1, "--steps", 1, "--set", "n_agents=2", "--log", log)
+    scenario = {"scenario": {"scenario": "loudmodule:Fields", "fields": {"rng": 1}}}
+    value = "loudmodule:Tiny" if where == "model" else scenario
+    with closing(sqlite3.connect(log)) as file, file:
+        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), where])
+    done = typed("replay", log)
+    assert (done.exit_code, len(done.stderr.splitlines()), trace.exists()) == (2, 1, False)
+    assert "loudmodule" in done.stderr
+    assert "--trust" in done.stderr
+    typed("replay", log, "--trust")
+    assert trace.exists()
 
 
 def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, request) -> None:

@@ -1,5 +1,6 @@
 """The script that sets the project up keeps what it finds."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ def test_a_demo_of_an_older_version_is_told_from_one_to_go_on_with(tmp_path) -> 
     log = tmp_path / dev.DEMO_LOG
     begin = [sys.executable, "-m", "mesa_llm.cli", "run", "social", "--log", str(log), "--set"]
     assert not dev.is_refused([*begin, "n_agents=3"])
+    subprocess.run([*begin, "n_agents=3", "--steps", "1"], check=True, capture_output=True)
     assert not dev.is_refused([*begin, "n_agents=3"])
     assert dev.is_refused([*begin, "n_agents=4"])
 

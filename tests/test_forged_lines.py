@@ -119,7 +119,7 @@ def memories(text: str) -> Iterator[str]:
         memory.keep_summary(text)
         if kind == "chat":
             memory.add(MemoryEntry(1, "decision", "{}"))
-        yield memory.recall("", 2) if kind != "stream" else "\n".join(entry.line for entry in memory.entries)
+        yield memory.recall("", 2) if kind != "stream" else "\n".join(entry.line for entry in memory.entries)  # pyright: ignore[reportAttributeAccessIssue]
         yield from (message.content for message in memory.messages())
 
 

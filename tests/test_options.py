@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from mesa.batchrunner import batch_run
+from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.activation import in_turn
 from mesa_llm.errors import ConfigError
@@ -31,3 +33,82 @@ def test_a_scenario_is_written_down_as_its_class_and_fields() -> None:
     written = SocialModel(scenario=SocialScenario(n_agents=5, rng=3)).runlog.manifest["parameters"]["scenario"]
     assert written["scenario"] == "models.social.model:SocialScenario"
     assert (written["fields"]["n_agents"], written["fields"]["rng"], written["fields"]["follows"]) == (5, 3, 3)
+
+
+class Parametrised(PotModel):
+    """Takes parameters by keyword and in a scenario, as Mesa's models do."""
+
+    def __init__(self, n_agents=4, rng=None, scenario=None, **options) -> None:
+        super().__init__(n_agents if scenario is None else scenario.n_agents, rng=rng, scenario=scenario, **options)
+
+
+class PotScenario(Scenario):
+    """Parameters of a pot."""
+
+    n_agents: int = 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "given", "seed"),
+    [
+        ({"rng": 7}, {"rng": 7}, 7),
+        ({"rng": 7}, {"rng": "7"}, 7),
+        ({"rng": 7}, {}, 7),
+        ({"rng": 7, "n_agents": 3}, {"n_agents": 3}, 7),
+        ({}, {"rng": 7}, 7),
+        ({}, {"rng": "7"}, 7),
+    ],
+)
+def test_a_scenario_and_keywords_that_agree_are_one(fields, given, seed) -> None:
+    scenario = PotScenario(**fields)
+    model, same = Parametrised(scenario=scenario, **given), PotModel(scenario.n_agents, rng=seed)
+    for one in (model, same):
+        one.run_for(2)
+    assert (model.runlog.manifest["rng"], model.runlog.digest) == (seed, same.runlog.digest)
+
+
+@pytest.mark.parametrize("given", [{"rng": 8}, {"rng": "8"}, {"n_agents": 5}, {"n_agents": 5, "rng": 7}])
+def test_a_scenario_and_keywords_that_differ_are_an_error(given) -> None:
+    with pytest.raises(ConfigError, match=r"by keyword and .* in the scenario; give it once"):
+        Parametrised(scenario=PotScenario(rng=7), **given)
+
+
+def test_mesas_batch_run_gives_a_scenario_its_seeds() -> None:
+    scenario = SocialScenario(n_agents=3)
+    rows = batch_run(SocialModel, {"scenario": [scenario]}, rng=[1, 2], max_steps=2, display_progress=False)
+    assert {row["rng"] for row in rows} == {1, 2}
+    assert scenario.rng is None
+    with pytest.raises(ConfigError, match="rng is 1 by keyword and 7 in the scenario"):
+        batch_run(SocialModel, {"scenario": [SocialScenario(rng=7)]}, rng=[1], display_progress=False)
+
+
+class Reading(PotModel):
+    """Reads files."""
+
+    def __init__(self, table=None, tables=(), scenario=None, **options) -> None:
+        super().__init__(2, **options)
+
+
+@pytest.mark.parametrize("mode", ["record", "replay"])
+@pytest.mark.parametrize("by", ["name", "path", "list"])
+def test_a_file_that_changed_under_its_log_is_found_out(by, mode, tmp_path) -> None:
+    table, log = tmp_path / "people.csv", tmp_path / "run.sqlite"
+    table.write_text("name\nAnn\n")
+    given = {"tables": [str(table)]} if by == "list" else {"table": str(table) if by == "name" else table}
+
+    def run(**options) -> str:
+        model = Reading(rng=1, log=log, **given, **options)
+        model.run_for(1)
+        model.close()
+        return model.runlog.digest
+
+    before = run()
+    assert run(replay=mode == "replay") == before
+    table.write_text("name\nBob\n")
+    with pytest.raises(ConfigError, match=r"people\.csv"):
+        run(replay=mode == "replay")
+
+
+@pytest.mark.parametrize("text", ["Be kind. Be brief." * 40, "a. b\0", "no.such.file", "." * 300, ""])
+def test_a_text_that_is_no_file_is_none(text) -> None:
+    assert Reading(table=text, rng=1).runlog.manifest["files"] == {}

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,8 @@ from reacton import use_effect
 from solara.core import component
 
 from mesa_llm import Decision, ScriptedLLM, ToolCall
-from mesa_llm.errors import ConfigError
+from mesa_llm.access import Access
+from mesa_llm.errors import BudgetSpent, ConfigError
 from mesa_llm.llm.asked import Asked, offers_of
 from mesa_llm.llm.human import HumanDesk, HumanLLM
 from mesa_llm.records import Request, Salt, ToolSpec, Usage
@@ -27,12 +30,14 @@ from mesa_llm.viz.held import held
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.meter import tiles_of
 from mesa_llm.viz.page import tabs_of
-from mesa_llm.viz.parameters import Choice, defaults, meant, takes, worded
+from mesa_llm.viz.parameters import Choice, defaults, meant, shown_address, takes, worded
+from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import action_row
 from mesa_llm.viz.thoughts import MOST_CHARACTERS, shortened, thoughts_of
 from mesa_llm.viz.ticker import TICK_S, moment, watch, words
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
+from tests.browser.attacker import Endpoint, serving
 
 PATIENCE_S = 10.0
 
@@ -321,11 +326,102 @@ def test_another_model_has_to_be_named() -> None:
 
 def test_another_model_may_have_an_endpoint_and_a_limit() -> None:
     choice = Choice("other", model_id="ollama/qwen3", api_base="http://localhost:1/v1", most_dollars=0.5)
-    assert choice.arguments(Village) == {
-        "llm": "ollama/qwen3",
-        "api_base": "http://localhost:1/v1",
-        "max_dollars": 0.5,
-    }
+    arguments = choice.arguments(Village)
+    assert (str(arguments.pop("llm").name), arguments) == ("qwen3@http://localhost:1/v1", {"max_dollars": 0.5})
+
+
+def asked_with(key: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> set[str | None]:
+    """Step a model at an endpoint typed on the page; give the Authorization headers that it gets."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    monkeypatch.setenv("MESA_LLM_API_KEY", "sk-of-the-environment-too")
+    with serving(Endpoint()) as endpoint:
+        choice = Choice("other", model_id="openai/m", api_base=endpoint.url, api_key=key)
+        Village(**choice.arguments(Village, **options), on_error="skip").step()
+        return set(endpoint.authorizations)
+
+
+def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked_with("", monkeypatch) == {None}
+    assert asked_with("sk-typed", monkeypatch) == {"Bearer sk-typed"}
+    assert asked_with("", monkeypatch, access=Access(max_calls=9)) == {None}
+
+
+def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
+    purse = Access(max_calls=10)  # a step of four villagers takes eight: the stub is asked once more for each
+    with serving(Endpoint()) as endpoint:
+        choice = Choice("other", model_id="m", api_base=endpoint.url, most_dollars=1.0)
+        first, second = (Village(**choice.arguments(Village, purse)) for _ in range(2))
+        first.step()
+        with pytest.raises(BudgetSpent):
+            second.step()
+        assert len(endpoint.authorizations) == 10
+
+
+def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:
+    with pytest.raises(ConfigError, match="takes no access="):
+        Choice("rule").arguments(lambda llm: llm, Access(max_calls=6))
+
+
+@pytest.mark.parametrize("name", ["m@http://evil.example/v1", "huggingface/http://evil.example", "m@evil.example"])
+def test_a_name_of_a_model_holds_no_endpoint(name: str) -> None:
+    with pytest.raises(ConfigError, match="type the address under Endpoint"):
+        Choice("other", model_id=name).arguments(Village)
+    assert Choice("other", model_id="vertex_ai/claude@20240620").llm() == "vertex_ai/claude@20240620"
+
+
+SECRET = "http://ann:pass%40word@localhost:1/v1?key=sk-query&v=1"
+
+
+def test_an_address_is_shown_without_what_may_be_secret() -> None:
+    assert shown_address(SECRET) == "http://•••@localhost:1/v1?•••"
+    assert shown_address("ann:secret@localhost") == "•••@localhost"
+    assert shown_address("http://localhost:1/v1") == "http://localhost:1/v1"
+    with pytest.raises(ConfigError, match="type the whole address"):
+        Choice("other", model_id="m", api_base=shown_address(SECRET)).arguments(Village)
+
+
+def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
+    choice = Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed")
+    told = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
+    assert told == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
+    assert "sk-" not in repr(choice)
+    assert "pass" not in repr(choice)
+
+
+def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    def leaky(llm: Any) -> Any:
+        raise ValueError(f"sk-typed is not valid at {SECRET}")
+
+    session = Session(leaky, Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
+    assert session.error.startswith(
+        "The model could not be built: ValueError: (key) is not valid at http://(key)@localhost"
+    )
+    assert "ValueError" in caplog.text
+    assert not any(secret in session.error + caplog.text for secret in ("sk-typed", "sk-query", "pass%40word"))
+
+
+def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixture) -> None:
+    runner = Runner(Broken(rng=1), pause_s=0.0, hide=Choice(api_key="poisoned").hide)
+    runner.start(2)
+    until(lambda: not runner.busy)
+    assert runner.error == "The step failed with ValueError: the well is (key)"
+    assert "poisoned" not in caplog.text
+    runner.close()
+
+
+def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
+    chosen = Choice("local", reasoning="first", reply_tokens=900)
+    assert chosen.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
+    assert Choice("local").arguments(Village) == {"llm": "local"}
+    assert replace(chosen, thinker="rule").arguments(Village) == {"llm": "rule"}
+
+
+def test_a_model_whose_runner_was_closed_is_closed_when_that_was_waited_for(tmp_path: Path) -> None:
+    runner = Runner(Village(rng=1, log=tmp_path / "run.sqlite"), pause_s=0.0)
+    runner.start()
+    runner.close()
+    wait_until_closed(PATIENCE_S)
+    assert not (tmp_path / "run.sqlite-wal").exists()
 
 
 def test_a_person_plays_one_agent_or_all() -> None:

@@ -13,7 +13,7 @@ class LLM(Protocol):
     """Replies to requests. Transports and the layers around them all have this one method.
 
     A transport may say more of itself by attributes, each of which has a default (see `Capabilities`): `name`,
-    `is_immediate`, `is_person`, `needs_options`, `ignores_prompt`.
+    `is_immediate`, `is_person`, `needs_options`, `ignores_prompt`, `max_in_flight`.
     """
 
     async def reply(self, request: Request) -> Reply:
@@ -44,6 +44,9 @@ class Capabilities:
     ignores_prompt: bool = False
     """Whether it never reads the messages of a request, so that nobody needs to write them."""
 
+    max_in_flight: int | None = None
+    """Maximum number of requests that it answers at once; None: as many as are sent."""
+
     @classmethod
     def of(cls, llm: LLM) -> Capabilities:
         """Read the capabilities of a transport; what it does not say is the default, its class names it."""
@@ -53,6 +56,7 @@ class Capabilities:
             bool(getattr(llm, "is_person", False)),
             bool(getattr(llm, "needs_options", False)),
             bool(getattr(llm, "ignores_prompt", False)),
+            getattr(llm, "max_in_flight", None),
         )
 
 

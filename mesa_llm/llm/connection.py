@@ -1,240 +1,186 @@
-"""HTTP/1.1 at its leanest: POST a body to one address over connections that stay open, and read what comes back.
+"""POST to one address over connections that stay open, and read what comes back within bounds.
 
-A general client takes more processor time for a request than all the rest of a decision. Bytes are parsed by llhttp
-(through `httptools`), connected and encrypted by asyncio; what is left is here. It follows no redirect, asks for no
-compression, and uses no proxy.
+The client is libcurl, by `pycurl` and its own place in asyncio's event loop: it takes a few dozen µs of processor time
+a request, works again after a fork, and heeds `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows no
+redirect, asks for no compression, and reads no `.netrc`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import base64
+import os
 import ssl
+import sys
+import weakref
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple, cast
-from urllib.parse import SplitResult, unquote
+from typing import Any, NamedTuple
 
-import httptools
+import certifi
+import pycurl
 
 from mesa_llm.errors import BadReply
 
-MAX_HEAD_BYTES = 100_000
-"""Most bytes of an answer's headers."""
+libcurl: Any = pycurl
+"""The same module: the stubs that type checkers have of it lack what is newer."""
 
 MAX_COMPLAINT_BYTES = 100_000
-"""Most bytes of an error page that are read."""
+"""Maximum number of bytes of an error page that are read."""
+
+MAX_IDLE_S = 30
+"""Seconds after which an idle connection is not used again: something between may have forgotten it by then."""
+
+MAX_IDLE = 4096
+"""Maximum number of idle connections that are kept."""
+
+CONNECT_TIMEOUT_S = 10.0
+"""Seconds until an address that does not answer is given up, with name look-up and TLS."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What came back."""
 
     status: int
     """HTTP status."""
 
     retry_after: str | None
-    """What the header `Retry-After` says."""
+    """Seconds that its header `Retry-After` asks to wait; None: it asks for no whole second."""
 
     body: bytes
-    """The body; of an error page, its start."""
-
-
-class Address(NamedTuple):
-    """Where requests go, and how each of them starts."""
-
-    host: str
-    """Name or number of the machine."""
-
-    port: int
-    """TCP port."""
-
-    is_secret: bool
-    """True for https."""
-
-    head: bytes
-    """Request line and headers, up to the number of the body's bytes."""
-
-    @classmethod
-    def of(cls, url: SplitResult, headers: dict[str, str]) -> Address:
-        """Read a URL; a user and password in it are sent as basic authorization.
-
-        Raises:
-            ValueError: If its host or port cannot be one, or what is sent is not ASCII.
-        """
-        name, is_secret = url.hostname or "", url.scheme == "https"
-        host = f"[{name}]" if ":" in name else name.encode("idna").decode()
-        sent = {"Host": f"{host}:{url.port}" if url.port else host, "User-Agent": "mesa-llm-worlds"}
-        if url.username is not None:
-            said = f"{unquote(url.username)}:{unquote(url.password or '')}"
-            sent["Authorization"] = "Basic " + base64.b64encode(said.encode()).decode()
-        target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        lines = [f"POST {target} HTTP/1.1", *(f"{key}: {value}" for key, value in {**sent, **headers}.items())]
-        head = "\r\n".join([*lines, "Content-Length: "]).encode("ascii")
-        return cls(name, url.port or (443 if is_secret else 80), is_secret, head)
+    """Its body; of an error page, the start."""
 
 
 class Connections:
-    """Connections to one address, for one event loop: as many as there are requests at once.
+    """Connections to one address, for one event loop: as many as there are requests at once."""
 
-    Attributes:
-        idle: Those that carry nothing now, the latest used last.
-        open: All of them.
-    """
-
-    def __init__(self, address: Address, max_reply_bytes: int) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float, max_reply_bytes: int) -> None:
         """Connect to nothing yet.
 
         Args:
-            address: Where to send to.
-            max_reply_bytes: Longest body that is read.
+            url: Where to send to.
+            headers: Headers of every request.
+            timeout_s: Seconds until a request is given up, connecting included.
+            max_reply_bytes: Maximum number of bytes of a body.
         """
-        self.idle: list[Connection] = []
-        self.open: set[Connection] = set()
-        self.max_reply_bytes = max_reply_bytes
-        self._address = address
+        self._exchanges: list[_Exchange] = []
+        self._in_flight = 0
+        self._is_retired = False
+        self._options = _options(url, headers, timeout_s)
+        self._max_reply_bytes = max_reply_bytes
+        self._curls = libcurl.AsyncCurlMulti(close_handles=True)
+        self._curls.setopt(pycurl.M_MAXCONNECTS, MAX_IDLE)
+        _CONNECTIONS.add(self)
 
-    async def post(self, body: bytes) -> Answer:
-        """Send a body, and wait for the answer.
+    async def post(self, body: bytes) -> Response:
+        """Send a body, and wait for the response; a cancelled wait cuts its connection.
 
         Raises:
+            TimeoutError: If it takes too long.
             OSError: If the address cannot be reached, cuts the connection, or speaks no HTTP.
-            BadReply: If the answer is longer than it may be.
+            BadReply: If the response is longer than it may be.
         """
-        connection = self.idle.pop() if self.idle else await self._connect()
+        exchange = self._exchanges.pop() if self._exchanges else _Exchange(self._options, self._max_reply_bytes)
+        exchange.begin(body)
+        self._in_flight += 1
         try:
-            return await connection.carry(b"%b%d\r\n\r\n%b" % (self._address.head, len(body), body))
-        except asyncio.CancelledError:
-            connection.close()
-            raise
-
-    def close(self) -> None:
-        """Close all connections; called on their event loop."""
-        for connection in list(self.open):
-            connection.close()
-
-    async def _connect(self) -> Connection:
-        host, port, is_secret, _ = self._address
-        connecting = asyncio.get_running_loop().create_connection(
-            lambda: Connection(self), host, port, ssl=_trusted() if is_secret else None, happy_eyeballs_delay=0.25
-        )
-        return (await connecting)[1]
-
-
-class Connection(asyncio.Protocol):
-    """One connection; carries one request at a time."""
-
-    def __init__(self, pool: Connections) -> None:
-        """Belong to those of an address."""
-        self._pool = pool
-        self._parser = httptools.HttpResponseParser(self)
-        self._transport: asyncio.Transport | None = None
-        self._answered: asyncio.Future[Answer] | None = None
-        self.on_message_begin()
-
-    def carry(self, request: bytes) -> asyncio.Future[Answer]:
-        """Send a request; its answer comes later."""
-        answered = self._answered = asyncio.get_running_loop().create_future()
-        if self._transport is None or self._transport.is_closing():
-            self._fail(ConnectionError("it was closed"))
+            await self._curls.add_handle(exchange.curl)
+        except pycurl.error as error:
+            said: tuple[Any, ...] = error.args
+            return exchange.end(int(said[0]), str(said[1]))
         else:
-            self._transport.write(request)
-        return answered
+            self._exchanges.append(exchange)
+            return exchange.response
+        finally:
+            self._in_flight -= 1
+            if self._is_retired:
+                await self.retire()
 
-    def close(self) -> None:
-        """Cut the connection at once."""
-        self._pool.open.discard(self)
-        if self in self._pool.idle:
-            self._pool.idle.remove(self)
-        if self._transport is not None:
-            self._transport.abort()
+    async def retire(self) -> None:
+        """Use none of the connections again, and close them when the last request in flight has ended."""
+        self._is_retired = True
+        if not self._in_flight:
+            await self.close()
 
-    @property
-    def _awaited(self) -> asyncio.Future[Answer] | None:
-        """The answer that is still awaited, if one is."""
-        return self._answered if self._answered is not None and not self._answered.done() else None
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._curls.aclose()
 
-    def _finish(self) -> None:
-        if awaited := self._awaited:
-            awaited.set_result(Answer(self._parser.get_status_code(), self._retry_after, b"".join(self._parts)))
 
-    def _fail(self, error: Exception) -> None:
-        if awaited := self._awaited:
-            awaited.set_exception(error)
-        self.close()
+class _Exchange:
+    """One request and its response at a time."""
 
-    # -- called by asyncio
+    def __init__(self, options: Mapping[int, Any], max_reply_bytes: int) -> None:
+        self.curl = pycurl.Curl()
+        for option, value in options.items():
+            self.curl.setopt(option, value)
+        self.curl.setopt(pycurl.WRITEFUNCTION, self._take)
+        self._max_reply_bytes = max_reply_bytes
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what to write to."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._pool.open.add(self)
-
-    def data_received(self, data: bytes) -> None:
-        """Parse what came."""
-        if self._awaited is None:
-            self.close()
-            return
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(ConnectionError(f"what it sends is no HTTP ({str(error)[:100]})"))
-        if not self._has_head:
-            self._size += len(data)
-            if self._size > MAX_HEAD_BYTES:
-                self._fail(ConnectionError("the headers of its answer do not end"))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """End what is being carried; a body without a length ends with the connection."""
-        if self._has_head and not self._has_length and exc is None:
-            self._finish()
-        self._fail(ConnectionError(f"it was cut ({exc})" if exc else "it was cut"))
-
-    # -- called by the parser
-
-    def on_message_begin(self) -> None:
-        """Make ready for an answer."""
+    def begin(self, body: bytes) -> None:
         self._parts: list[bytes] = []
         self._size = 0
-        self._retry_after: str | None = None
-        self._has_head = self._has_length = False
+        self.curl.setopt(pycurl.POSTFIELDS, body)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Note the few headers that matter."""
-        name = name.lower()
-        if name == b"retry-after":
-            self._retry_after = value.decode("latin-1")
-        elif name in (b"content-length", b"transfer-encoding"):
-            self._has_length = True
+    @property
+    def response(self) -> Response:
+        status = self._status
+        retry_after = self.curl.getinfo(libcurl.RETRY_AFTER) if status >= 400 else None
+        return Response(status, str(retry_after) if retry_after else None, b"".join(self._parts))
 
-    def on_headers_complete(self) -> None:
-        """Tell an answer from what only announces one (1xx), and begin to count its body."""
-        self._has_head = self._parser.get_status_code() >= 200
-        self._size = 0
+    def end(self, code: int, words: str) -> Response:
+        """Return what came of a response that libcurl gave up, or raise why."""
+        if code == pycurl.E_WRITE_ERROR and 200 <= self._status < 300:
+            raise BadReply(f"the reply is longer than {self._max_reply_bytes} bytes; lower max_tokens")
+        if code == pycurl.E_WRITE_ERROR:
+            return self.response
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            raise TimeoutError(words)
+        raise ConnectionError(words or f"libcurl gave up on what came (error {code})")
 
-    def on_body(self, body: bytes) -> None:
-        """Keep a part of the body, but no more than a bound."""
-        most = self._pool.max_reply_bytes
-        self._parts.append(body)
-        self._size += len(body)
-        if self._parser.get_status_code() == 200:
-            if self._size > most:
-                self._fail(BadReply(f"the reply is longer than {most} bytes; lower max_tokens"))
-        elif self._size > MAX_COMPLAINT_BYTES:
-            self._finish()
-            self.close()
+    @property
+    def _status(self) -> int:
+        return self.curl.getinfo(pycurl.RESPONSE_CODE)
 
-    def on_message_complete(self) -> None:
-        """Hand the answer over; the connection is free for the next request."""
-        if not self._has_head:
-            return
-        is_awaited = self._awaited is not None
-        self._finish()
-        if is_awaited and self._parser.should_keep_alive():
-            self._pool.idle.append(self)
-        else:
-            self.close()
+    def _take(self, part: bytes) -> int:
+        """Keep a part of the body; -1 where there is more than is read."""
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size <= min(self._max_reply_bytes, MAX_COMPLAINT_BYTES):
+            return len(part)
+        most = self._max_reply_bytes if 200 <= self._status < 300 else MAX_COMPLAINT_BYTES
+        return len(part) if self._size <= most else -1
+
+
+def _options(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[int, Any]:
+    """Set libcurl up for requests to one address."""
+    return {
+        pycurl.URL: url,
+        pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
+        pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
+        pycurl.HTTPHEADER: [*(f"{name}: {value}" for name, value in headers.items()), "Expect:"],
+        pycurl.NOSIGNAL: 1,
+        pycurl.TCP_KEEPALIVE: 1,
+        pycurl.MAXAGE_CONN: MAX_IDLE_S,
+        pycurl.CONNECTTIMEOUT_MS: int(1000 * CONNECT_TIMEOUT_S),
+        pycurl.TIMEOUT_MS: max(1, int(1000 * min(timeout_s, 1e6))),
+        **_trusted(),
+    }
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
-    """Trust whom the system trusts; the environment's `SSL_CERT_FILE` names others."""
-    return ssl.create_default_context()
+def _trusted() -> dict[int, Any]:
+    """Trust whom the environment's `SSL_CERT_FILE` and `SSL_CERT_DIR` name, else whom the system trusts."""
+    file, folder = (os.environ.get(name, "").strip() for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    if file or folder:
+        return {option: path for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)) if path}
+    if sys.platform in ("win32", "darwin"):
+        return {pycurl.CAINFO: certifi.where(), pycurl.SSL_OPTIONS: libcurl.SSLOPT_NATIVE_CA}
+    return {pycurl.CAINFO: ssl.get_default_verify_paths().cafile or certifi.where()}
+
+
+_CONNECTIONS: weakref.WeakSet[Connections] = weakref.WeakSet()
+
+_PARENTS: list[Connections] = []
+"""What a forked child was born with: closing it there would say goodbye in the parent's name."""
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=lambda: _PARENTS.extend(_CONNECTIONS))

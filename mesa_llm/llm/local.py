@@ -39,6 +39,7 @@ class LocalLLM:
     """Ask the embedded model. It is fetched and loaded at the first request, once for all that use it."""
 
     needs_options = True
+    max_in_flight = 1
 
     def __init__(self, path: Path | None = None) -> None:
         """Name the model.

@@ -16,10 +16,19 @@ START = 48
 PROBE_AFTER = 500
 """Replies after which one more request in flight is tried than the endpoint was seen to take; then ever sooner."""
 
-RATE_GROWTH = 1.02
-"""Factor by which a learned rate grows every `RATE_GROWTH_S` seconds without complaint."""
+RATE_GROWTH = 0.02
+"""Share by which a learned rate grows first; it doubles every `RATE_GROWTH_S` seconds without complaint, up to 1."""
 
-RATE_GROWTH_S = 10.0
+RATE_GROWTH_S = 5.0
+
+RATE_FORGOTTEN = 16.0
+"""How many times as fast as it was learned a rate has to have become, without complaint, to be forgotten."""
+
+SOON_S = 5.0
+"""Seconds after a pause within which another burst of complaints shows that there is a rate limit."""
+
+STRAY_AFTER = 50
+"""Replies since the last complaint after which a complaint may be a stray, as long as it stays the only one."""
 
 PATIENCE_S = 0.5
 """Pause, in seconds, after a complaint without `Retry-After` about the only request in flight; it doubles."""
@@ -35,7 +44,9 @@ class Pace:
 
     It starts low and grows fast. A complaint (429) lowers the number in flight to what the endpoint had taken; from
     then on it grows by one a round. A complaint with `Retry-After` stops everyone until then, and a second one soon
-    after it also spaces the requests evenly, at the rate that had been taken. What is learned lasts.
+    after it also spaces the requests evenly, at the rate that had been taken. What is learned lasts as long as the
+    endpoint bears it out: without complaints the rate grows ever faster, and is forgotten, so that a stray 429 or two
+    cost a minute at most.
 
     One object belongs to one event loop at a time.
     """
@@ -65,7 +76,12 @@ class Pace:
         self._stretch_start = 0.0
         self._stretch_taken = 0
         self._has_been_full = False
+        self._rate_set = 0.0
         self._rate_learned = 0.0
+        self._growth = RATE_GROWTH
+        self._soon = 0.0
+        self._complaints = 0
+        self._stretch = (0, 0.0, False)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = Slots(self.allowed)
         self._spacing: AsyncLimiter | None = None
@@ -138,8 +154,8 @@ class Pace:
             else:
                 step = (1 + self._allowed - self._ceiling) / PROBE_AFTER
             self._allow(self._allowed + step)
-        if self.rate is not None and self._now() - self._rate_learned > RATE_GROWTH_S:
-            self._space(self.rate * RATE_GROWTH)
+        if self.rate is not None and self._now() - self._rate_set > RATE_GROWTH_S:
+            self._speed_up(self.rate)
 
     def rejected(self, epoch: int, retry_after_s: float | None) -> None:
         """Note that the endpoint complained, and slow down.
@@ -157,9 +173,18 @@ class Pace:
         if epoch == self._epoch:
             self._epoch += 1
             self._level = self._allowed
-            if retry_after_s is not None:
-                self._learn_rate(retry_after_s)
+            self._complaints = 0
+            self._stretch = (self._stretch_taken + others, self._now() - self._stretch_start, self._now() < self._soon)
             self._has_complained = True
+        self._complaints += 1
+        if retry_after_s is not None and self._complaints == (2 if self._stretch[0] >= STRAY_AFTER else 1):
+            self._learn_rate(retry_after_s)
+        elif self._complaints == 1 and self.rate is not None:
+            self._space(0.97 * self.rate)
+        if retry_after_s is not None:
+            pause_end = self._now() + retry_after_s
+            self._stretch_start, self._stretch_taken = pause_end, 0
+            self._soon = pause_end + max(SOON_S, retry_after_s)
         if retry_after_s is not None:
             self._resume = max(self._resume, self._now() + retry_after_s)
         self._ceiling = max(1.0, others, self._level / 2)
@@ -171,18 +196,28 @@ class Pace:
 
     def _learn_rate(self, retry_after_s: float) -> None:
         """Space requests at the rate that was taken since this stretch of asking began, or wider than before."""
-        now = self._now()
+        taken, seconds, is_soon = self._stretch
         slowest = 1 / max(retry_after_s, 1.0)  # after each pause one request may well go out
-        taken = self._stretch_taken + self._in_flight - 1
         if self.rate is not None:
-            self._space(max(0.85 * self.rate, slowest))
-        elif self._has_complained and taken > 0 and retry_after_s > 0:
-            self._space(max(0.95 * taken / (now + retry_after_s - self._stretch_start), slowest))
-        self._stretch_start, self._stretch_taken = now + retry_after_s, 0
+            rate = 0.85 * self.rate
+        elif is_soon and taken > 0 and retry_after_s > 0:
+            rate = 0.95 * taken / (seconds + retry_after_s)
+        else:
+            return
+        self._rate_learned, self._growth, self._rate_set = max(rate, slowest), RATE_GROWTH, self._now()
+        self._space(self._rate_learned)
+
+    def _speed_up(self, rate: float) -> None:
+        """Let the rate grow, each time by a larger share, until there is none."""
+        rate *= 1 + self._growth
+        self._growth, self._rate_set = min(2 * self._growth, 1.0), self._now()
+        if rate > RATE_FORGOTTEN * self._rate_learned:
+            self.rate = self._spacing = None
+        else:
+            self._space(rate)
 
     def _space(self, rate: float) -> None:
         self.rate = rate
-        self._rate_learned = self._now()
         self._spacing = AsyncLimiter(1, 1 / rate)
 
     def _allow(self, number: float) -> None:
@@ -194,6 +229,7 @@ class Pace:
         self._loop = loop
         self._slots = Slots(self.allowed)
         self._waiting, self._in_flight, self._resume, self._complaining_since = 0, 0, 0.0, None
+        self._soon, self._rate_set = 0.0, loop.time()
         self._spacing = None if self.rate is None else AsyncLimiter(1, 1 / self.rate)
 
     def _now(self) -> float:

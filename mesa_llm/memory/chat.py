@@ -78,7 +78,7 @@ class ChatMemory(EntryMemory):
         for exchange in exchanges[: self._count_pairs(exchanges)]:
             shown = [entry for entry in exchange if entry.kind not in _BY_AGENT]
             answered = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
-            said = _with_steps(shown) if shown else f"Step {exchange[0].time}."
+            said = _with_steps(shown) if shown else f"{exchange[0].when}."
             messages += [ChatMessage("user", said), ChatMessage("assistant", "\n".join(answered))]
         return tuple(messages)
 
@@ -106,10 +106,10 @@ def _cost(entry: MemoryEntry) -> int:
 def _with_steps(entries: list[MemoryEntry]) -> str:
     """Write entries one below the other, with a heading wherever another step begins."""
     lines: list[str] = []
-    step: int | None = None
+    when = ""
     for entry in entries:
-        if entry.time != step:
-            step = entry.time
-            lines.append(f"Step {step}:")
+        if entry.when != when:
+            when = entry.when
+            lines.append(f"{when}:")
         lines.append(entry.text)
     return "\n".join(lines)

@@ -69,12 +69,17 @@ class MemoryEntry:
             raise ValueError(f"importance must lie in 0..1, got {self.importance!r}")
 
     @property
+    def when(self) -> str:
+        """The step it comes from, and the life, in words."""
+        step = f"{self.unit} {self.time}"
+        if self.is_past:
+            step = f"in an earlier life{f' in {self.world}' if self.world else ''}, {step}"
+        return step[0].upper() + step[1:]
+
+    @property
     def line(self) -> str:
         """The entry as one line of a prompt."""
-        when = f"{self.unit} {self.time}"
-        if self.is_past:
-            when = f"in an earlier life{f' in {self.world}' if self.world else ''}, {when}"
-        return f"{when[0].upper()}{when[1:]}, {_LEAD[self.kind]}: {self.text}"
+        return f"{self.when}, {_LEAD[self.kind]}: {self.text}"
 
     def as_line_within(self, characters: int) -> MemoryEntry:
         """Give the entry with a text of one line, cut so that `line` has at most this many characters."""

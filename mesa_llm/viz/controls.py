@@ -13,6 +13,7 @@ from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.ticker import moment, words
+from mesa_llm.wording import counted
 
 
 @component
@@ -109,7 +110,7 @@ def status(runner: Runner) -> str:
         runner: What runs it.
     """
     if not runner.busy:
-        return runner.note or (f"Step {done(runner.model)} is done." if done(runner.model) else "Ready.")
+        return runner.note or ended(runner.model)
     if runner.stopping:
         return "Stopping …"
     pulse, asked = runner.pulse, due(runner.model)
@@ -120,3 +121,17 @@ def status(runner: Runner) -> str:
         told += f": {min(pulse.decided, asked)} of {asked} have decided"
     told += f", {pulse.seconds} s" if pulse.seconds else " …"
     return f"{told}; pausing after it." if runner.finishing else told
+
+
+def ended(model: LLMModel) -> str:
+    """Say what became of the last step.
+
+    Args:
+        model: A model that stands still.
+    """
+    if not done(model):
+        return "Ready."
+    failures = model.step_failures
+    if not failures:
+        return f"Step {done(model)} is done."
+    return f"Step {done(model)} is done, but {counted(failures, 'decision')} failed; the tab Agents says why."

@@ -10,10 +10,12 @@ import solara.lab
 from mesa.visualization.utils import update_counter
 from reacton import use_effect, use_memo, use_state
 from solara.core import component
+from solara.lab.utils.headers import headers
 
 from mesa_llm.model import LLMModel
 from mesa_llm.viz.controls import Controls
 from mesa_llm.viz.gate import steady
+from mesa_llm.viz.guard import foreign_origin
 from mesa_llm.viz.held import held
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AgentInspector
@@ -48,6 +50,10 @@ def LLMPage(
 ) -> None:
     """Show a model, run it, and look into its agents. Each visitor gets a model of its own.
 
+    It sends no key of the environment to an endpoint that a visitor types, and shows nothing to a page of another
+    origin that opened its WebSocket. `mesa-llm app FILE` asks for a token besides; `solara run FILE` lets anybody in
+    who can reach the server, under any name that leads to it.
+
     As `SolaraViz`, but it takes what makes a model instead of a model; it goes on answering while agents think; and
     it has tabs for every agent's prompts and replies, for actions and for news.
 
@@ -61,30 +67,56 @@ def LLMPage(
         llm: What agents think with at first: a name in `mesa_llm.viz.parameters.THINKERS`, or a model string.
         rng: Seed at first; None: a new one each time.
     """
-    params = dict(model_params or {})
-    first = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
+    foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
+    if foreign:
+        solara.Error(f"This page was opened by a page of {foreign}, and shows nothing there.")
+    else:
+        params = dict(model_params or {})
+        first = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
+        _Page(model, params, components, renderer, name or getattr(model, "__name__", "Model"), first)
+
+
+@component
+def _Page(
+    model: Factory,
+    params: dict[str, Any],
+    components: Sequence[Placed],
+    renderer: MakeRenderer | None,
+    name: str,
+    first: Choice,
+) -> None:
     chosen = solara.use_reactive(first)
     session = use_memo(lambda: Session(model, first), [])
     tabs = use_memo(lambda: tabs_of(components, renderer), [])
     use_effect(lambda: _open(session), [])
-    update_counter.get()
     solara.Style(CSS)
     with solara.AppBar():
-        solara.AppBarTitle(name or getattr(model, "__name__", "Model"))
+        solara.AppBarTitle(name)
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         with solara.Card(margin=0):
             Controls(session, chosen)
         with solara.Card("Parameters", margin=0):
-            Parameters(model, params, chosen)
-        if session.runner is not None:
-            with solara.Card("Cost", margin=0):
-                CostMeter(session.runner.model)
+            Parameters(model, params, chosen)  # drawn anew with each step, it would take back what is being typed
+        _Cost(session)
+    _Main(session, tabs)
+
+
+@component
+def _Cost(session: Session) -> None:
+    update_counter.get()
     if session.runner is not None:
-        shown = session.runner.model
-        with solara.Column(gap="12px", classes=["mesa-llm-main"]):
+        with solara.Card("Cost", margin=0):
+            CostMeter(session.runner.model)
+
+
+@component
+def _Main(session: Session, tabs: dict[str, list[Component]]) -> None:
+    update_counter.get()
+    with solara.Column(gap="12px", classes=["mesa-llm-main"]):
+        if session.runner is not None:
             if session.desks:
-                HumanPanel(shown)
-            _Tabs(shown, tabs)
+                HumanPanel(session.runner.model)
+            _Tabs(session.runner.model, tabs)
 
 
 def _open(session: Session) -> Callable[[], None]:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import math
+import re
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import unquote
 
 import solara
 from mesa.visualization.solara_viz import UserInputs, split_model_params
 from mesa.visualization.user_param import Slider
+from reacton import ipyvuetify as vuetify
+from reacton import use_ref, use_state
+from reacton.ipyvue import use_event
 from solara.core import component
 
+from mesa_llm.access import Access
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import environment_secrets, without_secrets
 from mesa_llm.llm.base import LLM
 from mesa_llm.llm.human import HumanLLM
+from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.model import LLMModel
 
 Factory = Callable[..., LLMModel]
@@ -30,6 +39,43 @@ THINKERS = {
 }
 """What agents can think with → what the page calls it."""
 
+SPEECHLESS = ("rule", "random", "human")
+"""What writes no reply: nothing of it can be reasoned about or too long."""
+
+REASONING = {
+    "": "as the model has it",
+    "none": "none",
+    "inline": "with the decision",
+    "first": "first, in a request of its own",
+}
+"""When agents reason → what the page calls it."""
+
+NAMES_ADDRESS = re.compile(r"://|@.*[.:/]")
+"""In a model's name: an endpoint besides, which would get the keys of the environment."""
+
+ADDRESS = re.compile(r"(?P<scheme>[a-z]+:/+)?(?P<user>.*@)?(?P<where>[^?#]*)(?P<query>.*)", re.IGNORECASE)
+"""The parts of an address, also of one that is not quite an address."""
+
+HIDDEN = "•••"
+"""Stands where a secret was."""
+
+
+_shared: list[Access] = []
+
+
+def share(access: Access) -> None:
+    """Let the models of all pages of this process spend from one purse.
+
+    Args:
+        access: Whose purse it is.
+    """
+    _shared[:] = [access]
+
+
+def shared_access() -> Access | None:
+    """Return the access that all pages of this process share; None: each model has its own."""
+    return _shared[0] if _shared else None
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -41,8 +87,17 @@ class Choice:
     model_id: str = ""
     """With `other`: a litellm id, `ollama/NAME`, or the name an endpoint knows."""
 
-    api_base: str = ""
-    """With `other`: base URL of an OpenAI-compatible endpoint; empty: the provider's own."""
+    api_base: str = field(default="", repr=False)
+    """With `other`: base URL of an OpenAI-compatible endpoint; empty: the provider's own. It may hold a password."""
+
+    api_key: str = field(default="", repr=False)
+    """Key for that endpoint; empty: none is sent. It is kept nowhere else."""
+
+    reasoning: str = ""
+    """When agents reason, one of `REASONING`; empty: as the model has it."""
+
+    reply_tokens: int | None = None
+    """Maximum length of a reply, in tokens; None: as the model has it."""
 
     most_dollars: float | None = None
     """With `other`: US dollars after which the run stops; None: no limit."""
@@ -56,20 +111,36 @@ class Choice:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The model's own parameters."""
 
-    def arguments(self, factory: Factory) -> dict[str, Any]:
-        """Give the arguments that a model is built with, as far as it takes them.
+    def arguments(self, factory: Factory, access: Access | None = None) -> dict[str, Any]:
+        """Return the arguments that a model is built with, as far as it takes them.
 
         Args:
             factory: What will be called.
+            access: The budget of the server, for all models of its pages; None: each has its own.
 
         Raises:
-            ConfigError: If another model is wanted, and none is named.
+            ConfigError: If another model is wanted and none is named, or the model would evade the server's budget.
         """
         offered: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
-        if self.thinker == "other":
-            offered |= {"api_base": self.api_base.strip() or None, "max_dollars": self.most_dollars}
+        if self.thinker not in SPEECHLESS:
+            offered |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
+        if self.thinker == "other" and access is None:
+            offered |= {"max_dollars": self.most_dollars}
         taken = {name: value for name, value in offered.items() if value is not None and takes(factory, name)}
-        return {**taken, **self.parameters}
+        if access is None:
+            return {**taken, **self.parameters}
+        if not takes(factory, "access"):
+            raise ConfigError("this model takes no access=, so that the budget of this server cannot hold for it")
+        return {**taken, **self.parameters, "access": access}
+
+    @property
+    def endpoint(self) -> str:
+        """Base URL of the endpoint that is asked; empty: the provider's own."""
+        return self.api_base.strip() if self.thinker == "other" else ""
+
+    def hide(self, text: str) -> str:
+        """Take the visitor's key, secrets in the endpoint's address, and keys of the environment out of a text."""
+        return without_secrets(text, [self.api_key, *secrets_of(self.api_base), *environment_secrets()])
 
     def llm(self) -> str | LLM | Mapping[Any, str | LLM]:
         """Give what agents think with.
@@ -84,7 +155,36 @@ class Choice:
             return self.thinker
         if not self.model_id.strip():
             raise ConfigError("name the model, such as ollama/qwen3 or openai/gpt-4o-mini, then press Reset")
-        return self.model_id.strip()
+        if NAMES_ADDRESS.search(self.model_id):
+            raise ConfigError("the model's name holds an address; type the address under Endpoint")
+        return self._at_endpoint() if self.endpoint else self.model_id.strip()
+
+    def _at_endpoint(self) -> LLM:
+        """Open the visitor's endpoint, with the visitor's key or none: it gets no key of the environment."""
+        if HIDDEN in self.endpoint:
+            raise ConfigError("type the whole address of the endpoint again, with what the page has hidden in it")
+        name = self.model_id.strip().removeprefix("ollama/").removeprefix("openai/")
+        return OpenAIHTTP(name, self.endpoint, self.api_key)
+
+
+def secrets_of(api_base: str) -> set[str]:
+    """Return what of an address may be secret: user, password, and the values of its query."""
+    found = ADDRESS.fullmatch(api_base.strip())
+    if found is None:
+        return {api_base}
+    user, query = (found["user"] or "").removesuffix("@"), found["query"]
+    pairs = (pair.partition("=") for pair in re.split("[?&#]", query))
+    raw = {user, *user.split(":", 1), *(value or name for name, _, value in pairs)}
+    return {*raw, *map(unquote, raw)} - {""}
+
+
+def shown_address(api_base: str) -> str:
+    """Return an address to be shown: user, password and query are hidden."""
+    found = ADDRESS.fullmatch(api_base.strip())
+    if found is None:
+        return HIDDEN
+    user, query = f"{HIDDEN}@" if found["user"] else "", f"?{HIDDEN}" if found["query"] else ""
+    return f"{found['scheme'] or ''}{user}{found['where']}{query}"
 
 
 def takes(factory: Factory, name: str) -> bool:
@@ -120,9 +220,7 @@ def Parameters(factory: Factory, model_params: Mapping[str, Any], chosen: solara
         if takes(factory, "llm") and "llm" not in model_params:
             _Thinker(chosen.value, choose)
         if takes(factory, "rng") and "rng" not in model_params:
-            solara.InputText(
-                "Seed (empty: a new one)", chosen.value.seed, on_value=lambda text: choose(seed=text or "")
-            )
+            _Text("Seed (empty: a new one)", chosen.value.seed, lambda text: choose(seed=text))
         UserInputs(_labelled(model_params, chosen.value.parameters), on_change=adjust)
 
 
@@ -164,14 +262,98 @@ def _Thinker(choice: Choice, choose: Callable[..., None]) -> None:
         on_value=lambda label: choose(thinker=shown[label]),
     )
     if choice.thinker == "human":
-        solara.InputInt("You play agent number (0: all)", choice.plays, on_value=lambda n: choose(plays=max(0, n or 0)))
+        _Number("You play agent number (0: all)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
     if choice.thinker == "other":
-        solara.InputText(
-            "Model", choice.model_id, on_value=lambda text: choose(model_id=text or ""), placeholder="ollama/qwen3"
-        )
-        solara.InputText(
-            "Endpoint (empty: the provider's)", choice.api_base, on_value=lambda text: choose(api_base=text or "")
-        )
-        solara.InputFloat(
-            "Spend at most, US$", choice.most_dollars, on_value=lambda most: choose(most_dollars=most), optional=True
-        )
+        _Other(choice, choose)
+    if choice.thinker not in SPEECHLESS:
+        _Replies(choice, choose)
+
+
+@component
+def _Other(choice: Choice, choose: Callable[..., None]) -> None:
+    """Ask for a model by name, where it is asked, and what it may cost; the server's budget goes before a visitor's."""
+
+    def move(text: str) -> None:
+        if text != shown_address(choice.api_base):
+            choose(api_base=text, api_key="")  # a key goes to no endpoint that it was not typed for
+
+    _Text("Model", choice.model_id, lambda text: choose(model_id=text), placeholder="ollama/qwen3")
+    _Text("Endpoint (empty: the provider's)", shown_address(choice.api_base), move)
+    if choice.endpoint:
+        label = "Key: taken, not shown again" if choice.api_key else "Key (empty: none is sent)"
+        _Text(label, "", lambda text: choose(api_key=text.strip()), type="password")
+    if choice.api_key:
+        solara.Button("Forget the key", on_click=lambda: choose(api_key=""), text=True, small=True)
+    if shared_access() is None:
+        _Number("Spend at most, US$", choice.most_dollars, lambda most: choose(most_dollars=most))
+    else:
+        solara.Text("All pages of this server share one budget.", style={"color": "#475569", "font-size": "0.9rem"})
+
+
+@component
+def _Replies(choice: Choice, choose: Callable[..., None]) -> None:
+    """Ask when agents reason, and how long a reply may be."""
+    reasoning = {label: name for name, label in REASONING.items()}
+    solara.Select(
+        "Reasoning",
+        values=list(reasoning),
+        value=REASONING[choice.reasoning],
+        on_value=lambda label: choose(reasoning=reasoning[label]),
+    )
+    _Number(
+        "Reply length (tokens)",
+        choice.reply_tokens,
+        lambda length: choose(reply_tokens=None if length is None else max(1, int(length))),
+    )
+
+
+@component
+def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any) -> None:
+    """Show a field that is read when it is left, or at Enter, and then shows what became of its text.
+
+    Once read the field is a new one, so that nothing stays in the browser that is not to be shown.
+    """
+    reads, count = use_state(0)
+
+    def read(text: str) -> None:
+        on_value(text)
+        count(reads + 1)
+
+    _Typed(label, value, read, looks).key(f"read {reads} times")
+
+
+@component
+def _Typed(label: str, value: str, read: Callable[[str], None], looks: dict[str, Any]) -> None:
+    """Show a field for as long as something is typed in it.
+
+    What is typed is not sent back meanwhile: all fields are set whenever any part of the page is drawn, which would
+    take letters away.
+    """
+    typed = use_ref(value)
+
+    def type_in(*event: Any) -> None:
+        typed.current = str(event[-1] or "")
+
+    def leave(*event: Any) -> None:
+        if typed.current != value:
+            read(typed.current)
+
+    field = vuetify.TextField(label=label, value=value, hide_details="auto", **looks)
+    use_event(field, "input", type_in)
+    use_event(field, "blur", leave)
+    use_event(field, "keydown.enter", leave)
+
+
+@component
+def _Number(label: str, value: float | None, on_value: Callable[[float | None], None]) -> None:
+    """Show a field for a number; text that is none changes nothing."""
+
+    def read(text: str) -> None:
+        try:
+            number = float(text) if text.strip() else None
+        except ValueError:
+            return
+        if number is None or math.isfinite(number):
+            on_value(number)
+
+    _Text(label, "" if value is None else f"{value:g}", read, type="number")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time as clock
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
 
 logger = logging.getLogger(__name__)
+
+CLOSING = "mesa-llm-closing"
+"""Name of every thread that closes a model."""
 
 INSIST_S = 0.2
 """Seconds after which a step that has not stopped is told again: just before it asks, it does not hear."""
@@ -69,20 +73,22 @@ class Runner:
         decided: Decisions made in the step that runs.
     """
 
-    def __init__(self, model: LLMModel, pause_s: float = 0.1) -> None:
+    def __init__(self, model: LLMModel, pause_s: float = 0.1, hide: Callable[[str], str] = str) -> None:
         """Take a model.
 
         Args:
             model: The model.
             pause_s: Seconds between two steps while playing.
+            hide: Takes secrets out of what the model raises.
         """
         self.pause_s = pause_s
         self.version = self.drawn = 0
         self._lock = threading.Lock()
-        self._take(model)
+        self._take(model, hide)
 
-    def _take(self, model: LLMModel) -> None:
+    def _take(self, model: LLMModel, hide: Callable[[str], str]) -> None:
         self.model = model
+        self._hide = hide
         self.error = self.note = ""
         self.decided = 0
         self._begun: float | None = None
@@ -168,22 +174,23 @@ class Runner:
             self.version += 1
         _daemon(self._insist, self.model, run)
 
-    def reset(self, model: LLMModel) -> None:
+    def reset(self, model: LLMModel, hide: Callable[[str], str] = str) -> None:
         """Take another model; the old one is stopped, and closed as soon as it stands still.
 
         Args:
             model: The model to step from now on.
+            hide: Takes secrets out of what the model raises.
         """
         self.stop()
         with self._lock:
             old, run = self.model, self._run
-            self._take(model)
-        _daemon(_close, old, run)
+            self._take(model, hide)
+        _daemon(_close, old, run, name=CLOSING)
 
     def close(self) -> None:
         """Stop, and close the model as soon as it stands still; the runner cannot be used after."""
         self.stop()
-        _daemon(_close, self.model, self._run)
+        _daemon(_close, self.model, self._run, name=CLOSING)
 
     # -- the threads
 
@@ -197,15 +204,16 @@ class Runner:
 
     def _work(self, model: LLMModel, run: _Run) -> None:
         error = note = ""
+        hide = self._hide
         try:
             note = self._steps(model, run)
         except Stopped as stopped:
             note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
         except MesaLLMError as known:
-            error = str(known)
-        except Exception as unknown:  # a model is anybody's code; the page tells what it raised, and can step again
-            logger.exception("a step failed")
-            error = f"The step failed with {type(unknown).__name__}: {unknown}"
+            error = hide(str(known))
+        except Exception as unknown:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            logger.error("a step failed\n%s", hide("".join(traceback.format_exception(unknown))))
+            error = hide(f"The step failed with {type(unknown).__name__}: {unknown}")
         with self._lock:
             run.ended.set()
             if self._run is run:
@@ -239,5 +247,16 @@ def _close(model: LLMModel, run: _Run | None) -> None:
         model.close()
 
 
-def _daemon(work: Callable[..., None], *arguments: Any) -> None:
-    threading.Thread(target=work, args=arguments, name="mesa-llm-page", daemon=True).start()
+def wait_until_closed(timeout_s: float) -> None:
+    """Wait until the models of all runners that were closed are closed themselves.
+
+    Args:
+        timeout_s: Maximum seconds to wait for each.
+    """
+    for thread in threading.enumerate():
+        if thread.name == CLOSING:
+            thread.join(timeout_s)
+
+
+def _daemon(work: Callable[..., None], *arguments: Any, name: str = "mesa-llm-page") -> None:
+    threading.Thread(target=work, args=arguments, name=name, daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from contextlib import AbstractContextManager, nullcontext
 
 from mesa_llm.errors import MesaLLMError
@@ -10,7 +11,7 @@ from mesa_llm.llm.human import HumanDesk
 from mesa_llm.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
-from mesa_llm.viz.parameters import Choice, Factory
+from mesa_llm.viz.parameters import Choice, Factory, shared_access
 from mesa_llm.viz.runner import Runner
 
 logger = logging.getLogger(__name__)
@@ -52,22 +53,22 @@ class Session:
         self._tries += 1
         self.error = ""
         try:
-            model = self.factory(**choice.arguments(self.factory))
+            model = self.factory(**choice.arguments(self.factory, shared_access()))
             desks = desks_of(model)
         except MesaLLMError as error:
-            self.error = str(error)
-        except Exception as error:  # a model is anybody's code; the page tells what it raised, and keeps the old one
-            logger.exception("a model could not be built")
-            self.error = f"The model could not be built: {type(error).__name__}: {error}"
+            self.error = choice.hide(str(error))
+        except Exception as error:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            logger.error("a model could not be built\n%s", choice.hide("".join(traceback.format_exception(error))))
+            self.error = choice.hide(f"The model could not be built: {type(error).__name__}: {error}")
         else:
             self._show(model, desks, choice)
 
     def _show(self, model: LLMModel, desks: list[HumanDesk], choice: Choice) -> None:
         self.desks, self.built_from = desks, choice
         if self.runner is None:
-            self.runner = Runner(model)
+            self.runner = Runner(model, hide=choice.hide)
         else:
-            self.runner.reset(model)
+            self.runner.reset(model, choice.hide)
 
     @property
     def drawn(self) -> int:

@@ -49,6 +49,9 @@ class Call:
     reply: str
     """The raw reply: its text, and what it called; empty if none came."""
 
+    reasoning: str
+    """What the model reasoned before its reply, where the endpoint shows it."""
+
     error: str
     """Why no reply came; empty if one did."""
 
@@ -81,7 +84,10 @@ class Verdict:
     """The actions or the answer, in words; empty if it failed."""
 
     text: str
-    """What was written besides."""
+    """What was written besides: the reasoning, where the agent was let to reason."""
+
+    label: str
+    """What was asked, where it has a label."""
 
     failure: str
     """Kind of the failure, and its reason; empty if it did not fail."""
@@ -150,6 +156,7 @@ def _call(row: dict[str, Any]) -> Call:
         prompt=prompt,
         tools=tuple(json.loads(row["asked"]).get("tools", ())),
         reply=shortened("\n".join(filter(None, (reply["text"], called)))),
+        reasoning=shortened(reply.get("reasoning") or ""),
         error=f"{row['error_kind']}: {row['error']}" if row["error_kind"] else "",
         cost=_cost(row),
     )
@@ -172,7 +179,8 @@ def _cost(row: dict[str, Any]) -> str:
 
 def _verdict(row: dict[str, Any]) -> Verdict:
     failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
-    return Verdict(named(row["by"]), decided_in_words(row["decided"]), shortened(row["text"] or ""), shortened(failure))
+    decided, text = decided_in_words(row["decided"]), shortened(row["text"] or "")
+    return Verdict(named(row["by"]), decided, text, row["label"] or "", shortened(failure))
 
 
 def _deed(row: dict[str, Any]) -> Deed:

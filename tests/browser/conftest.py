@@ -11,14 +11,18 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.browser.attacker import Endpoint, serving
+
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
+TOKEN = "a token for the tests"
 STARTING_S = 120
 """A server imports Mesa, pandas and matplotlib first; on a loaded machine that takes a while."""
 
@@ -47,42 +51,86 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="module")
-def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the pages under test; give the address."""
-    home = tmp_path_factory.mktemp("server")
+@dataclass(frozen=True)
+class Served:
+    """A server of pages."""
+
+    address: str
+    """Where it is."""
+
+    token: str
+    """What lets a browser in."""
+
+    log: Path
+    """What it has printed and logged."""
+
+    process: subprocess.Popen[bytes]
+    """The server."""
+
+
+@contextmanager
+def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> Generator[Served]:
+    """Start a server of pages, and end it.
+
+    Args:
+        home: Folder for what it writes.
+        *arguments: What comes after `python -m` on its command line; `PORT` stands for its port.
+        token: What lets a browser in.
+        **environment: Environment variables.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "solara", "run", str(APP), "--host", "127.0.0.1", "--port", str(port)]
+        port = str(free.getsockname()[1])
     quiet = {"SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "HOME": str(home), "MPLCONFIGDIR": str(home)}
-    log = home / "solara.log"
+    log = home / "server.log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, "--production", "--no-open"],
-            env={**os.environ, **quiet},
+            [sys.executable, "-m", *(port if part == "PORT" else part for part in arguments)],
+            env={**os.environ, **quiet, **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=ROOT,
         )
         try:
             wait_until_ready(f"http://127.0.0.1:{port}", process, log)
-            yield f"http://127.0.0.1:{port}"
+            yield Served(f"http://127.0.0.1:{port}", token, log, process)
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(20)
             except subprocess.TimeoutExpired:
                 process.kill()
                 pytest.fail("the server did not end when it was told to: a thread keeps it")
 
 
+def serve_guarded(home: Path, *options: str, **environment: str) -> AbstractContextManager[Served]:
+    """Serve the pages under test as `mesa-llm app` does.
+
+    Args:
+        home: Folder for what it writes.
+        *options: Options of `mesa-llm app`.
+        **environment: Environment variables.
+    """
+    command = ["mesa_llm.cli", "app", str(APP), "--no-browser", "--port", "PORT", *options]
+    return serve(home, *command, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN, **environment)
+
+
+@pytest.fixture(scope="module")
+def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve the pages under test."""
+    with serve_guarded(tmp_path_factory.mktemp("server")) as served:
+        yield served
+
+
 def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the server answers; fail with its log if it ends before."""
+    """Wait until the server answers, be it with a refusal; fail with its log if it ends before."""
     give_up = time.monotonic() + STARTING_S
     while time.monotonic() < give_up and process.poll() is None:
         try:
             urllib.request.urlopen(f"{address}/readyz", timeout=2).close()
+            return
+        except urllib.error.HTTPError as refusal:
+            refusal.close()
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
@@ -99,10 +147,12 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @contextmanager
-def opened(browser: Browser, server: str) -> Generator[Page]:
+def opened(browser: Browser, server: Served) -> Generator[Page]:
     """Open a fresh page; fail at the end if anything went wrong on it."""
-    context = browser.new_context(viewport={"width": 1500, "height": 950}, base_url=server)
+    context = browser.new_context(viewport={"width": 1500, "height": 950}, base_url=server.address)
     context.set_default_timeout(30_000)
+    if server.token:
+        assert context.request.get("/", params={"token": server.token}).ok
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -114,17 +164,24 @@ def opened(browser: Browser, server: str) -> Generator[Page]:
 
 
 @pytest.fixture
-def page(browser: Browser, server: str) -> Iterator[Page]:
+def endpoint() -> Iterator[Endpoint]:
+    """Listen for requests, and for keys."""
+    with serving(Endpoint()) as listening:
+        yield listening
+
+
+@pytest.fixture
+def page(browser: Browser, server: Served) -> Iterator[Page]:
     """Open a fresh page for one test."""
     with opened(browser, server) as fresh:
         yield fresh
 
 
 @pytest.fixture(scope="module")
-def stepped(browser: Browser, server: str) -> Iterator[Page]:
+def stepped(browser: Browser, server: Served) -> Iterator[Page]:
     """Open the village once, make one step, and let tests look around."""
     with opened(browser, server) as shared:
         shared.goto("/fast")
         shared.get_by_role("button", name="Step", exact=True).click(timeout=60_000)
-        expect(shared.get_by_text("Step 1 is done.")).to_be_visible()
+        expect(shared.get_by_text("Step 1 is done")).to_be_visible()
         yield shared

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from mesa_llm.gallery import find_models
+from tests.browser.attacker import Endpoint
+from tests.browser.conftest import opened, serve_guarded
 
 pytestmark = pytest.mark.browser
 
@@ -41,6 +44,20 @@ def shown(page: Page, path: str) -> Page:
     page.goto(path)
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     return page
+
+
+def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
+    """Choose an endpoint on the page, with a key, and make a step."""
+    choose(page, "Agents think with", "another model …")
+    page.get_by_label("Model", exact=True).fill("openai/gpt-4o-mini")
+    page.get_by_label("Endpoint").fill(endpoint.url)
+    page.get_by_label("Endpoint").press("Enter")
+    if key:
+        page.get_by_label("Key (empty").fill(key)
+        page.get_by_label("Key (empty").press("Enter")
+        expect(page.get_by_label("Key: taken, not shown again")).to_have_value("")
+    press(page, "Reset")
+    press(page, "Step")
 
 
 def test_the_gallery_lists_the_social_network_and_opens_it(page: Page) -> None:
@@ -200,3 +217,47 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     expect(page.get_by_text("rng is a whole number")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
+    page.get_by_label("Seed").fill("8")
+    page.get_by_label("Seed").press("Tab")
+    press(page, "Reset")
+    expect(page.get_by_text("rng is a whole number")).to_have_count(0)
+    expect(page.get_by_label("Seed")).to_have_value("8")
+
+
+def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: Browser, tmp_path: Path) -> None:
+    log = tmp_path / "village.sqlite"
+    with serve_guarded(tmp_path, VILLAGE_LOG=str(log)) as served, opened(browser, served) as page:
+        shown(page, "/recorded")
+        press(page, "Step")
+        expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
+        assert log.with_name("village.sqlite-wal").exists()
+        served.process.terminate()
+        assert served.process.wait(60) == 0
+    assert not log.with_name("village.sqlite-wal").exists()
+
+
+def test_the_budget_of_a_server_holds_for_all_its_pages(browser: Browser, endpoint: Endpoint, tmp_path: Path) -> None:
+    options = ("--max-calls", "8")  # a step of three villagers takes six: the stub is asked once more for each
+    with serve_guarded(tmp_path, *options) as served, opened(browser, served) as one, opened(browser, served) as other:
+        ask_endpoint(shown(one, "/rules"), endpoint)
+        expect(one.get_by_text("Step 1 is done")).to_be_visible()
+        ask_endpoint(shown(other, "/rules"), endpoint)
+        expect(other.get_by_text("the budget of 8 calls is spent")).to_be_visible()
+    assert len(endpoint.authorizations) == 8
+
+
+def test_what_is_typed_while_a_model_plays_stays(page: Page) -> None:
+    shown(page, "/rules")
+    press(page, "Play")
+    page.get_by_label("Seed").fill("")
+    for digit in "1234":  # a step is drawn between any two
+        page.get_by_label("Seed").press_sequentially(digit)
+        step = page.locator(".mesa-llm-time").inner_text()
+        expect(page.locator(".mesa-llm-time")).not_to_have_text(step)
+    expect(page.get_by_label("Seed")).to_have_value("1234")
+
+
+def test_failed_decisions_are_told_beside_the_step(stepped: Page) -> None:
+    expect(stepped.locator(".mesa-llm-status")).to_have_text(
+        "Step 1 is done, but 1 decision failed; the tab Agents says why."
+    )

@@ -44,7 +44,7 @@ class Village:
 
 TOOLS = {spec.name: spec for spec in ToolBox.of(object(), 1, [Village()]).specs}
 ACTIONS = tuple(spec for spec in TOOLS.values() if spec.is_action)
-VOTE = {
+VOTE: dict[str, Any] = {
     "type": "object",
     "properties": {"vote": {"enum": ["Green", "Oil"]}, "score": {"type": "integer", "minimum": 1, "maximum": 5}},
     "required": ["vote", "score"],

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import selectors
 import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -83,6 +88,63 @@ def test_a_request_that_is_given_up_while_it_waits_gives_its_turn_back() -> None
         await asyncio.wait_for(sent[2], 1)
 
     asyncio.run(cancelled())
+
+
+class Clock(selectors.DefaultSelector):
+    """Time that passes only while nothing is to be done."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        ready = super().select(0)
+        self.now += 1e-6 if ready or not timeout else timeout + 1e-6
+        return ready
+
+
+def simulated(number: int, is_refused: Callable[[int, float], bool]) -> tuple[float, int]:
+    """Send requests of 64 ms as fast as allowed; return the simulated seconds, and how many requests it took."""
+    clock = Clock()
+    loop = asyncio.SelectorEventLoop(clock)
+    loop.time = lambda: clock.now  # type: ignore[method-assign]
+    slow, left, sent = Pace(most=64), iter(range(number)), itertools.count(1)
+
+    async def worker() -> None:
+        for _ in left:
+            while await send_for(slow, 0.064, is_refused):
+                await asyncio.sleep(1.0)
+
+    async def send_for(slow: Pace, seconds: float, is_refused: Callable[[int, float], bool]) -> bool:
+        epoch = await slow.enter()
+        refused = is_refused(next(sent), clock.now)
+        await asyncio.sleep(0 if refused else seconds)
+        slow.rejected(epoch, 1.0) if refused else slow.taken()
+        slow.leave()
+        return refused
+
+    async def all_workers() -> None:
+        await asyncio.gather(*(worker() for _ in range(64)))
+
+    loop.run_until_complete(all_workers())
+    loop.close()
+    return clock.now, next(sent) - 1
+
+
+@pytest.mark.parametrize("strays", [{40}, {40, 41}, {500, 800, 1100}, set(range(500, 10_000, 1000))])
+def test_stray_complaints_cost_their_pauses_and_little_more(strays: set[int]) -> None:
+    seconds, _ = simulated(10_000, lambda number, now: number in strays)
+    assert seconds < 10_000 / (64 / 0.064) + 1.3 * len(strays) + 2
+
+
+def test_a_rate_limit_is_found_kept_to_and_forgotten_once_it_is_gone() -> None:
+    granted: Counter[int] = Counter()
+
+    def limited(number: int, now: float) -> bool:
+        granted[int(now)] += now < 60
+        return granted[int(now)] > 100
+
+    seconds, sent = simulated(12_000, limited)
+    assert sent < 1.2 * 12_000
+    assert seconds < 60 + 45
 
 
 def test_an_endpoint_that_only_complains_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def test_every_rule_twin_makes_legal_bids_only(name) -> None:
 def test_random_bidders_make_legal_bids_and_plans() -> None:
     model = run(AuctionArena(llm="random", rng=3))
     done = model.runlog.actions()
-    assert set(done[done["action"] != "report_belief"]["ok"]) == {1}
+    assert set(done[done["label"] != "belief"]["ok"]) == {1}
 
 
 def test_rule_bidders_bid_as_they_do_without_agents_around_them() -> None:
@@ -176,7 +176,7 @@ def test_wrong_beliefs_are_sent_back_and_never_change_the_books() -> None:
 
 
 def test_a_plan_and_a_belief_are_asked_for_with_the_very_lots_and_bidders() -> None:
-    model = AuctionArena(2, names="Ana,Ben", n_lots=2, rng=1)
+    model = AuctionArena(2, names="Ana,Ben", n_lots=2, llm="random", rng=1)
     agent = model.bidders[1]
     names = [lot.name for lot in model.auction.auctioneer.lots]
     assert list(agent.observe().answer.__annotations__) == names

@@ -59,8 +59,9 @@ def test_a_user_can_act_on_what_a_search_found() -> None:
         return call("search_posts", query="e")
 
     model = SocialModel(6, preset="reddit", feed_size=0, rng=1, llm=ScriptedLLM(script))
-    assert all(not agent.observe().options for agent in model.agents)
-    assert model.world.observe(1).options == {}
+    assert not any(agent.observe().options["post_id"] for agent in model.agents)
+    model.step()
+    assert set(model.runlog.actions()["action"]) == {"like_post"}
 
 
 def test_in_several_worlds_an_option_holds_in_its_own_world_alone() -> None:

@@ -183,8 +183,8 @@ def test_chance_always_makes_legal_plans() -> None:
     assert model.usage.failures == 0
 
 
-def test_a_scenario_goes_before_the_single_parameters() -> None:
-    model = EconAgentModel(n_agents=50, scenario=EconAgentScenario(n_agents=3, policy="len", tax="none", rng=5))
+def test_a_scenario_brings_all_parameters() -> None:
+    model = EconAgentModel(scenario=EconAgentScenario(n_agents=3, policy="len", tax="none", rng=5))
     assert len(model.households) == 3
     assert not any(model.world.economy.parameters.tax.rates)
 

@@ -101,7 +101,6 @@ def drive(model: TableModel, steps: int, own: dict[str, Any] | None = None) -> N
 
 
 def generous(request):
-    """Offer and guess seven, accept, leave two."""
     if request.tools:
         return ToolCall("tip", {"coins": 2})
     return {"answer": "accept" if "accept" in str(request.schema) else 7}
@@ -122,30 +121,32 @@ def test_a_run_with_outside_parts_is_replayed_by_who_drove_it(tmp_path) -> None:
             drive(model, 3, {"offer": 2})
             digests.append(model.runlog.digest)
     assert digests[0] == digests[1]
-    done = CliRunner().invoke(app, ["replay", str(tmp_path / "run.sqlite")])
+    done = CliRunner().invoke(app, ["replay", "--trust", str(tmp_path / "run.sqlite")])
     assert (done.exit_code, "decisions from outside" in done.output) == (2, True)
 
 
-WRONG = {
-    "text": lambda model: {model.proposer: "five"},
-    "range": lambda model: {model.proposer: 11},
-    "action": lambda model: {model.proposer: ToolCall("tip", {"coins": 1})},
-    "bool": lambda model: {model.proposer: True},
+NOBODY = {
     "not due": lambda model: {model.proposer: 5, model.responder: 5},
-    "nobody": lambda model: {99: 5},
+    "unknown": lambda model: {99: 5},
     "label": lambda model: {(model.proposer, "bid"): 5},
-    "somebody else's": lambda model: {model.proposer: Decision(model.responder.unique_id, answer=5)},
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_what_cannot_be_is_refused_and_nothing_has_happened(wrong) -> None:
+@pytest.mark.parametrize("wrong", NOBODY.values(), ids=NOBODY)
+def test_who_is_not_due_cannot_decide_and_nothing_has_happened(wrong) -> None:
     model = TableModel(rng=1)
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match="not due"):
         model.apply(wrong(model))
     assert (model.time, model.table.offer, model.due) == (0, None, [model.proposer])
-    drive(model, 1, {})
-    assert model.table.coins == {1: 5, 2: 5}
+
+
+@pytest.mark.parametrize("wrong", ["five", 11, True, ToolCall("tip", {"coins": 1}), Decision(2, answer=5)])
+def test_what_cannot_be_decided_is_refused_with_the_reason(wrong) -> None:
+    model = TableModel(rng=1)
+    ((outcome,),) = model.apply({model.proposer: wrong}).values()
+    assert not outcome.ok
+    assert outcome.result
+    assert (model.table.offer, model.usage.failures) == (None, 1)
 
 
 def test_an_answer_to_one_question_is_no_answer_to_another() -> None:
@@ -153,5 +154,6 @@ def test_an_answer_to_one_question_is_no_answer_to_another() -> None:
     model.apply({model.proposer: 5})
     seen = model.observations()
     reply, guess = model.ask([model.responder] * 2, list(seen.values()))
-    with pytest.raises(ConfigError, match="this is what was decided by agent 2 on 'guess'"):
-        model.apply(dict(zip(seen, (guess, reply), strict=True)))
+    ((outcome,), _) = model.apply(dict(zip(seen, (guess, reply), strict=True))).values()
+    assert outcome.result == "agent 2 has decided that on 'guess', not agent 2 on 'reply'"
+    assert model.table.guesses == []

@@ -35,7 +35,7 @@ BIO_CHARACTERS = 160
 class Reading(View):
     """Tools that show more of the world. What was searched for is written down when the step ends."""
 
-    @tool
+    @tool(shows_more=True)
     def search_posts(self, actor: int, query: Query) -> str:
         """Search all posts for a word or phrase.
 
@@ -48,7 +48,7 @@ class Reading(View):
             return f"No post holds {quoted(query)}."
         return self.text_of(self.items(self.viewer(actor), [int(row[0]) for row in rows]))
 
-    @tool
+    @tool(shows_more=True)
     def search_user(self, actor: int, query: Query) -> str:
         """Search for users by name, handle or what they say of themselves.
 
@@ -62,7 +62,7 @@ class Reading(View):
             lines.append(f"- {name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
         return "\n".join(lines) or f"No user matches {quoted(query)}."
 
-    @tool
+    @tool(shows_more=True)
     def trend(self, actor: int) -> str:
         """Show what is liked most these days."""
         board, viewer = self.board(), self.viewer(actor)

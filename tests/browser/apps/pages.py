@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import solara
 from mesa.visualization import make_plot_component
 from solara.core import component
@@ -37,9 +39,16 @@ def Rules() -> None:
     LLMPage(Village, model_params={"n_agents": 3}, renderer=renderer, name="Rules")
 
 
+@component
+def Recorded() -> None:
+    """Villagers who think for five minutes, and whose run is recorded, once somebody looks."""
+    LLMPage(Village, model_params={"n_agents": 3, "delay_s": DELAY, "log": os.environ["VILLAGE_LOG"]}, llm="scripted")
+
+
 routes = [
     *gallery_page.routes,
     solara.Route("fast", component=Fast),
     solara.Route("slow", component=Slow),
     solara.Route("rules", component=Rules),
+    solara.Route("recorded", component=Recorded),
 ]

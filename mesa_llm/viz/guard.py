@@ -1,0 +1,200 @@
+"""Lets through to a page only who holds its token, and only from the page's own address.
+
+A page of another origin, open in the same browser, can send requests to any server on this machine, and reads what
+comes over a WebSocket. So every request, and every WebSocket before it is accepted, is checked: the name it was sent to
+(a name of an attacker's own may be made to point here), the origin it was sent from, and the token.
+"""
+
+from __future__ import annotations
+
+import html
+import ipaddress
+import secrets
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+PROTECTION = {
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Headers of every HTTP response: no other page frames this one, reads it, or keeps a handle on its window."""
+
+ASK_FOR_TOKEN = (
+    "This page opens with its token only: use the address that `mesa-llm app` printed when it was started, "
+    "which ends in ?token=…\n"
+)
+"""What somebody without token and cookie reads."""
+
+
+def host_name(netloc: str) -> str:
+    """Return the host of `host:port` in lower case, without brackets; empty if there is none.
+
+    Args:
+        netloc: The value of a Host header, or the same part of a URL.
+    """
+    try:
+        return (urlsplit(f"//{netloc}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Check whether a host name can mean nothing but this machine."""
+    address = _ip_address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def is_same_origin(origin: str, netloc: str) -> bool:
+    """Check whether a request was sent by a page of the server that it was sent to.
+
+    Args:
+        origin: The value of its Origin header.
+        netloc: The value of its Host header.
+    """
+    try:
+        sender = urlsplit(origin)
+    except ValueError:
+        return False
+    return sender.scheme in ("http", "https") and sender.netloc.lower() == netloc.lower() != ""
+
+
+def foreign_origin(headers: Mapping[str, list[str]] | None) -> str:
+    """Return the origin of the page that opened a WebSocket, if it is not a page of the same server; else nothing.
+
+    Args:
+        headers: Headers of the WebSocket's request, in lower case; None where no browser is in play.
+    """
+    if headers is None:
+        return ""
+    origin = next(iter(headers.get("origin", ())), "")
+    served_as = [*headers.get("host", ()), *headers.get("x-forwarded-host", ())]
+    return "" if not origin or any(is_same_origin(origin, netloc) for netloc in served_as) else origin
+
+
+def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+
+
+class Guard:
+    """An ASGI application around another one, that refuses whoever should not get to it.
+
+    Attributes:
+        app: What is guarded.
+        cookie: Name of the cookie that a browser gets for the token.
+    """
+
+    def __init__(
+        self, app: ASGIApp, token: str, *, cookie: str, hosts: Iterable[str] = (), any_address: bool = False
+    ) -> None:
+        """Set who gets through.
+
+        Args:
+            app: What is guarded.
+            token: What the address has to carry when a browser first comes.
+            cookie: Name of the cookie; cookies know no ports, so that every server of a host needs a name of its own.
+            hosts: Names under which the server may be addressed, besides those of this machine itself.
+            any_address: Whether it may also be addressed by any IP address; no attacker can make one point elsewhere.
+        """
+        self.app = app
+        self.cookie = cookie
+        self._token = token
+        self._ticket = ""
+        self._pass = secrets.token_urlsafe(32)
+        self._hosts = frozenset(host.lower().strip("[]").rstrip(".") for host in hosts)
+        self._any_address = any_address
+
+    def ticket(self) -> str:
+        """Make a token that is good for one visit: what starts a browser shows its address to the whole machine."""
+        self._ticket = secrets.token_urlsafe(32)
+        return self._ticket
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request or WebSocket on, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        refusal = self._refusal(connection)
+        if scope["type"] == "websocket":
+            is_welcome = not refusal and "origin" in connection.headers and self._has_pass(connection)
+            await (self.app if is_welcome else WebSocketClose(1008))(scope, receive, send)
+        elif refusal:
+            await _protected(PlainTextResponse(refusal, 403))(scope, receive, send)
+        elif "token" in connection.query_params:
+            await _protected(self._admission(connection))(scope, receive, send)
+        elif self._has_pass(connection):
+            await _protected(self.app)(scope, receive, send)
+        else:
+            await _protected(PlainTextResponse(ASK_FOR_TOKEN, 403))(scope, receive, send)
+
+    def _refusal(self, connection: HTTPConnection) -> str:
+        """Say why a request is refused whatever token it carries; empty if it is not."""
+        headers = connection.headers
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._is_known(name := host_name(hosts[0])):
+            name = host_name(hosts[0])[:100] if hosts else ""
+            return f"This server is not known as {name!r}; if that is its name, start it with --allow-host {name}\n"
+        if any(not is_same_origin(origin, hosts[0]) for origin in headers.getlist("origin")) or _is_embedded(headers):
+            return "Pages of other servers have no access to this one.\n"
+        return ""
+
+    def _is_known(self, host: str) -> bool:
+        return is_loopback(host) or host in self._hosts or (self._any_address and _ip_address(host) is not None)
+
+    def _has_pass(self, connection: HTTPConnection) -> bool:
+        return secrets.compare_digest(connection.cookies.get(self.cookie, "").encode(), self._pass.encode())
+
+    def _admission(self, connection: HTTPConnection) -> Response:
+        """Turn a token into a cookie, and send the browser on to the address without the token.
+
+        By a page and not by a redirect: after a redirect, a browser that came by a link of another site would not send
+        the cookie.
+        """
+        if not self._is_token(connection.query_params):
+            return PlainTextResponse(f"The token in this address is not the right one. {ASK_FOR_TOKEN}", 403)
+        url = connection.url
+        rest = [(name, value) for name, value in parse_qsl(url.query, keep_blank_values=True) if name != "token"]
+        clean = "./" + quote(connection.scope["path"].rpartition("/")[2]) + (f"?{urlencode(rest)}" if rest else "")
+        page = f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(clean)}"><title>mesa_llm</title>'
+        response = HTMLResponse(page, headers={"Cache-Control": "no-store"})
+        response.set_cookie(self.cookie, self._pass, httponly=True, samesite="strict", secure=url.scheme == "https")
+        return response
+
+    def _is_token(self, query: QueryParams) -> bool:
+        sent = query["token"].encode()
+        if self._ticket and secrets.compare_digest(sent, self._ticket.encode()):
+            self._ticket = ""
+            return True
+        return secrets.compare_digest(sent, self._token.encode())
+
+
+def _is_embedded(headers: Headers) -> bool:
+    """Check whether another site asks for a part of its own page; a link on it may lead here, as to any page."""
+    if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
+        return False
+    return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")
+
+
+def _protected(app: ASGIApp) -> ASGIApp:
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(PROTECTION)
+            await send(message)
+
+        await app(scope, receive, send_protected)
+
+    return call

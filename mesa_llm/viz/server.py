@@ -1,0 +1,163 @@
+"""Serves pages to those who hold their token, until told to end."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import signal
+import socket
+import threading
+import warnings
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import uvicorn
+from solara.server import app as solara_app
+from solara.server import settings, starlette
+from starlette.types import ASGIApp
+
+from mesa_llm.access import Access
+from mesa_llm.errors import ConfigError
+from mesa_llm.viz.guard import Guard, is_loopback
+from mesa_llm.viz.parameters import share
+from mesa_llm.viz.runner import wait_until_closed
+
+logger = logging.getLogger(__name__)
+
+TOKEN_VARIABLE = "MESA_LLM_APP_TOKEN"
+"""Environment variable that holds the token."""
+
+ANY_ADDRESS = ("", "0.0.0.0", "::")
+"""Hosts that stand for all addresses of this machine."""
+
+MIN_TOKEN_LENGTH = 16
+"""Minimum length of a token, in characters, where other machines can try to guess it."""
+
+ENDING_S = 5
+"""Maximum time that open connections, and after them open models, have to end, in seconds."""
+
+
+class PageServer:
+    """A server of pages on this machine.
+
+    Attributes:
+        address: Where the pages are, with the token.
+    """
+
+    def __init__(
+        self,
+        page: str,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8765,
+        token: str | None = None,
+        names: Sequence[str] = (),
+        access: Access | None = None,
+    ) -> None:
+        """Take the port, so that nobody else can; nothing is answered before `run`.
+
+        Args:
+            page: Module or file of the pages, as for `solara run`.
+            host: Address to listen on.
+            port: Port to listen on; 0: any that is free.
+            token: What the address carries; None: a new one.
+            names: Further names under which the server may be addressed, besides `host` and those of this machine.
+            access: Budget of the models of all pages together; None: none.
+
+        Raises:
+            ConfigError: If others could get in too easily, the port cannot be had, or there is no such page.
+        """
+        _check_token(token, host)
+        if access is not None:
+            share(access)
+        self._application = _solara(page)
+        self._socket = _listening(host, port)
+        self._port: int = self._socket.getsockname()[1]
+        is_any = host in ANY_ADDRESS
+        self._host = "127.0.0.1" if is_any else host
+        token = token or secrets.token_urlsafe(32)
+        self.address = self._with_token(token)
+        self._guard = Guard(
+            self._application,
+            token,
+            cookie=f"mesa-llm-{self._port}",
+            hosts=[host, *names, *(_own_names() if is_any else ())],
+            any_address=is_any,
+        )
+
+    def _with_token(self, token: str) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}/?token={quote(token, safe='')}"
+
+    def run(self, *, browser: bool = False) -> None:
+        """Serve until SIGINT or SIGTERM; on return nothing listens, and the models of all pages are closed.
+
+        Args:
+            browser: Whether to open a browser.
+        """
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        warnings.filterwarnings("ignore", "Cookies with samesite=none")  # Solara's, which wants to be framed
+        config = uvicorn.Config(
+            self._guard,
+            access_log=False,  # it would hold the token
+            log_config=None,
+            log_level="error",
+            timeout_graceful_shutdown=ENDING_S,
+        )
+        if browser:
+            address = self._with_token(self._guard.ticket())
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        try:
+            uvicorn.Server(config).run(sockets=[self._socket])
+        except KeyboardInterrupt:
+            logger.info("the server was told to end")
+        finally:
+            self._socket.close()
+            wait_until_closed(ENDING_S)
+
+
+def _check_token(token: str | None, host: str) -> None:
+    if token is not None and not token:
+        raise ConfigError("the token is empty; leave --token away for a new one")
+    if is_loopback(host):
+        return
+    if token is None:
+        raise ConfigError(
+            f"--host {host} lets other machines in: choose the token that they have to bring, in the environment "
+            f"variable {TOKEN_VARIABLE} (or with --token, which others on this machine can see); "
+            f"this one is new: {secrets.token_urlsafe(24)}"
+        )
+    if len(token) < MIN_TOKEN_LENGTH:
+        raise ConfigError(
+            f"--host {host} lets other machines guess the token: it needs {MIN_TOKEN_LENGTH} characters or more, "
+            f"not {len(token)}; this one is new: {secrets.token_urlsafe(24)}"
+        )
+
+
+def _solara(page: str) -> ASGIApp:
+    """Make Solara's own application show a page, quietly."""
+    if page.endswith((".py", ".ipynb")) and not Path(page).is_file():
+        raise ConfigError(f"there is no file {page!r} to show")
+    settings.main.mode = "production"
+    settings.telemetry.mixpanel_enable = False
+    settings.theme.show_banner = False
+    try:
+        solara_app.apps["__default__"] = solara_app.AppScript(page)
+    except ImportError as error:
+        raise ConfigError(f"there is no page {page!r}: {error}") from error
+    return starlette.app
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {host}, port {port}: {error}; choose another --port or --host") from error
+
+
+def _own_names() -> list[str]:
+    name = socket.gethostname()
+    return [name, f"{name}.local"]
