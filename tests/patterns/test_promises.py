@@ -48,18 +48,16 @@ def typed(*words):
 
 
 def jitter(salt):
-    """Return latencies of up to 3 ms that depend on the request alone."""
     return lambda request: hashlib.sha256(f"{salt} {request.key}".encode()).digest()[0] % 4 / 1000
 
 
 def misbehave(request):
-    """Return what a faulty language model does: nearly anything."""
     return run_now(faulty().reply(request))
 
 
 @pytest.fixture(scope="module")
 def whole():
-    """Return what an unbroken run was: its digest and the number of requests, by pattern."""
+    """Return the digest and the number of requests of an unbroken run."""
     runs = {}
 
     def run(pattern):
@@ -138,7 +136,6 @@ def test_asking_aside_in_the_middle_changes_nothing(pattern, whole) -> None:
     answers = model.survey([Question("How do you feel?", int), "Why?"])
     model.consult(model.llm, ["Is this going well?"], purpose="annotator")
     assert len(answers) == 2 * len(model.agents)
-    assert {"survey", "annotator"} <= set(model.usage_by_purpose)
     assert pattern.run(model) == whole(pattern)[0]
 
 
