@@ -336,8 +336,9 @@ class LLMMixin:
         is_answer = seen.answer is not None and isinstance(decided, list) and not decided
         decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
         if decision.agent != self.unique_id or decision.label not in ("", seen.label):
-            whose = f"agent {decision.agent}" + (f" on {decision.label!r}" if decision.label else "")
-            return Failure(self.unique_id, f"this is what was decided by {whose}.", "Invalid", by, decision.keys)
+            its, wanted = (f" on {label!r}" if label else "" for label in (decision.label, seen.label))
+            reason = f"agent {decision.agent} has decided that{its}, not agent {self.unique_id}{wanted}"
+            return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
         if isinstance(decision, Failure):
             return decision
         try:

@@ -332,17 +332,17 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
         is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
     finally:
         source.close()
-    if is_driven:
-        raise ConfigError(
-            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again; run "
-            "it with replay=True and this log="
-        )
     if not manifest or not ends:
         raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
     try:
         recording = _Recording.model_validate(manifest)
     except ValidationError as error:
         raise ConfigError(f"{str(file)!r} is damaged: what the run was cannot be read: {describe(error)}") from error
+    if is_driven:
+        raise ConfigError(
+            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again: run it "
+            "with replay=True and this log="
+        )
     steps, digest = ends[-1]
     if not isinstance(steps, int) or steps > 2 * len(ends) + 100:  # steps that broke leave gaps, but not such a one
         raise ConfigError(f"{str(file)!r} is damaged: it holds {len(ends)} steps, the last of which is step {steps}")

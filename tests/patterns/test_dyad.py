@@ -98,7 +98,8 @@ class DyadModel(LLMModel):
         rng: int | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(llm=llm, rng=rng, activation="in_turn", **options)
+        options.setdefault("activation", "in_turn")
+        super().__init__(llm=llm, rng=rng, **options)
         self.judge, self.max_turns = judge, max_turns
         self.persons = list(Neighbour.create_agents(self, 2, config=["You are Ann.", "You are Bob."]))
         goals = ("get the ladder back", "keep the ladder, and hide that it is broken")
