@@ -357,9 +357,12 @@ def _demand_listed(recording: _Recording, file: Path) -> None:
         ConfigError: If something does not.
     """
     entries = find_models()
-    packages = {entry.package for entry in entries if entry.package}
-    scenarios = [value for value in recording.parameters.values() if isinstance(value, dict) and "scenario" in value]
-    for name in (str(scenario["scenario"]) for scenario in scenarios):
+    packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
+    written = [cast("dict[str, Any]", value) for value in recording.parameters.values() if isinstance(value, dict)]
+    names = [str(value["scenario"]) for value in written if "scenario" in value]
+    for design in (value["design"] for value in written if isinstance(value.get("design"), dict)):
+        names += AgentDesign.imports(design)
+    for name in names:
         module = name.partition(":")[0]
         if not any(module == package or module.startswith(f"{package}.") for package in packages):
             raise ConfigError(_untrusted(name, file))

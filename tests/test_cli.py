@@ -221,16 +221,19 @@ def loud_module(folder):
     return folder / "imported"
 
 
-@pytest.mark.parametrize("where", ["model", "parameters"])
+@pytest.mark.parametrize("where", ["model", "scenario", "decide", "memory", "tools"])
 def test_a_replay_imports_nothing_that_is_not_listed_unless_it_is_trusted(where, tmp_path, import_path) -> None:
     trace = loud_module(tmp_path)
     import_path(tmp_path)
     log = tmp_path / "run.sqlite"
     told("run", "social", "--rng", 1, "--steps", 1, "--set", "n_agents=2", "--log", log)
-    scenario = {"scenario": {"scenario": "loudmodule:Fields", "fields": {"rng": 1}}}
-    value = "loudmodule:Tiny" if where == "model" else scenario
+    named = ["loudmodule:Fields"] if where == "tools" else "loudmodule:Fields"
+    design = {"design": {"design": {where: named}}}
+    scenario = {"scenario": {"scenario": named, "fields": {"rng": 1}}}
+    value = {"model": "loudmodule:Tiny", "scenario": scenario}.get(where, design)
     with closing(sqlite3.connect(log)) as file, file:
-        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), where])
+        place = "model" if where == "model" else "parameters"
+        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), place])
     done = typed("replay", log)
     assert (done.exit_code, len(done.stderr.splitlines()), trace.exists()) == (2, 1, False)
     assert "loudmodule" in done.stderr

@@ -155,7 +155,13 @@ EVERYTHING = AgentDesign(
 def test_a_design_is_written_as_json_and_read_again() -> None:
     written = json.loads(json.dumps(EVERYTHING.to_json()))
     assert AgentDesign.from_json(written) == EVERYTHING
-    assert set(EVERYTHING.imports) == {"tests.test_design:weigh", "tests.test_design:twice"}
+    assert set(AgentDesign.imports(written)) == {"tests.test_design:weigh", "tests.test_design:twice"}
+
+
+@pytest.mark.parametrize("written", [{"tools": ["json:os.system"]}, {"decide": "subprocess:os.abort"}])
+def test_a_design_reaches_no_function_through_a_module_that_imports_it(written) -> None:
+    with pytest.raises(ConfigError, match="cannot be found|no function of that module"):
+        AgentDesign.from_json(written)
 
 
 def memory():

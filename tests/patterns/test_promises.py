@@ -76,7 +76,7 @@ def test_a_recording_is_replayed_in_process_and_from_the_command_line(pattern, w
     replayed = pattern.replayed(log)
     assert pattern.run(replayed) == recorded == whole(pattern)[0]
     assert replayed.usage.calls == 0
-    done = typed("replay", log, "--json")
+    done = typed("replay", log, "--json", "--trust")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout.splitlines()[-1])["digest"] == recorded
 
