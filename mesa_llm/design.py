@@ -156,10 +156,8 @@ class AgentDesign:
         """
         tools, memory = written.get("tools"), written.get("memory")
         named: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
-        named += [
-            name for name in (written.get("decide"), memory if _is_function(memory) else None) if name is not None
-        ]
-        return [str(name) for name in named]
+        named += [written.get("decide"), memory if _is_function(memory) else None]
+        return [str(name) for name in named if name is not None]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {

@@ -16,11 +16,12 @@ import numpy
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm import AgentDesign, LLMModel
+from mesa_llm import AgentDesign, ConfigError, LLMModel
 from mesa_llm.activation import in_turn
 from mesa_llm.cli import app
 from mesa_llm.contract import honest
 from mesa_llm.gallery import find_model, find_models
+from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.running import summary
 from models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer
@@ -201,6 +202,19 @@ def test_a_model_whose_constructor_names_no_parameters_is_replayed(make, tmp_pat
     made.run_for(2)
     made.close()
     assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+
+
+def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tmp_path) -> None:
+    life = WindowMemory()
+    life.add(MemoryEntry(3, "outcome", "You won.", world="lottery", unit="month"))
+    made = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite", memories={1: life.to_json()})
+    made.run_for(2)
+    asked = made.runlog.calls().query("agent == 1 and time == 1")["prompt"].item()
+    made.close()
+    assert "In an earlier life in lottery, month 3, it came out: You won." in asked
+    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+    with pytest.raises(ConfigError, match="memories"):
+        PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
 
 
 @pytest.mark.parametrize("named", ["os:system", "models.social.model:SocialScenario", "os:nothing", "nowhere:Model"])
