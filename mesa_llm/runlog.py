@@ -247,7 +247,7 @@ class RunLog:
         found = self.manifest
         if self.mode != "record":
             return
-        if found and (told := "; ".join(_differing(found, wanted))):
+        if found and (told := "; ".join(_differing({name: found.get(name) for name in wanted}, wanted))):
             self.close()
             raise ConfigError(
                 f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
@@ -618,9 +618,9 @@ def _as_far_as_it_is_text(raw: bytes) -> str:
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Name what differs between two runs; of their parameters, each by itself."""
-    for name, value in wanted.items():
-        before = found.get(name)
+    """Name what differs between two runs; of their parameters, each by itself, also where one run has none of it."""
+    for name in dict.fromkeys((*wanted, *found)):
+        before, value = found.get(name), wanted.get(name)
         if isinstance(value, dict) and isinstance(before, dict):
             yield from _differing(cast("dict[str, Any]", before), cast("dict[str, Any]", value))
         elif before != value:
