@@ -214,9 +214,12 @@ class LLMMixin:
         return replace(decided, label=seen.label) if seen.label else decided
 
     def _checked_again(self, decided: Any, seen: Observation) -> Decision | Failure:
-        """Check what somebody's own code decided; where a language model did, tools may have shown it more options."""
+        """Check what somebody's own code decided; a language model in it may have been shown more options by tools."""
+        agent: Any = self
         if isinstance(decided, Decision) and decided.keys:
-            seen = replace(seen, options={})
+            box: ToolBox = agent.toolbox(seen)
+            if any(bound.tool.shows_more for bound in box.values()):
+                seen = replace(seen, options={})
         return self.checked(decided, seen, self.opened.name)
 
     async def decide(self, seen: Observation) -> Decision | Failure:

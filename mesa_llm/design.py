@@ -143,9 +143,21 @@ class AgentDesign:
                 made[name] = tuple(map(_function_named, made[name]) if name == "tools" else made[name])
         if "decide" in made:
             made["decide"] = _function_named(made["decide"])
-        if _is_function_name(str(made.get("memory", ""))):
+        if _is_function(made.get("memory")):
             made["memory"] = _function_named(made["memory"])
         return cls(**made)
+
+    @staticmethod
+    def imports(written: Mapping[str, Any]) -> list[str]:
+        """Return the names of the functions that `from_json` would import, and import nothing.
+
+        Args:
+            written: What `to_json` wrote.
+        """
+        tools, memory = written.get("tools"), written.get("memory")
+        named: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
+        named += [written.get("decide"), memory if _is_function(memory) else None]
+        return [str(name) for name in named if name is not None]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {
@@ -159,20 +171,14 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
 """What kind of value each field is, where nothing else checks it."""
 
 
-def design_imports(written: Mapping[str, Any]) -> list[str]:
-    """Return the names of the functions that `AgentDesign.from_json` would import."""
-    tools = written.get("tools")
-    names = [*(tools if isinstance(tools, list) else ()), written.get("decide"), written.get("memory")]
-    return [str(name) for name in names if name is not None and _is_function_name(str(name))]
-
-
-def _is_function_name(text: str) -> bool:
-    """Tell `module:name` from a kind of memory with its setting, such as `window:30`."""
-    return ":" in text and not text.rpartition(":")[2].isdecimal()
-
-
 def _name_of(function: Any) -> str:
     return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
+def _is_function(memory: Any) -> bool:
+    """Check whether a written memory names a function, and no kind with a setting, such as `window:30`."""
+    _, colon, last = str(memory).rpartition(":")
+    return bool(colon) and not last.isdecimal()
 
 
 def _function_named(name: Any) -> Callable[..., Any]:
@@ -181,6 +187,6 @@ def _function_named(name: Any) -> Callable[..., Any]:
         found = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
-    if not callable(found):
-        raise ConfigError(f"the design names {name!r}, which is no function")
+    if not callable(found) or _name_of(found) != str(name):  # what a module merely imports goes by its own name
+        raise ConfigError(f"the design names {name!r}, which is no function of that module")
     return found

@@ -173,7 +173,9 @@ class LLMModel(LastingModel):
         if self.design is not None:
             self.design.dress(agent)
         if self._memories:
-            names = {str(agent.unique_id), agent.config.name} & set(self._memories)
+            names = sorted({str(agent.unique_id), agent.config.name} & set(self._memories))
+            if len(names) > 1:
+                raise ConfigError(f"memories= names agent {names[0]} twice, as {names[1]!r} too; give it one memory")
             for name in names:
                 agent.memory = past_memory(self._memories.pop(name))
 

@@ -67,7 +67,8 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
     parameters = dict(given.arguments)
     for name, parameter in given.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            parameters |= parameters.pop(name, {})
+            handed_on: dict[str, Any] = parameters.pop(name, {})
+            parameters |= {key: value for key, value in handed_on.items() if not _is_default(kind, key, value)}
         elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
             del parameters[name]
     scenario = parameters.get("scenario")
@@ -77,6 +78,17 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
     kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
     files = dict(_files(kept))
     return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
+
+
+def _is_default(kind: type[Any], name: str, value: Any) -> bool:
+    """Check whether an option that a constructor hands on is what it would be anyway."""
+    for parent in kind.__mro__:
+        parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
+        if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            written = _as_parameter(value)
+            is_same = isinstance(written, str) and written == _as_parameter(parameter.default)
+            return is_same or value is parameter.default
+    return False
 
 
 def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,8 +118,13 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(parameters, list | tuple):
         for place, value in enumerate(cast("Sequence[Any]", parameters)):
             yield from _files(value, f"{name}.{place}")
-    elif isinstance(parameters, str) and Path(parameters).suffix and os.path.isfile(parameters):
+    elif isinstance(parameters, str) and _is_file(parameters):
         yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
+
+
+def _is_file(text: str) -> bool:
+    """Check whether a parameter names a file; a bare word is taken for a word, whatever lies in this folder."""
+    return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
 
 
 def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:

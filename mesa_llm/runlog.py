@@ -247,7 +247,7 @@ class RunLog:
         found = self.manifest
         if self.mode != "record":
             return
-        if found and (told := "; ".join(_differing(found, wanted))):
+        if found and (told := "; ".join(_differing({name: found.get(name) for name in wanted}, wanted))):
             self.close()
             raise ConfigError(
                 f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."

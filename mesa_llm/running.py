@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from tqdm import tqdm
 
 from mesa_llm.canonical import plain
-from mesa_llm.design import AgentDesign, design_imports
+from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.gallery import find_models
 from mesa_llm.model import LLMModel
@@ -365,13 +365,12 @@ def _demand_listed(recording: _Recording, file: Path) -> None:
         ConfigError: If something does not.
     """
     entries = find_models()
-    packages = {entry.package for entry in entries if entry.package}
-    imported: list[str] = []
-    for value in recording.parameters.values():
-        if isinstance(value, dict):
-            imported += [str(value["scenario"])] if "scenario" in value else []
-            imported += design_imports(value["design"]) if isinstance(value.get("design"), dict) else []
-    for name in imported:
+    packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
+    written = [cast("dict[str, Any]", value) for value in recording.parameters.values() if isinstance(value, dict)]
+    names = [str(value["scenario"]) for value in written if "scenario" in value]
+    for design in (value["design"] for value in written if isinstance(value.get("design"), dict)):
+        names += AgentDesign.imports(design)
+    for name in names:
         module = name.partition(":")[0]
         if not any(module == package or module.startswith(f"{package}.") for package in packages):
             raise ConfigError(_untrusted(name, file))

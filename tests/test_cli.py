@@ -16,11 +16,12 @@ import numpy
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm import AgentDesign, LLMModel
+from mesa_llm import AgentDesign, ConfigError, LLMModel
 from mesa_llm.activation import in_turn
 from mesa_llm.cli import app
 from mesa_llm.contract import honest
 from mesa_llm.gallery import find_model, find_models
+from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.running import summary
 from models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer
@@ -203,6 +204,19 @@ def test_a_model_whose_constructor_names_no_parameters_is_replayed(make, tmp_pat
     assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
 
 
+def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tmp_path) -> None:
+    life = WindowMemory()
+    life.add(MemoryEntry(3, "outcome", "You won.", world="lottery", unit="month"))
+    made = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite", memories={1: life.to_json()})
+    made.run_for(2)
+    asked = made.runlog.calls().query("agent == 1 and time == 1")["prompt"].item()
+    made.close()
+    assert "In an earlier life in lottery, month 3, it came out: You won." in asked
+    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+    with pytest.raises(ConfigError, match="memories"):
+        PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
+
+
 @pytest.mark.parametrize("named", ["os:system", "models.social.model:SocialScenario", "os:nothing", "nowhere:Model"])
 def test_a_log_can_call_nothing_but_a_model(named, tmp_path) -> None:
     PotModel(rng=1, log=tmp_path / "run.sqlite").run_for(1)
@@ -221,16 +235,19 @@ def loud_module(folder):
     return folder / "imported"
 
 
-@pytest.mark.parametrize("where", ["model", "parameters"])
+@pytest.mark.parametrize("where", ["model", "scenario", "decide", "memory", "tools"])
 def test_a_replay_imports_nothing_that_is_not_listed_unless_it_is_trusted(where, tmp_path, import_path) -> None:
     trace = loud_module(tmp_path)
     import_path(tmp_path)
     log = tmp_path / "run.sqlite"
     told("run", "social", "--rng", 1, "--steps", 1, "--set", "n_agents=2", "--log", log)
-    scenario = {"scenario": {"scenario": "loudmodule:Fields", "fields": {"rng": 1}}}
-    value = "loudmodule:Tiny" if where == "model" else scenario
+    named = ["loudmodule:Fields"] if where == "tools" else "loudmodule:Fields"
+    design = {"design": {"design": {where: named}}}
+    scenario = {"scenario": {"scenario": named, "fields": {"rng": 1}}}
+    value = {"model": "loudmodule:Tiny", "scenario": scenario}.get(where, design)
     with closing(sqlite3.connect(log)) as file, file:
-        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), where])
+        place = "model" if where == "model" else "parameters"
+        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), place])
     done = typed("replay", log)
     assert (done.exit_code, len(done.stderr.splitlines()), trace.exists()) == (2, 1, False)
     assert "loudmodule" in done.stderr

@@ -7,7 +7,6 @@ import pytest
 
 from mesa_llm import AgentConfig, AgentDesign, ConfigError, Decision, Observation, ScriptedLLM, Settings, ToolCall
 from mesa_llm.contract import honest, honest_reply
-from mesa_llm.design import design_imports
 from mesa_llm.llm.answers import call
 from mesa_llm.memory import open_memory
 from tests.pot import Payer, PotModel, QuizModel
@@ -156,7 +155,13 @@ EVERYTHING = AgentDesign(
 def test_a_design_is_written_as_json_and_read_again() -> None:
     written = json.loads(json.dumps(EVERYTHING.to_json()))
     assert AgentDesign.from_json(written) == EVERYTHING
-    assert set(design_imports(written)) == {"tests.test_design:weigh", "tests.test_design:twice"}
+    assert set(AgentDesign.imports(written)) == {"tests.test_design:weigh", "tests.test_design:twice"}
+
+
+@pytest.mark.parametrize("written", [{"tools": ["json:os.system"]}, {"decide": "subprocess:os.abort"}])
+def test_a_design_reaches_no_function_through_a_module_that_imports_it(written) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be found|no function of that module"):
+        AgentDesign.from_json(written)
 
 
 def memory():

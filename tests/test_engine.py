@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from mesa_llm import ConfigError, LLMAgent, Observation, ScriptedLLM
+from mesa_llm import ConfigError, Decision, LLMAgent, Observation, ScriptedLLM
 from mesa_llm.llm.answers import call
 from tests.pot import PotModel, QuizModel
 
@@ -27,7 +27,9 @@ class Same(QuizModel):
 
     def step(self):
         (stage,) = self._everything(self)
-        self.numbers = [made.answer for made in self.ask([turn.agent for turn in stage], [t[1] for t in stage])]
+        seen = [turn.observation or Observation() for turn in stage]
+        decided = self.ask([turn.agent for turn in stage], seen)
+        self.numbers = [made.answer for made in decided if isinstance(made, Decision)]
 
 
 def test_several_questions_to_one_agent_keep_their_replies_at_any_latency() -> None:

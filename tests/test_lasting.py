@@ -6,10 +6,11 @@ import pickle
 import signal
 import threading
 import time
+from typing import Any
 
 import pytest
 
-from mesa_llm import BudgetSpent, ConfigError, Observation, ScriptedLLM, Stopped, ToolCall
+from mesa_llm import BudgetSpent, ConfigError, Decision, Observation, ScriptedLLM, Stopped, ToolCall
 from mesa_llm.activation import Turn
 from mesa_llm.contract import honest_reply
 from mesa_llm.llm.answers import call
@@ -28,15 +29,17 @@ class Polled(PotModel):
     def end_step(self) -> None:
         table = self.survey([Question("How much do you add?", int)])
         self.pot.coins += sum(table["answer"].dropna())
-        (judged,) = self.consult(self.llm, ["How much is it worth?"], answer=int)
+        judge: Any = self.llm
+        (judged,) = self.consult(judge, ["How much is it worth?"], answer=int)
+        assert isinstance(judged, Decision)
         self.pot.coins += judged.answer
-        self.pot.coins += sum(len(one.actions) for one in self.ask(list(self.agents)[:1]))
+        self.pot.coins += sum(len(one.actions) for one in self.ask(list(self.agents)[:1]) if isinstance(one, Decision))
 
 
 class Script:
     """Answers by the request alone, and does something else when the n-th request of the end of a step comes."""
 
-    def __init__(self, at=None, act=None) -> None:
+    def __init__(self, at: int | None = None, act: Any = None) -> None:
         self.at, self.act, self.n = at, act, 0
 
     def __call__(self, request):

@@ -1,7 +1,7 @@
 """From reply to decision: typed answers, tools answered, one repair, failures with a reason."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy
 import pytest
@@ -148,9 +148,10 @@ def test_more_actions_than_allowed_are_refused() -> None:
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), _nested, max_leaves=20))
 def test_whatever_is_decided_is_checked_or_refused_and_breaks_nothing(value) -> None:
     box = ToolBox.of(object(), 1, [Pot()])
-    calls = value if isinstance(value, list) else [value]
+    calls: Any = value if isinstance(value, list) else [value]
+    any_value: Any = value
     decisions = [Decision(1, answer=value), Decision(1, tuple(calls))]
-    decisions += [Decision(1, (ToolCall("pay", value), ToolCall(value, {"coins": value})))]
+    decisions += [Decision(1, (ToolCall("pay", any_value), ToolCall(any_value, {"coins": value})))]
     for seen in [Observation(answer=kind) for kind in (int, str, Vote, Bid, list[int])] + [
         Observation(max_actions=20, options={"coins": (1, "x"), "pay.coins": ()}),
         Observation(tools=()),
