@@ -235,20 +235,38 @@ def as_given(value: Any) -> Any:
 def _as_parameter(value: Any, name: str = "") -> Any:
     """Give a parameter as it is written down: a scenario as its class and fields, a transport by its name."""
     if isinstance(value, Scenario):
-        return {"scenario": name_of(type(value)), "fields": _fields(value)}
+        fields = {name: _as_parameter(field, name) for name, field in _fields(value).items()}
+        return {"scenario": name_of(type(value)), "fields": fields}
     if isinstance(value, AgentDesign):
         return {"design": value.to_json()}
-    for name, activation in ACTIVATIONS.items():
+    for word, activation in ACTIVATIONS.items():
         if value is activation:
-            return name
+            return word
     if isinstance(value, LLM):
         return Capabilities.of(value).name
-    if isinstance(value, str) and name in ("llm", "parser"):
-        return written_name(value)
+    if isinstance(value, str):
+        return _without_address_secrets(value, is_model=name in ("llm", "parser"))
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
         return {str(key): _as_parameter(item, name) for key, item in items.items()}
+    if isinstance(value, list | tuple):
+        return [_as_parameter(item, name) for item in cast("Sequence[Any]", value)]
     return str(value) if isinstance(value, Path) else value
+
+
+def _without_address_secrets(text: str, *, is_model: bool) -> str:
+    """Write down a text; if it is `NAME@URL`, without the user and query of the URL.
+
+    Args:
+        text: A parameter; a model of its own choice may take a language model under any name.
+        is_model: Whether it surely names a language model, so that an address that cannot work is an error.
+    """
+    try:
+        return written_name(text)
+    except ConfigError:
+        if is_model:
+            raise
+        return text
 
 
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:

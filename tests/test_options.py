@@ -112,3 +112,39 @@ def test_a_file_that_changed_under_its_log_is_found_out(by, mode, tmp_path) -> N
 @pytest.mark.parametrize("text", ["Be kind. Be brief." * 40, "a. b\0", "no.such.file", "." * 300, ""])
 def test_a_text_that_is_no_file_is_none(text) -> None:
     assert Reading(table=text, rng=1).runlog.manifest["files"] == {}
+
+
+class Judging(PotModel):
+    """Takes language models under names of its own."""
+
+    def __init__(self, judge="", judges=(), llm="rule", scenario=None, **options) -> None:
+        super().__init__(2, llm=llm, **options)
+
+
+SECRET_URL = "http://user:pass-word@127.0.0.1:1/v1?api-key=query-secret"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"llm": f"m@{SECRET_URL}"},
+        {"llm": {1: f"m@{SECRET_URL}", "*": "rule"}},
+        {"parser": f"m@{SECRET_URL}"},
+        {"judge": f"m@{SECRET_URL}"},
+        {"judges": [f"m@{SECRET_URL}"]},
+    ],
+)
+def test_secrets_of_an_address_are_not_written_down_whatever_parameter_names_it(given, tmp_path) -> None:
+    model = Judging(rng=1, log=tmp_path / "run.sqlite", **given)
+    model.close()
+    assert b"-secret" not in (held := (tmp_path / "run.sqlite").read_bytes())
+    assert b"pass-word" not in held
+    assert b"m@http://127.0.0.1:1/v1" in held
+
+
+@pytest.mark.parametrize("where", ["ftp://user:pass-word@host/v1", "user:pass-word@host", "http://user:pass-word@[bad"])
+def test_an_address_that_cannot_work_is_refused_without_its_password(where, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="api_base must be a URL") as refused:
+        Judging(rng=1, llm=f"m@{where}", log=tmp_path / "run.sqlite")
+    assert "pass-word" not in str(refused.value)
+    assert b"pass-word" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
