@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm import ConfigError, ReplayError, RunLog, ScriptedLLM
+from mesa_llm import BudgetSpent, ConfigError, ReplayError, RunLog, ScriptedLLM
 from mesa_llm.contract import honest, honest_reply
 from mesa_llm.errors import ServerTrouble
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
 from mesa_llm.runlog_file import WriteLock
-from tests.faulty_server import HANG, FaultyServer
+from tests.faulty_server import HANG, SERVER_ERROR, FaultyServer
 from tests.pot import PotModel
 
 
@@ -423,6 +423,25 @@ def test_failures_that_are_asked_again_may_change_what_follows(tmp_path) -> None
     recorded(tmp_path / "run.sqlite", down)
     model = recorded(tmp_path / "run.sqlite", honest(), retry_failures=True)
     assert (model.usage.failures, model.usage.calls + model.usage.replayed) == (0, 12)
+
+
+@pytest.mark.parametrize("retry_failures", [True, False])
+def test_failures_asked_again_by_a_run_that_was_stopped_need_no_further_word(retry_failures, tmp_path) -> None:
+    def play(**options):
+        options = {"llm": "stub", "api_base": server.url, "attempts": 1, "log": tmp_path / "run.sqlite"} | options
+        model = PotModel(3, rng=1, **options)
+        with closing(model):
+            model.run_for(4)
+        return model.runlog.digest
+
+    with FaultyServer(lambda body, number: SERVER_ERROR if number == 2 else None) as server:
+        play()
+        with pytest.raises(BudgetSpent):
+            play(retry_failures=True, max_calls=3)
+        again = play(retry_failures=retry_failures)
+        before = server.count
+        assert play() == again
+        assert server.count == before
 
 
 def test_a_run_that_was_recorded_by_other_versions_says_which_when_it_differs(tmp_path) -> None:
