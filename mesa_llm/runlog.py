@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 import time as clock
@@ -109,6 +110,7 @@ class RunLog:
         self._may_differ = ask_again
         self._lock = threading.RLock()
         self._is_closed = False
+        self._process = os.getpid()
         self._fault: str | None = None  # why nothing can be written any more
         self._is_used = self._is_written = False
         self._write_lock: WriteLock | None = None
@@ -220,6 +222,11 @@ class RunLog:
         self._demand_open()
         if self._fault is not None:
             raise ConfigError(self._fault)
+        if self._process != os.getpid() and self.path is not None:
+            raise ConfigError(
+                f"{str(self.path)!r} is being recorded by process {self._process}, which this one was forked from; "
+                "make the model anew here, with another log="
+            )
         if not self._is_written and self._write_lock is not None:
             self._is_written = True
             try:
@@ -625,6 +632,8 @@ class RunLog:
             if self._is_closed:
                 return
             self._is_closed = True
+            if self._process != os.getpid():
+                return  # it is the other process's to close
             with suppress(sqlite3.Error):
                 self._trace.commit()
                 if self._write_lock is not None:

@@ -331,6 +331,31 @@ def test_two_models_of_one_process_cannot_record_one_log(tmp_path) -> None:
     PotModel(2, rng=1, log=tmp_path / "run.sqlite").step()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+def test_a_forked_process_cannot_go_on_with_its_parents_log(tmp_path) -> None:
+    code = """
+import os, sys
+from mesa_llm import ConfigError
+from tests.pot import PotModel
+model = PotModel(2, rng=1, log=sys.argv[1])
+model.step()
+if not os.fork():
+    try:
+        model.step()
+    except ConfigError as error:
+        print(error, flush=True)
+    model.close()
+    os._exit(0)
+os.wait()
+model.step()
+model.close()
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "run.sqlite")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "which this one was forked from" in told
+    assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["time"]) == [1, 2]
+
+
 def test_a_model_that_could_not_be_made_does_not_keep_its_log_from_the_next(tmp_path) -> None:
     class Broken(PotModel):
         def __init__(self, **options) -> None:
