@@ -307,7 +307,7 @@ class RunLog:
             raise self._damage(error) from error
 
     def _tell_another_story(self) -> None:
-        """Note that what follows may differ from what was recorded so far, also when this run is stopped and resumed."""
+        """Note that what follows may differ from what was recorded so far, also in a run that resumes this one."""
         if self._may_differ or self.mode != "record":
             return
         self._may_differ = True
