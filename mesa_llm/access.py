@@ -141,6 +141,15 @@ class Access:
                 route = self._routes[kept_as] = self._around(llm, *self._defaults[:3])
             return route
 
+    def forget(self, llm: LLM) -> None:
+        """Drop a transport of the user's own, with what it holds (a key), once no model is left that asks it.
+
+        Args:
+            llm: The transport; one that was never opened is none to drop. Closing it is the user's affair.
+        """
+        with self._lock:
+            self._routes.pop(id(llm), None)
+
     def name_of(self, text: str, *, is_second: bool = False) -> str:
         """Return the name that a model string has in a recording: model and endpoint; opens nothing.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 import time as clock
@@ -50,13 +51,16 @@ Mode = Literal["record", "replay", "read"]
 
 _KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
 
-_FIND = f"SELECT error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls WHERE key = ?"
+_FIND = f"SELECT rowid, error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls WHERE key = ?"
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
-_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid <= ? AND (error_kind IS NULL OR NOT ?) LIMIT 1"
+_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS NULL OR NOT ?) LIMIT 1"
 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
+
+_ASKED_AGAIN = "asked_again_after"
+"""In the manifest: number of the last call of the story that another one replaced, when failures were asked again."""
 
 _USAGE = """
 SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s)
@@ -106,6 +110,7 @@ class RunLog:
         self._may_differ = ask_again
         self._lock = threading.RLock()
         self._is_closed = False
+        self._process = os.getpid()
         self._fault: str | None = None  # why nothing can be written any more
         self._is_used = self._is_written = False
         self._write_lock: WriteLock | None = None
@@ -117,6 +122,8 @@ class RunLog:
         self.may_repeat = self._calls_before > 0
         self._texts = Texts(self._replies)
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
+        self._replaced = 0  # calls up to this one may belong to a story that another one has replaced
+        self._is_replaced = False  # whether this run is in the other one
         self._changes = ""  # what of versions differs from the recording
         self._has_new_replies = False
         self._checkpoint_due_s = 0.0
@@ -215,6 +222,11 @@ class RunLog:
         self._demand_open()
         if self._fault is not None:
             raise ConfigError(self._fault)
+        if self._process != os.getpid() and self.path is not None:
+            raise ConfigError(
+                f"{str(self.path)!r} is being recorded by process {self._process}, which this one was forked from; "
+                "make the model anew here, with another log="
+            )
         if not self._is_written and self._write_lock is not None:
             self._is_written = True
             try:
@@ -247,6 +259,8 @@ class RunLog:
         found = self.manifest
         if self.mode != "record":
             return
+        replaced = found.get(_ASKED_AGAIN)
+        self._replaced = replaced if isinstance(replaced, int) else 0
         if found and (told := "; ".join(_differing({name: found.get(name) for name in wanted}, wanted))):
             self.close()
             raise ConfigError(
@@ -282,20 +296,35 @@ class RunLog:
         if not rows:
             self._demand_equal(request)
             return None
-        kind, text, *kept = rows[0]
+        number, kind, text, *kept = rows[0]
         if kind and self._retry_failures:
-            self._may_differ = True  # what follows may well be another story
+            self._tell_another_story()
             return None
+        self._is_replaced |= number > self._replaced
         try:
             return failure_of(kind, text) if kind else reply_of(*kept)
         except ValueError as error:
             raise self._damage(error) from error
 
+    def _tell_another_story(self) -> None:
+        """Note that what follows may differ from what was recorded so far, also in a run that resumes this one."""
+        if self._may_differ or self.mode != "record":
+            return
+        self._may_differ = True
+        try:
+            with self._lock:  # committed with the next reply
+                rows = (_ASKED_AGAIN, canonical_json(self._calls_before))
+                self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+
     def _demand_equal(self, request: Request) -> None:
         """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
         if self.mode != "record" or self._may_differ:
             return
-        if self._query(self._recorded, _OTHER, (*request.salt[1:], self._calls_before, self._retry_failures)):
+        after = self._replaced if self._is_replaced else 0
+        place = (*request.salt[1:], after, self._calls_before, self._retry_failures)
+        if self._query(self._recorded, _OTHER, place):
             changed = f" (changed since: {self._changes})" if self._changes else ""
             raise ConfigError(
                 f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "
@@ -603,6 +632,8 @@ class RunLog:
             if self._is_closed:
                 return
             self._is_closed = True
+            if self._process != os.getpid():
+                return  # it is the other process's to close
             with suppress(sqlite3.Error):
                 self._trace.commit()
                 if self._write_lock is not None:

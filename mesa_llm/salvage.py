@@ -6,7 +6,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -67,6 +67,8 @@ def salvage(damaged: Path, new: Path) -> list[Salvaged]:
         raise ConfigError(f"there is no run log at {str(damaged)!r}")
     if new.exists():
         raise ConfigError(f"{str(new)!r} exists already; name a new file for what is salvaged")
+    if not os.access(new.absolute().parent, os.W_OK):
+        raise ConfigError(f"{str(new)!r} cannot be written; name a new file in a folder that can be written to")
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = copied(damaged, Path(folder))
@@ -74,7 +76,8 @@ def salvage(damaged: Path, new: Path) -> list[Salvaged]:
                 target.executescript(SCHEMA)
                 results = [_salvage(table, source, target) for table in SALVAGED]
     except (*SQL_ERRORS, OSError) as error:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):  # in a read-only place, there is nothing to remove
+            new.unlink(missing_ok=True)
         raise ConfigError(f"nothing can be read of {str(damaged)!r}: {line_of(error)}") from error
     if not any(result.kept for result in results):
         new.unlink()

@@ -68,7 +68,7 @@ class EngineOptions(TypedDict, total=False):
     """Whether a recording may be gone on with though a model of it is now asked at another address."""
 
 
-_OF_ACCESS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
+OF_ACCESS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
 """Options that an `Access` takes."""
 
 
@@ -78,7 +78,7 @@ def access_for(options: EngineOptions) -> Access:
     Raises:
         ConfigError: If they do both, or a value cannot work.
     """
-    given: dict[str, Any] = {name: value for name, value in options.items() if name in _OF_ACCESS}
+    given: dict[str, Any] = {name: value for name, value in options.items() if name in OF_ACCESS}
     shared = options.get("access")
     if shared is None:
         return Access(**given)

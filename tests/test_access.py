@@ -259,3 +259,16 @@ def test_a_judge_is_never_asked_at_api_base_nor_with_the_key_of_another(monkeypa
     assert {request.headers.get("authorization") for request in mine.requests} == {None}
     assert [request.body["model"] for request in its.requests] == ["critic"]
     assert its.requests[0].headers["authorization"] == "Bearer judge-secret"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"model": "m@http://user:pass-word@host/v1"}, "model: .*give that as api_base"),
+        ({"model": "m", "key_env": "sk-pass-word"}, "key_env: .*not the key itself"),
+    ],
+)
+def test_a_secret_in_the_wrong_field_of_an_endpoint_is_refused_and_not_quoted(fields, said) -> None:
+    with pytest.raises(ConfigError, match=said) as refused:
+        Access(endpoints={"judge": fields})
+    assert "pass-word" not in str(refused.value)

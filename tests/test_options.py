@@ -132,3 +132,39 @@ def test_a_run_with_an_option_and_one_without_are_two(is_first, options, tmp_pat
 def test_an_option_that_is_what_it_would_be_anyway_changes_no_run(options, tmp_path) -> None:
     for given in (options, {}, options):
         PotModel(2, rng=1, log=tmp_path / "run.sqlite", **given).close()
+
+
+class Judging(PotModel):
+    """Takes language models under names of its own."""
+
+    def __init__(self, judge="", judges=(), llm="rule", scenario=None, **options) -> None:
+        super().__init__(2, llm=llm, **options)
+
+
+SECRET_URL = "http://user:pass-word@127.0.0.1:1/v1?api-key=query-secret"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"llm": f"m@{SECRET_URL}"},
+        {"llm": {1: f"m@{SECRET_URL}", "*": "rule"}},
+        {"parser": f"m@{SECRET_URL}"},
+        {"judge": f"m@{SECRET_URL}"},
+        {"judges": [f"m@{SECRET_URL}"]},
+    ],
+)
+def test_secrets_of_an_address_are_not_written_down_whatever_parameter_names_it(given, tmp_path) -> None:
+    model = Judging(rng=1, log=tmp_path / "run.sqlite", **given)
+    model.close()
+    assert b"-secret" not in (held := (tmp_path / "run.sqlite").read_bytes())
+    assert b"pass-word" not in held
+    assert b"m@http://127.0.0.1:1/v1" in held
+
+
+@pytest.mark.parametrize("where", ["ftp://user:pass-word@host/v1", "user:pass-word@host", "http://user:pass-word@[bad"])
+def test_an_address_that_cannot_work_is_refused_without_its_password(where, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="api_base must be a URL") as refused:
+        Judging(rng=1, llm=f"m@{where}", log=tmp_path / "run.sqlite")
+    assert "pass-word" not in str(refused.value)
+    assert b"pass-word" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())

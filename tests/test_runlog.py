@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm import ConfigError, ReplayError, RunLog, ScriptedLLM
+from mesa_llm import BudgetSpent, ConfigError, ReplayError, RunLog, ScriptedLLM
 from mesa_llm.contract import honest, honest_reply
 from mesa_llm.errors import ServerTrouble
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
 from mesa_llm.runlog_file import WriteLock
-from tests.faulty_server import HANG, FaultyServer
+from tests.faulty_server import HANG, SERVER_ERROR, FaultyServer
 from tests.pot import PotModel
 
 
@@ -331,6 +331,31 @@ def test_two_models_of_one_process_cannot_record_one_log(tmp_path) -> None:
     PotModel(2, rng=1, log=tmp_path / "run.sqlite").step()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+def test_a_forked_process_cannot_go_on_with_its_parents_log(tmp_path) -> None:
+    code = """
+import os, sys
+from mesa_llm import ConfigError
+from tests.pot import PotModel
+model = PotModel(2, rng=1, log=sys.argv[1])
+model.step()
+if not os.fork():
+    try:
+        model.step()
+    except ConfigError as error:
+        print(error, flush=True)
+    model.close()
+    os._exit(0)
+os.wait()
+model.step()
+model.close()
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "run.sqlite")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "which this one was forked from" in told
+    assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["time"]) == [1, 2]
+
+
 def test_a_model_that_could_not_be_made_does_not_keep_its_log_from_the_next(tmp_path) -> None:
     class Broken(PotModel):
         def __init__(self, **options) -> None:
@@ -423,6 +448,25 @@ def test_failures_that_are_asked_again_may_change_what_follows(tmp_path) -> None
     recorded(tmp_path / "run.sqlite", down)
     model = recorded(tmp_path / "run.sqlite", honest(), retry_failures=True)
     assert (model.usage.failures, model.usage.calls + model.usage.replayed) == (0, 12)
+
+
+@pytest.mark.parametrize("retry_failures", [True, False])
+def test_failures_asked_again_by_a_run_that_was_stopped_need_no_further_word(retry_failures, tmp_path) -> None:
+    def play(**options):
+        options = {"llm": "stub", "api_base": server.url, "attempts": 1, "log": tmp_path / "run.sqlite"} | options
+        model = PotModel(3, rng=1, **options)
+        with closing(model):
+            model.run_for(4)
+        return model.runlog.digest
+
+    with FaultyServer(lambda body, number: SERVER_ERROR if number == 2 else None) as server:
+        play()
+        with pytest.raises(BudgetSpent):
+            play(retry_failures=True, max_calls=3)
+        again = play(retry_failures=retry_failures)
+        before = server.count
+        assert play() == again
+        assert server.count == before
 
 
 def test_a_run_that_was_recorded_by_other_versions_says_which_when_it_differs(tmp_path) -> None:

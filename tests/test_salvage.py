@@ -121,6 +121,14 @@ def test_what_is_salvaged_never_overwrites_a_file(tmp_path) -> None:
     assert (tmp_path / "new.sqlite").read_text() == "mine"
 
 
+def test_what_is_salvaged_to_a_place_that_cannot_be_written_is_one_line(tmp_path) -> None:
+    model = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
+    model.run_for(1)
+    model.close()
+    with pytest.raises(ConfigError, match="cannot be written; name a new file"):
+        salvage(tmp_path / "run.sqlite", tmp_path / "no folder" / "new.sqlite")
+
+
 @pytest.mark.parametrize("held", ["dear diary" * 1000, ""])
 def test_nothing_is_salvaged_of_what_is_no_log(held, tmp_path) -> None:
     (tmp_path / "notes.txt").write_text(held)

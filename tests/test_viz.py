@@ -30,7 +30,7 @@ from mesa_llm.viz.held import held
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.meter import tiles_of
 from mesa_llm.viz.page import tabs_of
-from mesa_llm.viz.parameters import Choice, defaults, meant, shown_address, takes, worded
+from mesa_llm.viz.parameters import Choice, _shared, defaults, meant, share, shown_address, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import action_row
@@ -360,6 +360,34 @@ def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
 def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:
     with pytest.raises(ConfigError, match="takes no access="):
         Choice("rule").arguments(lambda llm: llm, Access(max_calls=6))
+
+
+def test_an_endpoint_that_was_typed_leaves_the_access_of_the_server_with_its_model() -> None:
+    access = Access(max_calls=1000)
+    share(access)
+    try:
+        with serving(Endpoint()) as endpoint:
+            typed = Choice("other", model_id="m", api_base=endpoint.url, api_key="sk-typed", seed="1")
+            session = Session(Village, typed)
+            for choice in (typed, Choice(seed="1")):
+                runner = session.runner
+                assert runner is not None
+                runner.start(1)
+                until(lambda runner=runner: not runner.busy)
+                assert len(access._routes) == 1
+                session.build(choice)
+                wait_until_closed(10)
+                assert len(access._routes) == 0
+            session.close()
+    finally:
+        _shared.clear()
+
+
+@pytest.mark.parametrize("fixed", [{"api_base": "http://localhost:1/v1"}, {"max_dollars": 1.0}, {"concurrency": 2}])
+def test_a_page_with_an_access_of_its_own_is_told_where_to_put_it_on_a_server_with_a_budget(fixed) -> None:
+    with pytest.raises(ConfigError, match=rf"^this page fixes {next(iter(fixed))} in model_params, .*mesa-llm\.toml"):
+        Choice("random", parameters=fixed).arguments(Village, Access(max_calls=6))
+    assert Choice("random", parameters=fixed).arguments(Village) == {"llm": "random", **fixed}
 
 
 @pytest.mark.parametrize("name", ["m@http://evil.example/v1", "huggingface/http://evil.example", "m@evil.example"])

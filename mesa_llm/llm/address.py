@@ -18,7 +18,8 @@ MIN_SECRET = 4
 MIN_ENVIRONMENT_SECRET = 8
 """The same for the environment's secrets."""
 
-_AT_URL = re.compile(r"@(?=https?://)", re.IGNORECASE)
+_AT_URL = re.compile(r"@(?=[a-z][a-z0-9+.-]*://|[^@/:\s]+:[^@\s]+@)", re.IGNORECASE)
+"""Where an address begins in `NAME@URL`, also one that cannot work: one with a password is not to be quoted."""
 
 _SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
 

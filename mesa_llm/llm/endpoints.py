@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import Address
+from mesa_llm.llm.address import Address, split_name
 
 CONFIG_FILE = "mesa-llm.toml"
 """File of the working directory that endpoints are read from, unless `MESA_LLM_CONFIG` names another."""
@@ -66,6 +66,20 @@ class Endpoint(BaseModel):
 
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Seconds until a request is given up; None: as for all models."""
+
+    @field_validator("model")
+    @classmethod
+    def _names_no_address(cls, model: str) -> str:
+        if split_name(model)[1] is not None:
+            raise ValueError("it holds an address; give that as api_base")
+        return model
+
+    @field_validator("key_env")
+    @classmethod
+    def _is_variable(cls, key_env: str | None) -> str | None:
+        if key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", key_env):  # not quoted: it may well be the key
+            raise ValueError("it is the name of a variable of the environment, not the key itself")
+        return key_env
 
     @property
     def name(self) -> str:

@@ -26,6 +26,7 @@ from mesa_llm.llm.base import LLM
 from mesa_llm.llm.human import HumanLLM
 from mesa_llm.llm.openai_http import OpenAIHTTP
 from mesa_llm.model import LLMModel
+from mesa_llm.transports import OF_ACCESS
 
 Factory = Callable[..., LLMModel]
 """A model class, or anything that is called with parameters by name and gives a model."""
@@ -119,7 +120,8 @@ class Choice:
             access: The budget of the server, for all models of its pages; None: each has its own.
 
         Raises:
-            ConfigError: If another model is wanted and none is named, or the model would evade the server's budget.
+            ConfigError: If another model is wanted and none is named, or the model would evade the server's budget
+                or has an access of its own.
         """
         offered: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
         if self.thinker not in SPEECHLESS:
@@ -131,6 +133,12 @@ class Choice:
             return {**taken, **self.parameters}
         if not takes(factory, "access"):
             raise ConfigError("this model takes no access=, so that the budget of this server cannot hold for it")
+        if own := sorted(name for name in OF_ACCESS & set(self.parameters) if self.parameters[name] is not None):
+            raise ConfigError(
+                f"this page fixes {', '.join(own)} in model_params, and this server has one budget and one access for "
+                "all its pages: name the endpoint by llm='NAME@URL', or by a table of mesa-llm.toml with its limits; "
+                "or start the server without --max-calls, --max-tokens and --max-dollars"
+            )
         return {**taken, **self.parameters, "access": access}
 
     @property
@@ -165,6 +173,12 @@ class Choice:
             raise ConfigError("type the whole address of the endpoint again, with what the page has hidden in it")
         name = self.model_id.strip().removeprefix("ollama/").removeprefix("openai/")
         return OpenAIHTTP(name, self.endpoint, self.api_key)
+
+
+def transports_in(llm: str | LLM | Mapping[Any, str | LLM] | None) -> list[LLM]:
+    """Return the transports of what agents think with that are no names: people, and endpoints that were typed."""
+    given = llm.values() if isinstance(llm, Mapping) else [llm]
+    return [each for each in given if each is not None and not isinstance(each, str)]
 
 
 def secrets_of(api_base: str) -> set[str]:

@@ -73,15 +73,23 @@ class Runner:
         decided: Decisions made in the step that runs.
     """
 
-    def __init__(self, model: LLMModel, pause_s: float = 0.1, hide: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        model: LLMModel,
+        pause_s: float = 0.1,
+        hide: Callable[[str], str] = str,
+        on_closed: Callable[[LLMModel], None] | None = None,
+    ) -> None:
         """Take a model.
 
         Args:
             model: The model.
             pause_s: Seconds between two steps while playing.
             hide: Takes secrets out of what the model raises.
+            on_closed: Called with each model that was closed.
         """
         self.pause_s = pause_s
+        self._on_closed = on_closed
         self.version = self.drawn = 0
         self._lock = threading.Lock()
         self._take(model, hide)
@@ -185,12 +193,12 @@ class Runner:
         with self._lock:
             old, run = self.model, self._run
             self._take(model, hide)
-        _daemon(_close, old, run, name=CLOSING)
+        _daemon(self._close, old, run, name=CLOSING)
 
     def close(self) -> None:
         """Stop, and close the model as soon as it stands still; the runner cannot be used after."""
         self.stop()
-        _daemon(_close, self.model, self._run, name=CLOSING)
+        _daemon(self._close, self.model, self._run, name=CLOSING)
 
     # -- the threads
 
@@ -239,12 +247,13 @@ class Runner:
                 run.halted.wait(self.pause_s)
         return run.why if model.running else "The model has ended; Reset begins anew."
 
-
-def _close(model: LLMModel, run: _Run | None) -> None:
-    if run is not None:
-        run.ended.wait()
-    with gate_of(model).writing():
-        model.close()
+    def _close(self, model: LLMModel, run: _Run | None) -> None:
+        if run is not None:
+            run.ended.wait()
+        with gate_of(model).writing():
+            model.close()
+        if self._on_closed is not None:
+            self._on_closed(model)
 
 
 def wait_until_closed(timeout_s: float) -> None:

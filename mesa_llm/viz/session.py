@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import traceback
 from contextlib import AbstractContextManager, nullcontext
+from weakref import WeakKeyDictionary
 
 from mesa_llm.errors import MesaLLMError
+from mesa_llm.llm.base import LLM
 from mesa_llm.llm.human import HumanDesk
 from mesa_llm.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
-from mesa_llm.viz.parameters import Choice, Factory, shared_access
+from mesa_llm.viz.parameters import Choice, Factory, shared_access, transports_in
 from mesa_llm.viz.runner import Runner
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ class Session:
         self.error = ""
         self.shown: object = None
         self._tries = 0
+        self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.build(choice)
 
     def build(self, choice: Choice) -> None:
@@ -52,8 +55,11 @@ class Session:
         """
         self._tries += 1
         self.error = ""
+        typed: list[LLM] = []
         try:
-            model = self.factory(**choice.arguments(self.factory, shared_access()))
+            arguments = choice.arguments(self.factory, shared_access())
+            typed = transports_in(arguments.get("llm"))
+            model = self.factory(**arguments)
             desks = desks_of(model)
         except MesaLLMError as error:
             self.error = choice.hide(str(error))
@@ -61,14 +67,21 @@ class Session:
             logger.error("a model could not be built\n%s", choice.hide("".join(traceback.format_exception(error))))
             self.error = choice.hide(f"The model could not be built: {type(error).__name__}: {error}")
         else:
+            self._typed[model] = typed
             self._show(model, desks, choice)
+            return
+        _forget(typed)
 
     def _show(self, model: LLMModel, desks: list[HumanDesk], choice: Choice) -> None:
         self.desks, self.built_from = desks, choice
         if self.runner is None:
-            self.runner = Runner(model, hide=choice.hide)
+            self.runner = Runner(model, hide=choice.hide, on_closed=self._forget)
         else:
             self.runner.reset(model, choice.hide)
+
+    def _forget(self, model: LLMModel) -> None:
+        """Drop the endpoint that was typed for a model, with its key, which an access of the server would keep."""
+        _forget(self._typed.pop(model, []))
 
     @property
     def drawn(self) -> int:
@@ -95,3 +108,10 @@ class Session:
         """Stop and close the model."""
         if self.runner is not None:
             self.runner.close()
+
+
+def _forget(transports: list[LLM]) -> None:
+    access = shared_access()
+    if access is not None:
+        for transport in transports:
+            access.forget(transport)
