@@ -95,6 +95,27 @@ def test_households_buy_the_cheapest_goods_first() -> None:
     assert [world.enter(actor).sales for actor in (1, 2)] == pytest.approx([0, 100])
 
 
+def test_firms_with_equal_prices_share_the_demand() -> None:
+    world = Economy(EconomyParameters(starting_balance=2_000.0))
+    for actor in range(1, 9):
+        act(world, actor, "set_price", price=100.0)
+        act(world, actor, "hire", count=20)
+    for _ in range(5):
+        world.end_step()
+    firms = [world.enter(actor) for actor in range(1, 9)]
+    assert firms[0].sales > 0
+    assert [firm.balance for firm in firms] == pytest.approx([firms[0].balance] * 8)
+
+
+def test_of_equal_prices_who_offers_more_sells_more() -> None:
+    world = Economy(EconomyParameters(starting_purse=0.0, spending_share=0.5))
+    for actor, workers in ((1, 10), (2, 30)):
+        act(world, actor, "set_price", price=10.0)
+        act(world, actor, "hire", count=workers)
+    world.end_step()
+    assert [world.enter(actor).sales for actor in (1, 2)] == pytest.approx([50, 150])
+
+
 def test_a_payment_arrives() -> None:
     world = Economy()
     world.enter(2)
