@@ -223,6 +223,22 @@ def test_policies_and_variables_stay_few() -> None:
 # Events, observations, parameters
 
 
+def test_a_firm_knows_what_a_worker_and_capital_make_before_it_hires_or_prices() -> None:
+    world = Economy(EconomyParameters(productivity=3.0))
+    world.enter(1)
+    seen = world.observe(1)
+    assert (seen.facts.goods_per_worker, seen.facts.goods_per_worker_after) == pytest.approx((3, 3 * 1.1**0.3))
+    assert "with it a worker makes 3 goods a step, and with $1,000 more would make 3.087" in seen.text
+
+
+def test_what_a_firm_knows_of_its_workers_is_what_they_make() -> None:
+    world = firm(workers=10)
+    act(world, 1, "invest", amount=1_000)
+    promised = world.facts(1).goods_per_worker
+    world.end_step()
+    assert world.enter(1).output == pytest.approx(10 * promised)
+
+
 def test_events_tell_of_relative_changes() -> None:
     world = firm(price=100.0, workers=100)
     first = {event.facts["metric"] for event in world.end_step()}

@@ -76,6 +76,11 @@ class CorrectedRules:
         """People without work."""
         return max(0, self.parameters.labor_force - self.state.employed)
 
+    def goods_per_worker(self, capital: float) -> float:
+        """Compute the goods that a worker makes in a step at a firm with this much capital, in dollars."""
+        growth = (1 + capital / self.parameters.capital_scale) ** self.parameters.capital_share
+        return self.parameters.productivity * growth
+
     def set_price(self, one: Participant, price: float) -> None:
         """Set a price of 0 or more; 0 keeps goods off the market."""
         if not (is_number(price) and 0 <= price <= MOST_DOLLARS):
@@ -143,8 +148,7 @@ class CorrectedRules:
         state, participants = self.state, list(self.state.participants.values())
         for one in participants:
             self._pay_wages(one)
-            growth = (1 + one.capital / self.parameters.capital_scale) ** self.parameters.capital_share
-            one.output = self.parameters.productivity * one.workforce * growth
+            one.output = one.workforce * self.goods_per_worker(one.capital)
             one.stock += one.output
         quantity, turnover = self._sell(participants)
         posted = [one.price for one in participants if one.price > 0]

@@ -27,6 +27,7 @@ from mesa_llm.worlds.economy.state import (
     Value,
 )
 from mesa_llm.worlds.economy.view import (
+    CAPITAL_STEP,
     ORIGINAL_RULES_TEXT,
     OTHERS_SHOWN,
     RULES_TEXT,
@@ -151,6 +152,8 @@ class Economy(DoNothing):
             others=tuple(ParticipantView(one.actor, one.role, one.price, one.workforce) for one in others),
             more_others=len(state.participants) - 1 - len(others),
             wage=self.rules.wage,
+            goods_per_worker=self.rules.goods_per_worker(own.capital),
+            goods_per_worker_after=self.rules.goods_per_worker(own.capital + CAPITAL_STEP),
             tax_rate=self.rules.tax_rate,
             unemployed=self.rules.unemployed,
             purse=state.purse,
