@@ -70,6 +70,12 @@ def test_one_cannot_fire_more_than_one_employs() -> None:
         act(firm(), 1, "fire", count=101)
 
 
+def test_who_has_no_workers_is_not_offered_to_let_any_go() -> None:
+    offered = [ToolBox.of(object(), actor, [firm()]).usable for actor in (1, 2)]
+    assert ["fire" in box for box in offered] == [True, False]
+    assert "fire" in ToolBox.of(object(), 1, [Economy(rules="original")]).usable
+
+
 def test_workers_make_goods_and_households_buy_them() -> None:
     world = firm(price=5.0, workers=100)
     world.end_step()

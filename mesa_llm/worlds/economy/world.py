@@ -163,6 +163,10 @@ class Economy(DoNothing):
         """Tell whether a participant may employ people and sell goods."""
         return self.is_original or self.enter(actor).role == "producer"
 
+    def may_fire(self, actor: int) -> bool:
+        """Check whether a participant has workers to let go; under the original rules anyone may try."""
+        return self.is_original or (self.may_produce(actor) and self.enter(actor).workforce > 0)
+
     def may_govern(self, actor: int) -> bool:
         """Tell whether a participant may enact policies: a government, or anyone where there is none."""
         own = self.enter(actor)
@@ -196,7 +200,7 @@ class Economy(DoNothing):
         self.rules.hire(own, count)
         return f"You employ {own.workforce} people."
 
-    @action(when="may_produce")
+    @action(when="may_fire")
     def fire(self, actor: int, count: Count) -> str:
         """Let workers go.
 
