@@ -335,6 +335,13 @@ def test_wages_and_prices_that_stay_are_steady(rules: Rules, trend: str) -> None
     assert f"prices are {trend}." in text
 
 
+@pytest.mark.parametrize(("rate", "text"), [(0.2, "20%"), (0.125, "12.5%")])
+def test_a_flat_tax_is_told_as_one_rate(rate: float, text: str) -> None:
+    instructions = Macroeconomy([7], 1, parameters=MacroParameters(tax=flat_tax(rate))).observe(7).rules
+    assert f"Every monthly income is taxed at {text}; what the tax brings in is handed back" in instructions
+    assert "slice" not in instructions
+
+
 def test_a_shortage_is_told() -> None:
     world = Macroeconomy([1, 2], 1, households=economy([10.0, 10.0]).households)
     world.economy.households.coin += 1e6

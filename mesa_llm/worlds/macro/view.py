@@ -107,15 +107,15 @@ def rules_text(tax: TaxSchedule) -> str:
 
 
 def _tax_text(tax: TaxSchedule) -> str:
-    """Describe the tax by its slices."""
+    """Describe the tax: one rate, or by its slices."""
     if not any(tax.rates):
         return "There is no income tax."
+    refund = "what the tax brings in is handed back to all households in equal parts each month."
+    if len(tax.rates) == 1:
+        return f"Every monthly income is taxed at {tax.rates[0] * 100:.4g}%; {refund}"
     ends = [*(f"up to ${floor:.2f}" for floor in tax.floors[1:]), "and all above"]
     slices = ", ".join(f"{end} at {rate:.0%}" for end, rate in zip(ends, tax.rates, strict=True))
-    return (
-        "A monthly income is taxed slice by slice, "
-        f"{slices}; what the tax brings in is handed back to all households in equal parts each month."
-    )
+    return f"A monthly income is taxed slice by slice, {slices}; {refund}"
 
 
 def view_text(facts: HouseholdFacts, rules: Rules = "corrected") -> str:
