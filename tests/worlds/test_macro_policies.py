@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from mesa_llm.worlds.macro import (
     Policy,
     Standing,
 )
-from mesa_llm.worlds.macro.indicators import gini, okun, phillips, regress, summarise
+from mesa_llm.worlds.macro.indicators import comparable, gini, okun, phillips, regress, summarise
 from mesa_llm.worlds.macro.policies import buffer_stock_share, lengnick_share, work_propensity
 
 
@@ -113,6 +114,20 @@ def test_the_phillips_curve_of_rules_has_the_published_sign(policy: Policy, low:
 
 def test_okuns_law_holds_by_accounting() -> None:
     assert okun(run(AtRandom(0.9), 240).economy.yearly_table()).r < -0.98
+
+
+@pytest.mark.parametrize("growth_from_zero", [np.nan, 3e8])
+def test_years_after_one_without_unemployment_do_not_make_okuns_law(growth_from_zero: float) -> None:
+    years = pd.DataFrame(
+        {
+            "unemployment": [0.1, 0.2, 0.1, 0.0, 0.3, 0.15, 0.2],
+            "unemployment_growth": [np.nan, 1.0, -0.5, -1.0, growth_from_zero, -0.5, 1 / 3],
+            "real_growth": [np.nan, -0.11, 0.12, 0.1, -0.3, 0.2, -0.06],
+        }
+    )
+    assert 4 not in comparable(years).index
+    fit = okun(years)
+    assert (fit.points, fit.r) == (5, pytest.approx(-0.864, abs=0.001))
 
 
 def test_a_summary_holds_the_published_measures() -> None:

@@ -54,13 +54,26 @@ def phillips(years: pd.DataFrame) -> Regression:
     return regress(years["unemployment"].iloc[1:], years["wage_inflation"].iloc[1:])
 
 
+def comparable(years: pd.DataFrame) -> pd.DataFrame:
+    """Return the years whose growth of unemployment means something: those after a year with unemployment.
+
+    Elsewhere it is undefined or, under the original rules, of the order of 1e8.
+
+    Args:
+        years: A world's yearly table.
+    """
+    return years.loc[years["unemployment"].shift() > 0, :]
+
+
 def okun(years: pd.DataFrame) -> Regression:
     """Relate the growth of real output to that of unemployment; published: r = -0.918 for GPT-3.5."""
+    years = comparable(years)
     return regress(years["unemployment_growth"], years["real_growth"])
 
 
 def nominal_okun(years: pd.DataFrame) -> Regression:
     """Relate the growth of nominal output to that of unemployment, which is not forced by accounting."""
+    years = comparable(years)
     return regress(years["unemployment_growth"], years["nominal_growth"])
 
 
