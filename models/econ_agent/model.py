@@ -199,7 +199,7 @@ class EconAgentModel(LLMModel):
     @property
     def inequality(self) -> float:
         """Gini coefficient of savings; NaN while nobody has any."""
-        return gini(self.world.economy.households.coin)
+        return gini(self.world.economy.households.coin, self.world.economy.rules)
 
     @property
     def undecided(self) -> int:
@@ -220,7 +220,8 @@ class EconAgentModel(LLMModel):
     @property
     def indicators(self) -> dict[str, float]:
         """The published measures of the run so far: unemployment, inflation, Phillips, Okun, output, inequality."""
-        return summarise(self.years, self.world.economy.households.coin)
+        economy = self.world.economy
+        return summarise(self.years, economy.households.coin, economy.rules)
 
     def story(self) -> str:
         """Say in words how prices, work and output went, and what the two laws came to."""

@@ -147,9 +147,16 @@ def test_a_regression_without_a_line_is_nan(x: list[float], y: list[float]) -> N
     assert np.isnan(regress(x, y).r)
 
 
-@pytest.mark.parametrize(("wealth", "expected"), [([1, 1, 1], 0.0), ([0, 0, 9], 1.0), ([0] * 99 + [1], 0.98)])
+@pytest.mark.parametrize(("wealth", "expected"), [([1, 1, 1], 0.0), ([0, 0, 9], 1.0), ([0] * 99 + [1], 1.0)])
 def test_inequality(wealth: list[float], expected: float) -> None:
     assert gini(wealth) == pytest.approx(expected, abs=1e-3)
+
+
+def test_inequality_does_not_jump_at_thirty_households() -> None:
+    small, large = [1.0, 2.0, 3.0] * 9, [1.0, 2.0, 3.0] * 11
+    assert gini(small) == pytest.approx(gini(large), rel=0.01)
+    assert gini(small, "original") > 1.05 * gini(large, "original")
+    assert gini([0] * 99 + [1], "original") == pytest.approx(0.98, abs=1e-3)
 
 
 def test_inequality_needs_wealth() -> None:
