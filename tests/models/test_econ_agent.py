@@ -305,6 +305,14 @@ def test_the_story_says_that_okuns_law_is_bookkeeping() -> None:
     assert "bookkeeping" in told
 
 
+def test_the_laws_are_collected_with_the_other_measures() -> None:
+    model = run(60, policy="len")
+    collected = model.datacollector.get_model_vars_dataframe()
+    for name in ("phillips_r", "okun_r", "okun_nominal_r"):
+        assert collected[name].iloc[-1] == model.indicators[name]
+        assert collected[name].iloc[:36].isna().all()
+
+
 def test_the_story_quotes_a_thought() -> None:
     assert "will save more after month 4" in run(5, llm=Thinker()).story()
 
