@@ -35,6 +35,16 @@ def test_company_figures_are_shown_in_the_first_session_only() -> None:
     assert "past quarters" not in world.observe(1).rules
 
 
+def test_what_is_known_of_the_companies_is_shown_besides_their_figures() -> None:
+    world = exchange()
+    go_to(world, "trade")
+    told = world.observe(1).rules
+    for fact in ("new chief executive", "results over the last five", "promised to do more for social", "subsidies"):
+        assert fact in told
+    for company in COMPANIES.values():
+        assert company.background in told
+
+
 def test_reports_are_shown_on_their_days() -> None:
     world = exchange(days=13, sessions=1)
     reported = []

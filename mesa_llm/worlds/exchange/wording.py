@@ -11,7 +11,7 @@ from mesa_llm.text import quoted
 from mesa_llm.worlds.exchange.accounts import STOCKS, Stock
 from mesa_llm.worlds.exchange.board import Board, share_words
 from mesa_llm.worlds.exchange.book import Side
-from mesa_llm.worlds.exchange.companies import COMPANIES, Company, Report, report_on
+from mesa_llm.worlds.exchange.companies import BOTH, COMPANIES, Company, Report, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.forum import OFFICIAL, Post
 from mesa_llm.worlds.exchange.lending import Lending
@@ -67,8 +67,10 @@ def house_rules(calendar: Calendar, trading: TradingRules, lending: Lending) -> 
 
 @cache
 def company_news(day: int) -> str:
-    """Tell the past figures of both companies, and what they report today."""
-    return "\n".join(line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day))
+    """Write what is known of both companies, their past figures, and what they report today."""
+    known = [f"Company {stock}: {COMPANIES[stock].background}" for stock in STOCKS]
+    figures = [line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day)]
+    return "\n".join([*known, BOTH, *figures])
 
 
 def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
