@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
 from pydantic import TypeAdapter
 
+from mesa_llm.parse import MAX_TOOL_RESULT
 from mesa_llm.worlds.exchange import COMPANIES, Lending, Policy, Screen
 from tests.worlds.small_exchange import exchange, go_to, offered, refusal
 
@@ -65,6 +69,21 @@ def test_posts_are_read_the_next_day_and_by_author() -> None:
     assert "read_forum" in offered(world, 3)
     assert world.read_forum(3) == "On the forum:\nTrader 1: “Buying A.”\nTrader 2: “Selling B.”"
     assert "Selling B." not in world.observe(3).text
+
+
+def test_of_more_posts_than_fit_each_reader_sees_some_drawn_fairly_and_how_many() -> None:
+    world = exchange(traders=50)
+    go_to(world, "post")
+    for trader in range(1, 51):
+        world.post_message(trader, f"Trader {trader} writes. " + "I expect much of A and little of B. " * 8)
+    world.end_step()
+    read = [world.read_forum(reader) for reader in range(1, 51)]
+    authors = Counter(int(author) for text in read for author in re.findall(r"^Trader (\d+):", text, re.MULTILINE))
+    assert set(authors) == set(range(1, 51))
+    assert max(authors.values()) < 3 * min(authors.values()) + 10
+    assert read[0].startswith(f"On the forum ({len(re.findall('^Trader', read[0], re.MULTILINE))} of 50 posts, drawn")
+    assert max(map(len, read)) <= MAX_TOOL_RESULT
+    assert world.read_forum(1) == read[0]
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 2001])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from mesa_llm.text import quoted
+from mesa_llm.text import MAX_QUOTE, quoted
 from mesa_llm.worlds.exchange.accounts import STOCKS, Stock
 from mesa_llm.worlds.exchange.board import Board, share_words
 from mesa_llm.worlds.exchange.book import Side
@@ -28,6 +29,14 @@ _CROSSING = (
     "best price first, the oldest of equals first, at the waiting order's price."
 )
 
+
+FORUM_CHARACTERS = 3_900
+"""Maximum number of characters that a look at the forum shows; a tool's answer may have 4,000."""
+
+EXCERPT_CHARACTERS = 400
+"""Maximum number of characters of one post where not all posts fit."""
+
+_EXCERPT = "On the forum ({shown:,} of {count:,} posts, drawn at random; long ones are cut):"
 
 _CANCELLED = ": one that cannot be paid or delivered when its turn comes is cancelled"
 
@@ -90,11 +99,39 @@ def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
 
 def forum_text(posts: Sequence[Post]) -> str:
     """List what is on the forum."""
-    lines = [
-        f"Announcement: {post.text}" if post.author == OFFICIAL else f"Trader {post.author}: {quoted(post.text)}"
-        for post in posts
-    ]
-    return "\n".join(["On the forum:", *lines])
+    return "\n".join(["On the forum:", *map(_post_line, posts)])
+
+
+def forum_excerpt(posts: Sequence[Post], rng: random.Random, characters: int = FORUM_CHARACTERS) -> str:
+    """List announcements and as many posts as fit, drawn at random; say how many of how many they are.
+
+    Args:
+        posts: What is on the forum.
+        rng: Source of the draw.
+        characters: Maximum number of characters of the list.
+    """
+    whole = forum_text(posts)
+    if len(whole) <= characters:
+        return whole
+    official = [post for post in posts if post.author == OFFICIAL]
+    others = [post for post in posts if post.author != OFFICIAL]
+    left = characters - len(forum_text(official)) - len(_EXCERPT)
+    drawn: list[int] = []
+    for index in rng.sample(range(len(others)), len(others)):
+        left -= len(_post_line(others[index], EXCERPT_CHARACTERS)) + 1
+        if left < 0:
+            break
+        drawn.append(index)
+    heading = _EXCERPT.format(shown=len(drawn), count=len(others))
+    lines = [_post_line(others[index], EXCERPT_CHARACTERS) for index in sorted(drawn)]
+    return "\n".join([heading, *map(_post_line, official), *lines])
+
+
+def _post_line(post: Post, characters: int = MAX_QUOTE) -> str:
+    """Write one post, cut to a number of characters, or one announcement."""
+    if post.author == OFFICIAL:
+        return f"Announcement: {post.text}"
+    return f"Trader {post.author}: {quoted(post.text, characters)}"
 
 
 def order_text(trader: int, stock: Stock, side: Side, quantity: int, match: Match) -> str:

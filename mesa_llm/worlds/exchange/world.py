@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -86,6 +87,7 @@ class Exchange(DoNothing):
         self.lending = lending or Lending()
         self.screen = screen or Screen()
         self.market = Market(endowments, self.trading, self.lending)
+        self._forum_seed = sum(account.cash for account in self.market.accounts.values())
         self._floor = Floor(self.market, self.calendar, draws)
         self._board = Board(self.market.books, self.screen.orders_shown)
         self._house_rules = wording.house_rules(self.calendar, self.trading, self.lending)
@@ -160,7 +162,9 @@ class Exchange(DoNothing):
     @tool(when="has_posts")
     def read_forum(self, actor: int) -> str:
         """Read what the other traders wrote on the forum yesterday, and today's announcements."""
-        return wording.forum_text(self._floor.forum.posts)
+        return wording.forum_excerpt(
+            self._floor.forum.posts, random.Random(f"{self._forum_seed} {self.now.day} {actor}")
+        )
 
     @action(when="may_borrow")
     def take_loan(self, actor: int, loan_type: LoanType, amount: Money) -> str:
