@@ -49,6 +49,11 @@ def test_what_is_known_of_the_companies_is_shown_besides_their_figures() -> None
         assert company.background in told
 
 
+def test_nobody_is_told_on_which_day_the_exchange_closes() -> None:
+    short, long = exchange(days=7), exchange(days=8)
+    assert short.observe(1) == long.observe(1)
+
+
 def test_reports_are_shown_on_their_days() -> None:
     world = exchange(days=13, sessions=1)
     reported = []

@@ -57,7 +57,7 @@ def house_rules(calendar: Calendar, trading: TradingRules, lending: Lending) -> 
     lines = [
         "You trade two stocks on a small exchange.",
         *(f"- {stock}: {_introduction(COMPANIES[stock])}." for stock in STOCKS),
-        f"The exchange is open for {calendar.days} days. Each day you may take one loan, then trade in "
+        "The exchange is open day after day. Each day you may take one loan, then trade in "
         f"{calendar.sessions} sessions, then say what you expect to do tomorrow, then write on the forum.",
         "In a session the traders act one after another, in random order. Each may place one order to buy or "
         f"to sell. {_CROSSING if trading.cross else _EQUAL_PRICES} What is left waits in the book until the "
