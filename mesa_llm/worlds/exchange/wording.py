@@ -63,7 +63,7 @@ def house_rules(calendar: Calendar, trading: TradingRules, lending: Lending) -> 
         f"to sell. {_CROSSING if trading.cross else _EQUAL_PRICES} What is left waits in the book until the "
         f"day ends. Waiting orders set no cash or shares aside{_CANCELLED if trading.settlement == 'strict' else ''}. "
         "The price of the last trade becomes the price of the session.",
-        "Trading actively is welcome, and you may name any price above 0.",
+        f"Trading actively is welcome, and you may name any price {_priced(trading)}.",
         f"Every {lending.interest_every_days} days you pay a twelfth of its rate on each loan; on its due "
         "day you pay it back with its full rate. If your cash does not suffice, your shares are sold at the "
         "latest prices; if they do not suffice either, you leave the exchange for good.",
@@ -72,6 +72,11 @@ def house_rules(calendar: Calendar, trading: TradingRules, lending: Lending) -> 
         fees = trading.fees
         lines.append(f"Each trade costs you {fees.per_share} a share, at least {fees.least}, at most {fees.most}.")
     return "\n".join(lines)
+
+
+def _priced(trading: TradingRules) -> str:
+    """Say which prices are taken."""
+    return f"from {trading.tick:g} up, in steps of {trading.tick:g}" if trading.settlement == "strict" else "above 0"
 
 
 @cache
