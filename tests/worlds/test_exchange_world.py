@@ -290,7 +290,9 @@ def test_cents_that_differ_by_rounding_alone_are_one_price() -> None:
 
 
 @pytest.mark.parametrize(("rules", "trades"), [("corrected", 1), ("original", 0)])
-def test_a_bid_above_an_offer_trades_unless_rules_are_the_originals(rules: Literal["original", "corrected"], trades: int) -> None:
+def test_a_bid_above_an_offer_trades_unless_rules_are_the_originals(
+    rules: Literal["original", "corrected"], trades: int
+) -> None:
     world = exchange(rules=rules)
     go_to(world, "trade")
     world.sell(1, "A", 5, 30.0)
