@@ -11,10 +11,10 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.worlds.macro.indicators import comparable
 from models.econ_agent import plots
 from models.econ_agent.agents import POLICIES
 from models.econ_agent.model import EconAgentModel
-from models.econ_agent.story import comparable
 
 OKUN, HOMES = (Path(__file__).parent / "templates" / name for name in ("okun.html", "homes.html"))
 

@@ -16,7 +16,7 @@ from mesa_llm.llm.base import LLM
 from mesa_llm.options import ModelOptions, within
 from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.worlds.macro import NO_TAX, US_TAX, Macroeconomy, MacroParameters, TaxSchedule, flat_tax
-from mesa_llm.worlds.macro.indicators import gini, summarise
+from mesa_llm.worlds.macro.indicators import gini, nominal_okun, okun, phillips, summarise
 from mesa_llm.worlds.macro.rules import Rules
 from models.econ_agent.agents import POLICIES, Household, PolicyName
 from models.econ_agent.story import tell
@@ -110,6 +110,7 @@ class EconAgentModel(LLMModel):
         actors = [household.unique_id for household in self.households]
         self.world = Macroeconomy(actors, self.random, rules=rules, parameters=parameters)
         self.worlds = (self.world,)
+        self._laws_of: tuple[int, tuple[float, float, float]] = (0, (math.nan, math.nan, math.nan))
         activation = self.activation
         self.activation = lambda model: [model.reflections(), *activation(model)]
         self.datacollector = DataCollector(
@@ -199,7 +200,30 @@ class EconAgentModel(LLMModel):
     @property
     def inequality(self) -> float:
         """Gini coefficient of savings; NaN while nobody has any."""
-        return gini(self.world.economy.households.coin)
+        return gini(self.world.economy.households.coin, self.world.economy.rules)
+
+    @property
+    def phillips_r(self) -> float:
+        """Correlation of wage inflation with unemployment over the full years so far; NaN before four of them."""
+        return self._laws()[0]
+
+    @property
+    def okun_r(self) -> float:
+        """Correlation of the growth of real output with that of unemployment; near -1 by bookkeeping."""
+        return self._laws()[1]
+
+    @property
+    def okun_nominal_r(self) -> float:
+        """Correlation of the growth of nominal output with that of unemployment."""
+        return self._laws()[2]
+
+    def _laws(self) -> tuple[float, float, float]:
+        """Compute the correlations of the two laws, once a year."""
+        full = self.world.economy.years.full
+        if self._laws_of[0] != full:
+            years = self.years
+            self._laws_of = full, (phillips(years).r, okun(years).r, nominal_okun(years).r)
+        return self._laws_of[1]
 
     @property
     def undecided(self) -> int:
@@ -220,7 +244,8 @@ class EconAgentModel(LLMModel):
     @property
     def indicators(self) -> dict[str, float]:
         """The published measures of the run so far: unemployment, inflation, Phillips, Okun, output, inequality."""
-        return summarise(self.years, self.world.economy.households.coin)
+        economy = self.world.economy
+        return summarise(self.years, economy.households.coin, economy.rules)
 
     def story(self) -> str:
         """Say in words how prices, work and output went, and what the two laws came to."""
@@ -239,6 +264,9 @@ MEASURES = (
     "money",
     "inequality",
     "undecided",
+    "phillips_r",
+    "okun_r",
+    "okun_nominal_r",
 )
 """What is collected of the economy each month."""
 

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from mesa_llm.worlds.macro.indicators import Regression, nominal_okun, okun, phillips
+from mesa_llm.worlds.macro.indicators import Regression, comparable, nominal_okun, okun, phillips
 from mesa_llm.worlds.macro.jobs import UNEMPLOYED, title_of
 from mesa_llm.worlds.macro.rules import MONTHS_PER_YEAR
-from models.econ_agent.story import comparable
 
 GREY, PALE = "#475569", "#e2e8f0"
 BLUE, ORANGE, GREEN, RED = "#2563eb", "#f97316", "#16a34a", "#dc2626"

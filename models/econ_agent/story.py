@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from mesa_llm.memory import WindowMemory
 from mesa_llm.text import one_line
@@ -58,8 +57,8 @@ def _years(model: EconAgentModel) -> list[str]:
 
 
 def _laws(model: EconAgentModel) -> list[str]:
-    years = comparable(model.years)
-    curve, law, nominal = phillips(model.years), okun(years), nominal_okun(years)
+    years = model.years
+    curve, law, nominal = phillips(years), okun(years), nominal_okun(years)
     if np.isnan(curve.r) or np.isnan(law.r):
         return ["The Phillips curve and Okun's law need four years that differ in unemployment."]
     return [
@@ -68,17 +67,6 @@ def _laws(model: EconAgentModel) -> list[str]:
         f"Okun's law: r = {law.r:+.2f}; this one is bookkeeping, as output is made by those at work alone. "
         f"In nominal output, which could be otherwise, r = {nominal.r:+.2f}.",
     ]
-
-
-def comparable(years: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the years that follow one without unemployment.
-
-    Their growth of unemployment is undefined, or, under the original rules, of the order of 1e8.
-
-    Args:
-        years: A yearly table.
-    """
-    return years.loc[years["unemployment_growth"].abs() < 1e3, :]
 
 
 def _thought(model: EconAgentModel) -> list[str]:

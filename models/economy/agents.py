@@ -112,13 +112,8 @@ def produce(facts: EconomyFacts, rng: Random, payout: float) -> list[ToolCall]:
 
 
 def unit_cost(facts: EconomyFacts) -> float:
-    """Say what a good costs a firm: the wage, over what a worker makes, and the tax on its sale.
-
-    A firm that has made nothing yet takes a worker to make one good.
-    """
-    own = facts.own
-    makes = own.output / own.workforce if own.workforce and own.output > 0 else 1.0
-    return facts.wage / makes / max(1 - facts.tax_rate, 0.05)
+    """Compute what a good costs a firm: the wage, over what a worker makes, and the tax on its sale."""
+    return facts.wage / (facts.goods_per_worker or 1.0) / max(1 - facts.tax_rate, 0.05)
 
 
 def _pricing(facts: EconomyFacts, rng: Random) -> list[ToolCall]:

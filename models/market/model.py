@@ -108,7 +108,7 @@ class MarketModel(LLMModel):
         self.rules, self.horizon = RULES, horizon
         self.fates = fates(questions or asked(within("n_questions", n_questions, 1)), chances, horizon, self.random)
         self.world = PredictionMarkets(
-            [Question(fate.text) for fate in self.fates],
+            [Question(fate.text, due=fate.due) for fate in self.fates],
             maker=maker,
             cash=cash,
             liquidity=liquidity,

@@ -64,7 +64,6 @@ model_params = {
         "value": "strict",
         "values": ["strict", "corrected", "original"],
     },
-    "cross": {"type": "Checkbox", "label": "Bids above offers trade (strict only)", "value": False},
     "shows_forum": {"type": "Checkbox", "label": "Show everyone the forum", "value": False},
 }
 

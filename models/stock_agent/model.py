@@ -58,7 +58,7 @@ class StockAgentScenario(Scenario):
     sessions: int = 3
     twin: Twin = "mixed"
     rules: Rules = "strict"
-    cross: bool = False
+    cross: bool | None = None
     fees: bool = False
     shows_forum: bool = False
     memory: str = "window:3"
@@ -83,7 +83,7 @@ class StockAgentModel(Measures, LLMModel):
         sessions: int = 3,
         twin: Twin = "mixed",
         rules: Rules = "strict",
-        cross: bool = False,
+        cross: bool | None = None,
         fees: bool = False,
         shows_forum: bool = False,
         memory: str = "window:3",
@@ -99,9 +99,11 @@ class StockAgentModel(Measures, LLMModel):
             days: Days until the exchange closes: 10 in Shachi's study, 264 in the original's program.
             sessions: Trading sessions a day.
             twin: By what rule traders trade that think by rule.
-            rules: `strict`: fills are settled on both sides or not at all. `corrected`: on each side alone.
+            rules: `strict`: fills are settled on both sides or not at all, at
+                whole cents. `corrected`: on each side alone.
                 `original`: as `corrected`, and with the original program's fault that published prices contain.
-            cross: Let a bid above an offer trade; otherwise only equal prices do. Needs `strict`.
+            cross: Let a bid above an offer trade; otherwise only equal prices do, as in the original. Needs `strict`;
+                None: as soon as the rules are `strict`.
             fees: Charge the fees that the paper names and its program leaves out. Needs `strict`.
             shows_forum: Show the forum before every loan decision, as the original does; otherwise traders have a
                 tool to read it, as in Shachi's study.

@@ -139,7 +139,14 @@ def styles_table(holdings: Iterable[tuple[Holding, bool]], history: History) -> 
     """
     orders, loans = Counter(order.trader for order in history.orders), Counter(loan.trader for loan in history.loans)
     rows = [
-        (one.style, left, *((None, None) if left else one[-2:]), orders[one.trader], loans[one.trader])
+        (
+            one.style,
+            left,
+            None if left else one.property,
+            None if left else one.profit,
+            orders[one.trader],
+            loans[one.trader],
+        )
         for one, left in holdings
     ]
     names = ["style", "left", "property", "profit", "orders", "loans"]

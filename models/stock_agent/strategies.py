@@ -1,6 +1,6 @@
 """Traders without a language model: by what rules they place orders.
 
-As only equal prices trade unless crossing is allowed, a rule that wants to trade has to look at the book.
+Where only equal prices trade (all rules but `strict`), a rule that wants to trade has to look at the book.
 """
 
 from __future__ import annotations

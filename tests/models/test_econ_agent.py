@@ -26,7 +26,6 @@ from models.econ_agent import plots
 from models.econ_agent.agents import POLICIES
 from models.econ_agent.app import draw_unemployment
 from models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
-from models.econ_agent.story import comparable
 
 ECONOMIES = {
     "seed": st.integers(0, 2**31 - 1),
@@ -53,10 +52,8 @@ def is_reflection(request) -> bool:
 class Thinker(ScriptedLLM):
     """Replies for households, and keeps what it was asked; a thought says whose it is and when."""
 
-    name = "thinker"
-
     def __init__(self, thought=None, delay_s: Any = 0.0) -> None:
-        super().__init__(self.answer, delay_s)
+        super().__init__(self.answer, delay_s, name="thinker")
         self.asked = []
         self.thought = thought or (lambda salt: f"Household {salt.agent} will save more after month {salt.time}.")
 
@@ -308,10 +305,12 @@ def test_the_story_says_that_okuns_law_is_bookkeeping() -> None:
     assert "bookkeeping" in told
 
 
-def test_years_after_one_without_unemployment_are_left_out_of_okuns_law() -> None:
-    model = run(60, policy="fixed", rules="original", n_agents=2)
-    model.world.economy.years.unemployment_growth[1] = 3e8
-    assert 3 not in comparable(model.years).index
+def test_the_laws_are_collected_with_the_other_measures() -> None:
+    model = run(60, policy="len")
+    collected = model.datacollector.get_model_vars_dataframe()
+    for name in ("phillips_r", "okun_r", "okun_nominal_r"):
+        assert collected[name].iloc[-1] == model.indicators[name]
+        assert collected[name].iloc[:36].isna().all()
 
 
 def test_the_story_quotes_a_thought() -> None:

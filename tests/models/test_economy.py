@@ -135,6 +135,13 @@ def test_the_baseline_mostly_does_what_can_be_done() -> None:
     assert {"hire", "set_price", "invest"} <= set(done["action"])
 
 
+def test_a_new_firm_prices_by_what_its_workers_will_make() -> None:
+    model = EconomyModel(9, rng=1, productivity=10.0)
+    model.step()
+    assert all(1.1 <= player.price <= 1.5 for player in model.agents if player.price)
+    assert any(player.price for player in model.agents)
+
+
 def test_a_share_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"payout must lie in 0\.\.1"):
         EconomyModel(payout=NAN)

@@ -197,6 +197,16 @@ def test_a_trader_reads_its_cash_its_research_and_what_was_refused() -> None:
     assert f"{next(iter(trader.hints.values())):.0%} for yes" in text
 
 
+def test_a_trader_reads_when_each_question_of_the_model_is_answered() -> None:
+    model = MarketModel(1, n_questions=2, horizon=6, rng=1)
+    (trader,) = model.agents
+    for step, ends in ((1, ["step 3", "step 6"]), (2, ["step 3", "step 6"]), (3, ["this step", "step 6"])):
+        text = trader.observe().text
+        assert text.startswith(f"Step {step}.")
+        assert re.findall("answered at the end of (.*)\\.", text) == ends
+        model.step()
+
+
 def test_nothing_is_offered_that_cannot_be_done() -> None:
     model = MarketModel(1, rng=1)
     trader = next(iter(model.agents))

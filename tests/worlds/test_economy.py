@@ -70,6 +70,12 @@ def test_one_cannot_fire_more_than_one_employs() -> None:
         act(firm(), 1, "fire", count=101)
 
 
+def test_who_has_no_workers_is_not_offered_to_let_any_go() -> None:
+    offered = [ToolBox.of(object(), actor, [firm()]).usable for actor in (1, 2)]
+    assert ["fire" in box for box in offered] == [True, False]
+    assert "fire" in ToolBox.of(object(), 1, [Economy(rules="original")]).usable
+
+
 def test_workers_make_goods_and_households_buy_them() -> None:
     world = firm(price=5.0, workers=100)
     world.end_step()
@@ -93,6 +99,27 @@ def test_households_buy_the_cheapest_goods_first() -> None:
         act(world, actor, "hire", count=10)
     world.end_step()
     assert [world.enter(actor).sales for actor in (1, 2)] == pytest.approx([0, 100])
+
+
+def test_firms_with_equal_prices_share_the_demand() -> None:
+    world = Economy(EconomyParameters(starting_balance=2_000.0))
+    for actor in range(1, 9):
+        act(world, actor, "set_price", price=100.0)
+        act(world, actor, "hire", count=20)
+    for _ in range(5):
+        world.end_step()
+    firms = [world.enter(actor) for actor in range(1, 9)]
+    assert firms[0].sales > 0
+    assert [firm.balance for firm in firms] == pytest.approx([firms[0].balance] * 8)
+
+
+def test_of_equal_prices_who_offers_more_sells_more() -> None:
+    world = Economy(EconomyParameters(starting_purse=0.0, spending_share=0.5))
+    for actor, workers in ((1, 10), (2, 30)):
+        act(world, actor, "set_price", price=10.0)
+        act(world, actor, "hire", count=workers)
+    world.end_step()
+    assert [world.enter(actor).sales for actor in (1, 2)] == pytest.approx([50, 150])
 
 
 def test_a_payment_arrives() -> None:
@@ -200,6 +227,22 @@ def test_policies_and_variables_stay_few() -> None:
 
 
 # Events, observations, parameters
+
+
+def test_a_firm_knows_what_a_worker_and_capital_make_before_it_hires_or_prices() -> None:
+    world = Economy(EconomyParameters(productivity=3.0))
+    world.enter(1)
+    seen = world.observe(1)
+    assert (seen.facts.goods_per_worker, seen.facts.goods_per_worker_after) == pytest.approx((3, 3 * 1.1**0.3))
+    assert "with it a worker makes 3 goods a step, and with $1,000 more would make 3.087" in seen.text
+
+
+def test_what_a_firm_knows_of_its_workers_is_what_they_make() -> None:
+    world = firm(workers=10)
+    act(world, 1, "invest", amount=1_000)
+    promised = world.facts(1).goods_per_worker
+    world.end_step()
+    assert world.enter(1).output == pytest.approx(10 * promised)
 
 
 def test_events_tell_of_relative_changes() -> None:

@@ -14,6 +14,8 @@ from mesa_llm.worlds.exchange.insolvency import liquidate
 from mesa_llm.worlds.exchange.lending import Lending, Policy
 from mesa_llm.worlds.exchange.market import Market
 from mesa_llm.worlds.exchange.settlement import TradingRules
+from mesa_llm.worlds.exchange.world import Exchange
+from tests.worlds.small_exchange import exchange, go_to
 
 
 def account_of(cash: float = 0.0, a: float = 0, b: float = 0, *loans: Loan) -> Account:
@@ -121,3 +123,42 @@ def test_a_trader_whose_shares_just_cover_its_debt_stays() -> None:
     account.cash, account.is_marked = -2300.0, True
     assert not liquidate(account, FIRST_PRICES)
     assert (account.cash, account.shares, account.is_marked) == (0.0, {"A": 0, "B": 0}, False)
+
+
+def test_interest_runs_up_from_day_to_day_and_lowers_the_profit() -> None:
+    world = exchange(days=12, sessions=1)
+    world.take_loan(1, 0, 1000.0)
+    profits = {}
+    while not world.is_over:
+        profits[world.now.day] = world.market.portfolios()[0].profit
+        world.end_step()
+    assert profits[1] == 0
+    assert profits[12] == pytest.approx(-1000 * 0.027 * (11 / 22 + 11 / 21 / 12))
+
+
+def test_a_loan_due_before_the_next_interest_day_runs_up_no_instalment() -> None:
+    lending, due_late = Lending(), [Loan(1000.0, 1, 60)]
+    assert lending.accrued([Loan(1000.0, 0, 44)], 33, lending.rates) == pytest.approx(1000 * 0.027 * 0.5)
+    assert lending.accrued(due_late, 33, lending.rates) == pytest.approx(1000 * 0.03 * (17 / 44 + 0.5 / 12))
+
+
+def test_who_held_a_debt_at_the_start_has_made_no_loss_by_it_yet() -> None:
+    debt = (Loan(1000.0, 0, 10),)
+    world = Exchange([Endowment(1, "Balanced", 5000.0, {"A": 1, "B": 1}, debt)], random.Random(1))
+    assert world.market.portfolios()[0].profit == 0
+
+
+def test_interest_that_ran_up_is_gone_when_the_loan_is_paid_back() -> None:
+    world = exchange(days=24, sessions=1)
+    world.take_loan(1, 0, 1000.0)
+    while not world.is_over:
+        world.end_step()
+    (held, *_) = world.market.portfolios()
+    assert (held.accrued, held.profit) == pytest.approx((0, -1000 * 0.027 * (1 + 1 / 12)))
+
+
+def test_the_originals_profit_leaves_interest_out_until_it_is_paid() -> None:
+    world = exchange(days=5, rules="original")
+    world.take_loan(1, 0, 1000.0)
+    go_to(world, "post")
+    assert world.market.portfolios()[0].profit == 0

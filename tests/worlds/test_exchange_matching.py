@@ -10,8 +10,8 @@ from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.settlement import Fees, Settlement, TradingRules
 from tests.worlds.small_exchange import NOW, Wish, market_of, place, total, wishes
 
-STRICT = TradingRules()
-CROSSING = TradingRules(cross=True)
+STRICT = TradingRules(cross=False)
+CROSSING = TradingRules()
 
 
 @given(wishes)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
 from pydantic import TypeAdapter
 
+from mesa_llm.parse import MAX_TOOL_RESULT
 from mesa_llm.worlds.exchange import COMPANIES, Lending, Policy, Screen
 from tests.worlds.small_exchange import exchange, go_to, offered, refusal
 
@@ -35,6 +39,21 @@ def test_company_figures_are_shown_in_the_first_session_only() -> None:
     assert "past quarters" not in world.observe(1).rules
 
 
+def test_what_is_known_of_the_companies_is_shown_besides_their_figures() -> None:
+    world = exchange()
+    go_to(world, "trade")
+    told = world.observe(1).rules
+    for fact in ("new chief executive", "results over the last five", "promised to do more for social", "subsidies"):
+        assert fact in told
+    for company in COMPANIES.values():
+        assert company.background in told
+
+
+def test_nobody_is_told_on_which_day_the_exchange_closes() -> None:
+    short, long = exchange(days=7), exchange(days=8)
+    assert short.observe(1) == long.observe(1)
+
+
 def test_reports_are_shown_on_their_days() -> None:
     world = exchange(days=13, sessions=1)
     reported = []
@@ -55,6 +74,21 @@ def test_posts_are_read_the_next_day_and_by_author() -> None:
     assert "read_forum" in offered(world, 3)
     assert world.read_forum(3) == "On the forum:\nTrader 1: “Buying A.”\nTrader 2: “Selling B.”"
     assert "Selling B." not in world.observe(3).text
+
+
+def test_of_more_posts_than_fit_each_reader_sees_some_drawn_fairly_and_how_many() -> None:
+    world = exchange(traders=50)
+    go_to(world, "post")
+    for trader in range(1, 51):
+        world.post_message(trader, f"Trader {trader} writes. " + "I expect much of A and little of B. " * 8)
+    world.end_step()
+    read = [world.read_forum(reader) for reader in range(1, 51)]
+    authors = Counter(int(author) for text in read for author in re.findall(r"^Trader (\d+):", text, re.MULTILINE))
+    assert set(authors) == set(range(1, 51))
+    assert max(authors.values()) < 3 * min(authors.values()) + 10
+    assert read[0].startswith(f"On the forum ({len(re.findall('^Trader', read[0], re.MULTILINE))} of 50 posts, drawn")
+    assert max(map(len, read)) <= MAX_TOOL_RESULT
+    assert world.read_forum(1) == read[0]
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 2001])

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable
 from math import inf, nan
+from typing import Literal
 
 import pytest
 
@@ -268,3 +269,32 @@ def test_refusals_write_numbers_with_few_digits() -> None:
     world.market.accounts[1].shares["A"] = 1 / 3
     assert "you have 0.3333." in refusal(world.sell, 1, "A", 5, 30.0)
     assert "101 shares at 29.9 cost" in refusal(world.buy, 1, "A", 101, 29.900000000000002)
+
+
+@pytest.mark.parametrize("price", [5e-324, 0.001, 30.005])
+def test_prices_go_in_whole_cents_unless_rules_are_the_originals(price: float) -> None:
+    world, original = exchange(), exchange(rules="original")
+    for each in (world, original):
+        go_to(each, "trade")
+    assert "prices go in steps of 0.01" in refusal(world.sell, 1, "A", 1, price)
+    assert "steps of 0.01" in world.observe(1).rules
+    assert not refusal(original.sell, 1, "A", 1, price)
+    assert "any price above 0" in original.observe(1).rules
+
+
+def test_cents_that_differ_by_rounding_alone_are_one_price() -> None:
+    world = exchange()
+    go_to(world, "trade")
+    world.sell(1, "A", 1, 0.1 + 0.2)
+    assert world.facts(2).asks["A"] == (0.3, 1)
+
+
+@pytest.mark.parametrize(("rules", "trades"), [("corrected", 1), ("original", 0)])
+def test_a_bid_above_an_offer_trades_unless_rules_are_the_originals(
+    rules: Literal["original", "corrected"], trades: int
+) -> None:
+    world = exchange(rules=rules)
+    go_to(world, "trade")
+    world.sell(1, "A", 5, 30.0)
+    world.buy(2, "A", 5, 30.5)
+    assert len(world.history.trades) == trades

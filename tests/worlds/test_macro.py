@@ -325,6 +325,23 @@ def test_a_later_month_shows_job_shopping_tax_and_changes() -> None:
     assert seen.facts.job in seen.text
 
 
+@pytest.mark.parametrize(("rules", "trend"), [("corrected", "steady"), ("original", "going up")])
+def test_wages_and_prices_that_stay_are_steady(rules: Rules, trend: str) -> None:
+    world = Macroeconomy([7], 1, rules=rules, parameters=MacroParameters(max_wage_change=0, max_price_change=0))
+    plan(world, 7, work=1, consumption=0.1)
+    world.end_step()
+    text = world.observe(7).text
+    assert f"wages are {trend} in the labour market" in text
+    assert f"prices are {trend}." in text
+
+
+@pytest.mark.parametrize(("rate", "text"), [(0.2, "20%"), (0.125, "12.5%")])
+def test_a_flat_tax_is_told_as_one_rate(rate: float, text: str) -> None:
+    instructions = Macroeconomy([7], 1, parameters=MacroParameters(tax=flat_tax(rate))).observe(7).rules
+    assert f"Every monthly income is taxed at {text}; what the tax brings in is handed back" in instructions
+    assert "slice" not in instructions
+
+
 def test_a_shortage_is_told() -> None:
     world = Macroeconomy([1, 2], 1, households=economy([10.0, 10.0]).households)
     world.economy.households.coin += 1e6

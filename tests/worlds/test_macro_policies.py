@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from mesa_llm.worlds.macro import (
     Policy,
     Standing,
 )
-from mesa_llm.worlds.macro.indicators import gini, okun, phillips, regress, summarise
+from mesa_llm.worlds.macro.indicators import comparable, gini, okun, phillips, regress, summarise
 from mesa_llm.worlds.macro.policies import buffer_stock_share, lengnick_share, work_propensity
 
 
@@ -115,6 +116,20 @@ def test_okuns_law_holds_by_accounting() -> None:
     assert okun(run(AtRandom(0.9), 240).economy.yearly_table()).r < -0.98
 
 
+@pytest.mark.parametrize("growth_from_zero", [np.nan, 3e8])
+def test_years_after_one_without_unemployment_do_not_make_okuns_law(growth_from_zero: float) -> None:
+    years = pd.DataFrame(
+        {
+            "unemployment": [0.1, 0.2, 0.1, 0.0, 0.3, 0.15, 0.2],
+            "unemployment_growth": [np.nan, 1.0, -0.5, -1.0, growth_from_zero, -0.5, 1 / 3],
+            "real_growth": [np.nan, -0.11, 0.12, 0.1, -0.3, 0.2, -0.06],
+        }
+    )
+    assert 4 not in comparable(years).index
+    fit = okun(years)
+    assert (fit.points, fit.r) == (5, pytest.approx(-0.864, abs=0.001))
+
+
 def test_a_summary_holds_the_published_measures() -> None:
     world = run(Lengnick(), 36, households=10)
     summary = summarise(world.economy.yearly_table(), world.economy.households.coin)
@@ -132,9 +147,16 @@ def test_a_regression_without_a_line_is_nan(x: list[float], y: list[float]) -> N
     assert np.isnan(regress(x, y).r)
 
 
-@pytest.mark.parametrize(("wealth", "expected"), [([1, 1, 1], 0.0), ([0, 0, 9], 1.0), ([0] * 99 + [1], 0.98)])
+@pytest.mark.parametrize(("wealth", "expected"), [([1, 1, 1], 0.0), ([0, 0, 9], 1.0), ([0] * 99 + [1], 1.0)])
 def test_inequality(wealth: list[float], expected: float) -> None:
     assert gini(wealth) == pytest.approx(expected, abs=1e-3)
+
+
+def test_inequality_does_not_jump_at_thirty_households() -> None:
+    small, large = [1.0, 2.0, 3.0] * 9, [1.0, 2.0, 3.0] * 11
+    assert gini(small) == pytest.approx(gini(large), rel=0.01)
+    assert gini(small, "original") > 1.05 * gini(large, "original")
+    assert gini([0] * 99 + [1], "original") == pytest.approx(0.98, abs=1e-3)
 
 
 def test_inequality_needs_wealth() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -105,6 +106,19 @@ def test_lmsr_charges_the_difference_of_its_cost_function(price: float, depth: f
     _, shares = maker.buy("yes", dollars)
     cost = depth * math.log(price * math.exp(shares / depth) + 1 - price)
     assert cost == pytest.approx(dollars, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [2e8, 1e10, 1e14])
+def test_the_fixed_product_maker_stays_sound_however_much_is_traded(ratio: float) -> None:
+    rng = random.Random(1)
+    for _ in range(100):
+        maker, held = FixedProduct.opened(0.5, 500).buy("yes", 500 * ratio)
+        for _ in range(6):
+            sold = held * rng.random()
+            maker, dollars = maker.sell("yes", sold)
+            held -= sold
+            assert min(maker.yes, maker.no) > 0
+            assert 0 < dollars <= sold * (1 + 1e-9)
 
 
 def test_lmsr_that_opens_at_one_half_loses_at_most_b_ln_2() -> None:

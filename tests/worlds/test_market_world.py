@@ -147,6 +147,26 @@ def test_a_trader_sees_cash_quotes_holdings_and_what_came_of_its_actions() -> No
     assert "refused: $5000 is more than the $900.00" in text
 
 
+def test_a_trader_learns_fee_limits_step_and_when_questions_are_answered() -> None:
+    questions = [Question("Rain?", due=2), Question("Snow?", due=5), "Fog?"]
+    world = PredictionMarkets(questions, fee=0.015, limits=TradeLimits(250, 0.1))
+    world.end_step()
+    seen = world.observe(1)
+    assert "keeps 1.5% of the dollars" in seen.rules
+    assert "worth $250.00 at most" in seen.rules
+    assert "move a price by $0.1 at most" in seen.rules
+    assert seen.text.startswith("Step 2. You have $1000.00")
+    assert "[rain] Rain?\nIt is answered at the end of this step." in seen.text
+    assert "[snow] Snow?\nIt is answered at the end of step 5." in seen.text
+    assert "[fog] Fog?\nPrices" in seen.text
+
+
+def test_traders_of_the_original_learn_neither_fee_nor_dates() -> None:
+    seen = PredictionMarkets([Question("Rain?", due=2)], fee=0.01, rules="original").observe(1)
+    assert "answered at" not in seen.text
+    assert "house" not in seen.rules
+
+
 def test_a_shown_quote_is_what_the_small_buy_brings() -> None:
     world = PredictionMarkets(["Rain?"], fee=0.05, quote_dollars=20)
     quoted = world.facts(1).markets[0].no_quote

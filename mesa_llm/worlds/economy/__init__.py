@@ -10,8 +10,8 @@ Source: SimSwarm's economic environment (sneg55/SimSwarm, MIT).
 * Money is conserved: wages, investments and payments go to someone, and sales are paid by households. In the
   original balances are 0, investing a negative amount makes money, and what is invested vanishes.
 * Output is what workers make, with diminishing returns to capital, and has to be sold: households spend most
-  of their purse, cheapest goods first. In the original output is the sum of what was invested, and there is
-  no demand.
+  of their purse, cheapest goods first, and divide what is left among equally cheap goods in proportion to what
+  is offered. In the original output is the sum of what was invested, and there is no demand.
 * Counts and amounts are positive and bounded, prices not negative. In the original all are taken, and NaN
   with them.
 * Events tell of changes relative to the value before. In the original one threshold of 0.05 serves a rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import islice
+from itertools import groupby, islice
 
 from mesa_llm.errors import ToolError
 from mesa_llm.text import one_line
@@ -76,6 +76,11 @@ class CorrectedRules:
         """People without work."""
         return max(0, self.parameters.labor_force - self.state.employed)
 
+    def goods_per_worker(self, capital: float) -> float:
+        """Compute the goods that a worker makes in a step at a firm with this much capital, in dollars."""
+        growth = (1 + capital / self.parameters.capital_scale) ** self.parameters.capital_share
+        return self.parameters.productivity * growth
+
     def set_price(self, one: Participant, price: float) -> None:
         """Set a price of 0 or more; 0 keeps goods off the market."""
         if not (is_number(price) and 0 <= price <= MOST_DOLLARS):
@@ -143,8 +148,7 @@ class CorrectedRules:
         state, participants = self.state, list(self.state.participants.values())
         for one in participants:
             self._pay_wages(one)
-            growth = (1 + one.capital / self.parameters.capital_scale) ** self.parameters.capital_share
-            one.output = self.parameters.productivity * one.workforce * growth
+            one.output = one.workforce * self.goods_per_worker(one.capital)
             one.stock += one.output
         quantity, turnover = self._sell(participants)
         posted = [one.price for one in participants if one.price > 0]
@@ -169,21 +173,29 @@ class CorrectedRules:
         self.state.purse += payroll
 
     def _sell(self, participants: list[Participant]) -> tuple[float, float]:
-        """Let households buy, cheapest first, and give the goods and dollars that changed hands."""
+        """Let households buy, cheapest first, and return the goods and dollars that changed hands.
+
+        Where money does not reach for all goods at one price, each seller sells the same share of its own.
+        """
         state = self.state
         budget = state.purse * self.parameters.spending_share
         quantity = turnover = taxes = 0.0
         for one in participants:
             one.sales = 0.0
-        for one in sorted((one for one in participants if one.price > 0), key=lambda one: one.price):
-            sold = min(one.stock, budget / one.price)
-            one.sales = min(sold * one.price, budget)
-            tax = one.sales * self.tax_rate
-            one.stock -= sold
-            one.balance += one.sales - tax
-            state.purse -= one.sales
-            budget -= one.sales
-            quantity, turnover, taxes = quantity + sold, turnover + one.sales, taxes + tax
+        sellers = sorted((one for one in participants if one.price > 0), key=lambda one: one.price)
+        for price, equals in groupby(sellers, key=lambda one: one.price):
+            rivals = list(equals)
+            offered = sum(one.stock for one in rivals)
+            demand = budget / price
+            for one in rivals:
+                sold = one.stock if offered <= demand else demand * (one.stock / offered)
+                one.sales = min(sold * price, budget)
+                tax = one.sales * self.tax_rate
+                one.stock -= sold
+                one.balance += one.sales - tax
+                state.purse -= one.sales
+                budget -= one.sales
+                quantity, turnover, taxes = quantity + sold, turnover + one.sales, taxes + tax
         governments = [one for one in participants if one.role == "government"]
         for one in governments:
             one.balance += taxes / len(governments)

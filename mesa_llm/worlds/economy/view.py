@@ -13,6 +13,9 @@ from mesa_llm.worlds.economy.state import Participant, Policy, Role, Value
 OTHERS_SHOWN = 30
 """Other participants that are shown at most: all governments, then those whose goods are cheapest."""
 
+CAPITAL_STEP = 1_000.0
+"""Dollars of investment whose return firms are shown."""
+
 PLAIN = (1e-9, 1e15)
 """Numbers from here to there are written without powers of ten."""
 
@@ -77,6 +80,12 @@ class EconomyFacts:
 
     wage: float = 0.0
     """Dollars a worker costs in a step."""
+
+    goods_per_worker: float = 0.0
+    """Goods that one of the participant's workers makes in a step; not shown under the original rules."""
+
+    goods_per_worker_after: float = 0.0
+    """The same after investing another `CAPITAL_STEP` dollars."""
 
     tax_rate: float = 0.0
     """Share of every sale that is taken as tax."""
@@ -148,10 +157,11 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
     lines.append(f"You are [{own.actor}], a {own.role}, with a balance of ${own.balance:.2f}.")
     if own.role == "producer":
         lines.append(
-            f"You employ {own.workforce} people; a worker costs ${facts.wage:.2f} a step. Your price is "
+            f"You employ {own.workforce} people; a worker costs ${facts.wage:.2f} a step. Your capital is "
+            f"${own.capital:.2f}: with it a worker makes {plain(facts.goods_per_worker)} goods a step, and with "
+            f"${CAPITAL_STEP:,.0f} more would make {plain(facts.goods_per_worker_after)}. Your price is "
             f"${own.price:.2f}. In the last step you made {own.output:.1f} goods and took ${own.sales:.2f} "
-            f"before {facts.tax_rate:.0%} tax; {own.stock:.1f} goods are unsold. Your capital is "
-            f"${own.capital:.2f}."
+            f"before {facts.tax_rate:.0%} tax; {own.stock:.1f} goods are unsold."
         )
     return "\n".join(lines)
 

@@ -27,6 +27,7 @@ from mesa_llm.worlds.economy.state import (
     Value,
 )
 from mesa_llm.worlds.economy.view import (
+    CAPITAL_STEP,
     ORIGINAL_RULES_TEXT,
     OTHERS_SHOWN,
     RULES_TEXT,
@@ -151,6 +152,8 @@ class Economy(DoNothing):
             others=tuple(ParticipantView(one.actor, one.role, one.price, one.workforce) for one in others),
             more_others=len(state.participants) - 1 - len(others),
             wage=self.rules.wage,
+            goods_per_worker=self.rules.goods_per_worker(own.capital),
+            goods_per_worker_after=self.rules.goods_per_worker(own.capital + CAPITAL_STEP),
             tax_rate=self.rules.tax_rate,
             unemployed=self.rules.unemployed,
             purse=state.purse,
@@ -159,6 +162,10 @@ class Economy(DoNothing):
     def may_produce(self, actor: int) -> bool:
         """Tell whether a participant may employ people and sell goods."""
         return self.is_original or self.enter(actor).role == "producer"
+
+    def may_fire(self, actor: int) -> bool:
+        """Check whether a participant has workers to let go; under the original rules anyone may try."""
+        return self.is_original or (self.may_produce(actor) and self.enter(actor).workforce > 0)
 
     def may_govern(self, actor: int) -> bool:
         """Tell whether a participant may enact policies: a government, or anyone where there is none."""
@@ -193,7 +200,7 @@ class Economy(DoNothing):
         self.rules.hire(own, count)
         return f"You employ {own.workforce} people."
 
-    @action(when="may_produce")
+    @action(when="may_fire")
     def fire(self, actor: int, count: Count) -> str:
         """Let workers go.
 

@@ -123,7 +123,10 @@ class Holding(NamedTuple):
     """Cash and shares at the latest prices; debts are not deducted."""
 
     profit: float
-    """Property less debt, now against the start."""
+    """Property less debt and accrued interest, now against the start."""
+
+    accrued: float = 0.0
+    """Interest on loans that has run up and is not paid yet; 0 where the original is repeated."""
 
 
 @dataclass(slots=True)

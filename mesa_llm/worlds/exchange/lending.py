@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import floor
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.exchange.accounts import Account, Loan
@@ -73,6 +74,38 @@ class Lending:
         """Tell whether every trader pays interest on this day."""
         return day % self.interest_every_days == 0
 
+    def accrued(self, loans: Iterable[Loan], day: int, rates: Rates) -> float:
+        """Compute the interest on loans that has run up by a day and is not paid yet.
+
+        The full rate, due with the loan, runs up evenly over its term; the twelfth of it that the next interest day
+        costs, unless the loan is paid back before, since the last one.
+
+        Args:
+            loans: Loans not yet paid back.
+            day: The day, after its payments.
+            rates: Rates in force.
+        """
+        return math.fsum(
+            loan.principal
+            * rates[loan.loan_type]
+            * (self._part_of_term(loan, day) + self._part_of_instalment(loan, day))
+            for loan in loans
+        )
+
+    def _part_of_term(self, loan: Loan, day: int) -> float:
+        """Compute the part of a loan's term that is over, 0 to 1."""
+        term = self.term_days[loan.loan_type]
+        return max(term - (loan.due_day - day), 0) / term
+
+    def _part_of_instalment(self, loan: Loan, day: int) -> float:
+        """Compute how much of the next instalment has run up, as a part of the full rate."""
+        since = day % self.interest_every_days
+        if loan.due_day <= day - since + self.interest_every_days:
+            return 0.0
+        taken = loan.due_day - self.term_days[loan.loan_type]
+        start = max(since - max(day - taken, 0), 0)
+        return (since - start) / (self.interest_every_days - start) / 12
+
 
 def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> Loan:
     """Lend a trader money, paid out at once.
@@ -82,7 +115,7 @@ def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> 
     """
     limit = account.loan_limit
     if not 0 < principal <= limit:
-        most = floor(max(limit, 0.0) * 100) / 100
+        most = math.floor(max(limit, 0.0) * 100) / 100
         raise ToolError(f"you asked for {principal:.10g}; ask for more than 0 and at most {most:.2f}.")
     loan = Loan(principal, loan_type, due_day)
     account.loans.append(loan)

@@ -42,6 +42,9 @@ class Market:
         self._venues = {stock: Venue(stock, self.books[stock], self.accounts, rules) for stock in STOCKS}
         self.paths = {stock: [price] for stock, price in self.prices.items()}
         """Session prices so far by stock; the first is the price before any trade."""
+        self.day = 1
+        self._accrues = rules.settlement == "strict"
+        self._accrued_at_start = {number: self._accrued(account) for number, account in self.accounts.items()}
         self._trades_before = self._orders_before = 0
         self._told: dict[int, list[Cancelled]] = {}
 
@@ -56,6 +59,7 @@ class Market:
         Returns:
             Forced sales and leavings, and the policies that begin today.
         """
+        self.day = day
         for stock in STOCKS:
             self.books[stock].clear()
         self._told = {}
@@ -135,6 +139,7 @@ class Market:
     def holding(self, account: Account) -> Holding:
         """Value what a trader has at the latest prices."""
         owned, debt = account.property_at(self.prices), account.debt
+        accrued = self._accrued(account)
         return Holding(
             trader=account.trader,
             style=account.style,
@@ -143,5 +148,10 @@ class Market:
             b=account.shares["B"],
             debt=debt,
             property=owned,
-            profit=owned - debt - account.net_at_start,
+            profit=owned - debt - account.net_at_start - (accrued - self._accrued_at_start[account.trader]),
+            accrued=accrued,
         )
+
+    def _accrued(self, account: Account) -> float:
+        """Compute the unpaid interest of a trader; none where the original is repeated, which ignores it."""
+        return self.lending.accrued(account.loans, self.day, self.rates) if self._accrues else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -57,11 +58,15 @@ class TradingRules:
     settlement: Settlement = "strict"
     """How fills are settled."""
 
-    cross: bool = False
-    """Whether a bid above an offer trades, at the resting price; else only equal prices do."""
+    cross: bool | None = None
+    """Whether a bid above an offer trades, at the resting price; else only equal prices do. None: as soon as fills are
+    settled strictly."""
 
     fees: Fees | None = None
     """What a fill costs each side."""
+
+    tick: float = 0.01
+    """Step of prices, in money, where fills are settled strictly; elsewhere any price is taken."""
 
     def __post_init__(self) -> None:
         """Check that the rules go together.
@@ -71,12 +76,29 @@ class TradingRules:
         """
         if self.settlement not in get_args(Settlement):
             raise ConfigError(f"settlement {self.settlement!r} is unknown; choose one of {get_args(Settlement)}")
+        if self.cross is None:
+            object.__setattr__(self, "cross", self.settlement == "strict")
+        if not 0 < self.tick < math.inf:
+            raise ConfigError(f"tick is the step of prices, a positive number; got {self.tick!r}")
         if self.settlement != "strict" and (self.cross or self.fees):
             raise ConfigError(f"cross and fees need settlement 'strict', not {self.settlement!r}")
 
     def fee_of(self, quantity: float) -> float:
         """Give the fee of one side of an order that trades as a whole."""
         return self.fees.of(quantity) if self.fees else 0.0
+
+    def price_of(self, price: float) -> float:
+        """Return a price as it stands in the book: a whole number of ticks, if fills are settled strictly.
+
+        Raises:
+            ToolError: If it lies between two ticks, or below the first.
+        """
+        if self.settlement != "strict":
+            return price
+        ticks = round(price / self.tick)
+        if ticks < 1 or not math.isclose(ticks * self.tick, price, rel_tol=1e-9):
+            raise ToolError(f"prices go in steps of {self.tick:g}, from {self.tick:g} up; got {price!r}.")
+        return round(ticks * self.tick, 9)
 
     def refuse_flags(self, *amounts: object) -> None:
         """Refuse true and false as amounts; the original takes them for 1 and 0.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from mesa_llm.text import quoted
+from mesa_llm.text import MAX_QUOTE, quoted
 from mesa_llm.worlds.exchange.accounts import STOCKS, Stock
 from mesa_llm.worlds.exchange.board import Board, share_words
 from mesa_llm.worlds.exchange.book import Side
-from mesa_llm.worlds.exchange.companies import COMPANIES, Company, Report, report_on
+from mesa_llm.worlds.exchange.companies import BOTH, COMPANIES, Company, Report, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.forum import OFFICIAL, Post
 from mesa_llm.worlds.exchange.lending import Lending
@@ -28,6 +29,14 @@ _CROSSING = (
     "best price first, the oldest of equals first, at the waiting order's price."
 )
 
+
+FORUM_CHARACTERS = 3_900
+"""Maximum number of characters that a look at the forum shows; a tool's answer may have 4,000."""
+
+EXCERPT_CHARACTERS = 400
+"""Maximum number of characters of one post where not all posts fit."""
+
+_EXCERPT = "On the forum ({shown:,} of {count:,} posts, drawn at random; long ones are cut):"
 
 _CANCELLED = ": one that cannot be paid or delivered when its turn comes is cancelled"
 
@@ -48,13 +57,13 @@ def house_rules(calendar: Calendar, trading: TradingRules, lending: Lending) -> 
     lines = [
         "You trade two stocks on a small exchange.",
         *(f"- {stock}: {_introduction(COMPANIES[stock])}." for stock in STOCKS),
-        f"The exchange is open for {calendar.days} days. Each day you may take one loan, then trade in "
+        "The exchange is open day after day. Each day you may take one loan, then trade in "
         f"{calendar.sessions} sessions, then say what you expect to do tomorrow, then write on the forum.",
         "In a session the traders act one after another, in random order. Each may place one order to buy or "
         f"to sell. {_CROSSING if trading.cross else _EQUAL_PRICES} What is left waits in the book until the "
         f"day ends. Waiting orders set no cash or shares aside{_CANCELLED if trading.settlement == 'strict' else ''}. "
         "The price of the last trade becomes the price of the session.",
-        "Trading actively is welcome, and you may name any price above 0.",
+        f"Trading actively is welcome, and you may name any price {_priced(trading)}.",
         f"Every {lending.interest_every_days} days you pay a twelfth of its rate on each loan; on its due "
         "day you pay it back with its full rate. If your cash does not suffice, your shares are sold at the "
         "latest prices; if they do not suffice either, you leave the exchange for good.",
@@ -65,10 +74,17 @@ def house_rules(calendar: Calendar, trading: TradingRules, lending: Lending) -> 
     return "\n".join(lines)
 
 
+def _priced(trading: TradingRules) -> str:
+    """Say which prices are taken."""
+    return f"from {trading.tick:g} up, in steps of {trading.tick:g}" if trading.settlement == "strict" else "above 0"
+
+
 @cache
 def company_news(day: int) -> str:
-    """Tell the past figures of both companies, and what they report today."""
-    return "\n".join(line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day))
+    """Write what is known of both companies, their past figures, and what they report today."""
+    known = [f"Company {stock}: {COMPANIES[stock].background}" for stock in STOCKS]
+    figures = [line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day)]
+    return "\n".join([*known, BOTH, *figures])
 
 
 def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
@@ -88,11 +104,39 @@ def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
 
 def forum_text(posts: Sequence[Post]) -> str:
     """List what is on the forum."""
-    lines = [
-        f"Announcement: {post.text}" if post.author == OFFICIAL else f"Trader {post.author}: {quoted(post.text)}"
-        for post in posts
-    ]
-    return "\n".join(["On the forum:", *lines])
+    return "\n".join(["On the forum:", *map(_post_line, posts)])
+
+
+def forum_excerpt(posts: Sequence[Post], rng: random.Random, characters: int = FORUM_CHARACTERS) -> str:
+    """List announcements and as many posts as fit, drawn at random; say how many of how many they are.
+
+    Args:
+        posts: What is on the forum.
+        rng: Source of the draw.
+        characters: Maximum number of characters of the list.
+    """
+    whole = forum_text(posts)
+    if len(whole) <= characters:
+        return whole
+    official = [post for post in posts if post.author == OFFICIAL]
+    others = [post for post in posts if post.author != OFFICIAL]
+    left = characters - len(forum_text(official)) - len(_EXCERPT)
+    drawn: list[int] = []
+    for index in rng.sample(range(len(others)), len(others)):
+        left -= len(_post_line(others[index], EXCERPT_CHARACTERS)) + 1
+        if left < 0:
+            break
+        drawn.append(index)
+    heading = _EXCERPT.format(shown=len(drawn), count=len(others))
+    lines = [_post_line(others[index], EXCERPT_CHARACTERS) for index in sorted(drawn)]
+    return "\n".join([heading, *map(_post_line, official), *lines])
+
+
+def _post_line(post: Post, characters: int = MAX_QUOTE) -> str:
+    """Write one post, cut to a number of characters, or one announcement."""
+    if post.author == OFFICIAL:
+        return f"Announcement: {post.text}"
+    return f"Trader {post.author}: {quoted(post.text, characters)}"
 
 
 def order_text(trader: int, stock: Stock, side: Side, quantity: int, match: Match) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -70,7 +71,8 @@ class Exchange(DoNothing):
         Args:
             endowments: What each trader starts with (see `draw_endowments`).
             draws: Source of the acting order, drawn anew for every session.
-            rules: `original` repeats the original's faults; `corrected` settles fills strictly.
+            rules: `original` repeats the original's faults; `corrected` settles fills strictly, at whole cents,
+                and lets bids above offers trade.
             trading: The trading rules in detail; None: those that `rules` stands for.
             calendar: Days and sessions.
             lending: The bank's terms.
@@ -86,6 +88,8 @@ class Exchange(DoNothing):
         self.lending = lending or Lending()
         self.screen = screen or Screen()
         self.market = Market(endowments, self.trading, self.lending)
+        # Looking changes nothing, so it cannot draw from the world's source: what was drawn at the start seeds it.
+        self._forum_seed = sum(account.cash for account in self.market.accounts.values())
         self._floor = Floor(self.market, self.calendar, draws)
         self._board = Board(self.market.books, self.screen.orders_shown)
         self._house_rules = wording.house_rules(self.calendar, self.trading, self.lending)
@@ -160,7 +164,8 @@ class Exchange(DoNothing):
     @tool(when="has_posts")
     def read_forum(self, actor: int) -> str:
         """Read what the other traders wrote on the forum yesterday, and today's announcements."""
-        return wording.forum_text(self._floor.forum.posts)
+        rng = random.Random(f"{self._forum_seed} {self.now.day} {actor}")
+        return wording.forum_excerpt(self._floor.forum.posts, rng)
 
     @action(when="may_borrow")
     def take_loan(self, actor: int, loan_type: LoanType, amount: Money) -> str:
@@ -190,6 +195,7 @@ class Exchange(DoNothing):
             price: Money you bid per share.
         """
         account = self._check_order(actor, stock, quantity, price)
+        price = self.trading.price_of(price)
         fee = self.trading.fee_of(quantity)
         if quantity * price + fee > account.cash:
             with_fee = f", with the fee of {money_words(fee)}" if fee else ""
@@ -209,6 +215,7 @@ class Exchange(DoNothing):
             price: Money you ask per share.
         """
         account = self._check_order(actor, stock, quantity, price)
+        price = self.trading.price_of(price)
         if quantity > account.shares[stock]:
             held = share_words(account.shares[stock])
             raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {held}.")

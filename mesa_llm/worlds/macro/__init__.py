@@ -20,6 +20,9 @@ Activities, ACL, arXiv 2310.10436.
   half.
 * Growth of unemployment is undefined after a year without any. In the original it is divided by 1e-8.
 * Goods are called short only where a wish was not met. In the original also where a household had no money.
+* A wage or price that stays the same is called so. In the original it is told as rising.
+* Inequality is measured alike for all numbers of households. In the original the Gini coefficient falls by a
+  fifteenth from 29 to 30 of them.
 * A wage on the edge of two bands belongs to the upper one, and the last band is open.
 * A willingness of 0 never works: the draw has to lie below it, where the original lets it be equal.
 """

@@ -14,8 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from mesa_llm.worlds.macro.rules import Rules
+
 SMALL_SAMPLE = 30
-"""Below this size, the Gini coefficient is corrected for the sample."""
+"""Households below which the original corrects the Gini coefficient for the sample, and not from there on."""
 
 
 class Regression(NamedTuple):
@@ -54,37 +56,55 @@ def phillips(years: pd.DataFrame) -> Regression:
     return regress(years["unemployment"].iloc[1:], years["wage_inflation"].iloc[1:])
 
 
+def comparable(years: pd.DataFrame) -> pd.DataFrame:
+    """Return the years whose growth of unemployment means something: those after a year with unemployment.
+
+    Elsewhere it is undefined or, under the original rules, of the order of 1e8.
+
+    Args:
+        years: A world's yearly table.
+    """
+    return years.loc[years["unemployment"].shift() > 0, :]
+
+
 def okun(years: pd.DataFrame) -> Regression:
     """Relate the growth of real output to that of unemployment; published: r = -0.918 for GPT-3.5."""
+    years = comparable(years)
     return regress(years["unemployment_growth"], years["real_growth"])
 
 
 def nominal_okun(years: pd.DataFrame) -> Regression:
     """Relate the growth of nominal output to that of unemployment, which is not forced by accounting."""
+    years = comparable(years)
     return regress(years["unemployment_growth"], years["nominal_growth"])
 
 
-def gini(wealth: npt.ArrayLike) -> float:
-    """Measure inequality: 0 if all have the same, towards 1 if one has everything; NaN without wealth.
+def gini(wealth: npt.ArrayLike, rules: Rules = "corrected") -> float:
+    """Measure inequality: 0 if all have the same, 1 if one has everything; NaN without wealth.
 
-    Fewer than 30 values are compared pair by pair and scaled by n / (n - 1).
+    The mean difference of all pairs, over twice the mean.
+
+    Args:
+        wealth: What each household has, 0 or more.
+        rules: Under the original rules it is smaller by a factor of (n - 1) / (n + 1) from 30 households on, so that
+            it jumps there.
     """
     values = np.sort(np.asarray(wealth, dtype=np.float64))
     count, total = len(values), float(values.sum())
     if count < 2 or total <= 0:
         return float("nan")
-    if count < SMALL_SAMPLE:
-        gaps = float(np.abs(values[:, None] - values).sum())
-        return gaps / (2 * count * total) * count / (count - 1)
-    return 1 - 2 / (count + 1) * float(np.cumsum(values).sum()) / total
+    below = 2 * float(np.cumsum(values).sum()) / total
+    is_small = rules == "corrected" or count < SMALL_SAMPLE
+    return (count + 1 - below) / (count - 1) if is_small else 1 - below / (count + 1)
 
 
-def summarise(years: pd.DataFrame, coin: npt.ArrayLike) -> dict[str, float]:
+def summarise(years: pd.DataFrame, coin: npt.ArrayLike, rules: Rules = "corrected") -> dict[str, float]:
     """Sum a run up in the measures that are published.
 
     Args:
         years: A world's yearly table.
         coin: Savings at the end, in dollars.
+        rules: By which rules inequality is measured; see `gini`.
     """
     curve, law, nominal = phillips(years), okun(years), nominal_okun(years)
     summary: dict[str, float] = {}
@@ -93,7 +113,7 @@ def summarise(years: pd.DataFrame, coin: npt.ArrayLike) -> dict[str, float]:
         for measure in ("mean", "min", "max"):
             summary[f"{name}_{measure}"] = float(getattr(values, measure)()) if len(values) else float("nan")
     summary |= {"phillips_r": curve.r, "phillips_p": curve.p, "okun_r": law.r, "okun_p": law.p}
-    summary |= {"okun_nominal_r": nominal.r, "final_nominal_gdp": float("nan"), "gini": gini(coin)}
+    summary |= {"okun_nominal_r": nominal.r, "final_nominal_gdp": float("nan"), "gini": gini(coin, rules)}
     if len(years):
         summary["final_nominal_gdp"] = float(years["nominal_gdp"].iloc[-1])
     return summary

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mesa_llm.worlds.macro.policies import Standing
-from mesa_llm.worlds.macro.rules import MONTHS_PER_YEAR, TaxSchedule
+from mesa_llm.worlds.macro.rules import MONTHS_PER_YEAR, Rules, TaxSchedule
 
 _MONTH_NAMES = calendar.month_name[1:]
 
@@ -107,30 +107,35 @@ def rules_text(tax: TaxSchedule) -> str:
 
 
 def _tax_text(tax: TaxSchedule) -> str:
-    """Describe the tax by its slices."""
+    """Describe the tax: one rate, or by its slices."""
     if not any(tax.rates):
         return "There is no income tax."
+    refund = "what the tax brings in is handed back to all households in equal parts each month."
+    if len(tax.rates) == 1:
+        return f"Every monthly income is taxed at {tax.rates[0] * 100:.4g}%; {refund}"
     ends = [*(f"up to ${floor:.2f}" for floor in tax.floors[1:]), "and all above"]
     slices = ", ".join(f"{end} at {rate:.0%}" for end, rate in zip(ends, tax.rates, strict=True))
-    return (
-        "A monthly income is taxed slice by slice, "
-        f"{slices}; what the tax brings in is handed back to all households in equal parts each month."
-    )
+    return f"A monthly income is taxed slice by slice, {slices}; {refund}"
 
 
-def view_text(facts: HouseholdFacts) -> str:
-    """Put what a household sees into words."""
-    lines = [f"It is {facts.date}. You are {facts.age} years old.", _work_line(facts)]
+def view_text(facts: HouseholdFacts, rules: Rules = "corrected") -> str:
+    """Write what a household sees.
+
+    Args:
+        facts: What it sees.
+        rules: Under the original rules an amount that stays the same is called rising, as in the published prompt.
+    """
+    lines = [f"It is {facts.date}. You are {facts.age} years old.", _work_line(facts, rules)]
     if facts.month > 1:
         lines.append(_shopping_line(facts))
         lines.append(f"Last month you paid ${facts.tax_paid:.2f} of tax and got ${facts.tax_credit:.2f} back.")
-    lines.append(_price_line(facts))
+    lines.append(_price_line(facts, rules))
     rate = facts.interest_rate * 100
     lines.append(f"Your savings are ${facts.coin:.2f}. The interest rate is {rate:.2f} percent a year.")
     return "\n".join(lines)
 
 
-def _work_line(facts: HouseholdFacts) -> str:
+def _work_line(facts: HouseholdFacts, rules: Rules) -> str:
     """Say what work there is."""
     if not facts.is_employed:
         return (
@@ -140,6 +145,8 @@ def _work_line(facts: HouseholdFacts) -> str:
     line = f"You work as: {facts.job}. This month it would pay ${facts.salary:.2f}"
     if facts.salary_before is None:
         return f"{line}."
+    if rules == "corrected" and _is_same(facts.salary, facts.salary_before):
+        return f"{line}, the same as before: wages are steady in the labour market."
     if facts.salary >= facts.salary_before:
         return f"{line}, no less than before: wages are going up in the labour market."
     return f"{line}, less than the ${facts.salary_before:.2f} before: wages are falling in the labour market."
@@ -152,11 +159,18 @@ def _shopping_line(facts: HouseholdFacts) -> str:
     return f"You last spent ${facts.consumption:.2f} on the good."
 
 
-def _price_line(facts: HouseholdFacts) -> str:
+def _price_line(facts: HouseholdFacts, rules: Rules) -> str:
     """Say what the good costs."""
     line = f"The good costs ${facts.price:.2f}"
     if facts.price_before is None:
         return f"{line}."
+    if rules == "corrected" and _is_same(facts.price, facts.price_before):
+        return f"{line}, the same as a month ago: prices are steady."
     if facts.price >= facts.price_before:
         return f"{line}, no less than the ${facts.price_before:.2f} of a month ago: prices are going up."
     return f"{line}, less than the ${facts.price_before:.2f} of a month ago: prices are falling."
+
+
+def _is_same(now: float, before: float) -> bool:
+    """Check whether two amounts are written alike, to the cent."""
+    return f"{now:.2f}" == f"{before:.2f}"

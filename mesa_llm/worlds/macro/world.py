@@ -76,7 +76,7 @@ class Macroeconomy:
     def observe(self, agent: int) -> Observation:
         """Show a household its job, prices, taxes, savings and the interest, before it plans the month."""
         facts = self.facts(agent)
-        return Observation(text=view_text(facts), rules=self._rules_text, facts=facts)
+        return Observation(text=view_text(facts, self.economy.rules), rules=self._rules_text, facts=facts)
 
     def facts(self, agent: int) -> HouseholdFacts:
         """Give what a household sees, as values.

@@ -27,6 +27,9 @@ class Question:
     price_yes: float = 0.5
     """Price of YES before the first trade."""
 
+    due: int | None = None
+    """Step at whose end it is answered, as traders are told; None: they are not told."""
+
 
 @dataclass(frozen=True, slots=True)
 class TradeLimits:

@@ -102,10 +102,15 @@ class FixedProduct:
         """Swap shares for the other ones until all are pairs, and burn those for a dollar each."""
         _check_size(shares, "shares")
         wanted, other = self._sides(outcome)
-        rooted = math.hypot(wanted + shares - other, 2 * math.sqrt(wanted) * math.sqrt(other))
+        # Both sides of the pool afterwards are roots of one quadratic: the larger is a sum, the smaller follows from
+        # the product. A difference of nearly equal numbers could leave a side at zero, or below.
+        lead = wanted + shares - other
+        rooted = math.hypot(lead, 2 * math.sqrt(wanted) * math.sqrt(other))
         dollars = other * (2 * shares / (wanted + shares + other + rooted))
-        held = wanted + (shares - dollars)
-        return self._with(outcome, held, wanted * (other / held)), dollars
+        larger = (abs(lead) + rooted) / 2
+        smaller = min(wanted, other) * (max(wanted, other) / larger)
+        sides = (larger, smaller) if lead >= 0 else (smaller, larger)
+        return self._with(outcome, *sides), dollars
 
     def _sides(self, outcome: Outcome) -> tuple[float, float]:
         return (self.yes, self.no) if outcome == "yes" else (self.no, self.yes)

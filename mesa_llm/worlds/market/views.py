@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from mesa_llm.text import MAX_NAME, one_line, quoted
-from mesa_llm.worlds.market.accounts import Comment
+from mesa_llm.worlds.market.accounts import Comment, TradeLimits
 from mesa_llm.worlds.market.makers import Outcome
 
 RULES_TEXT = (
@@ -23,6 +23,23 @@ ORIGINAL_RULES_TEXT = (
     "an answer raises its percentage, selling lowers it."
 )
 """What every trader is told under SimSwarm's rules, where shares never pay anything."""
+
+
+def instructions(fee: float, limits: TradeLimits) -> str:
+    """Write what every trader is told under the corrected rules, with the fee and the limits of a trade.
+
+    Args:
+        fee: Share of the dollars of every trade that the house keeps.
+        limits: How large one trade may be.
+    """
+    sentences = [RULES_TEXT]
+    if fee:
+        sentences.append(f"The house keeps {fee * 100:.4g}% of the dollars of every trade; quotes are after this fee.")
+    if limits.dollars is not None:
+        sentences.append(f"One trade may be worth ${limits.dollars:,.2f} at most.")
+    if limits.price_move is not None:
+        sentences.append(f"One trade may move a price by ${limits.price_move:g} at most.")
+    return " ".join(sentences)
 
 
 REMARK_CHARACTERS = 500
@@ -59,6 +76,9 @@ class MarketView:
 
     is_open: bool
     """Whether it takes trades."""
+
+    due: int | None
+    """Step at whose end it is answered; None: nobody is told."""
 
     answer: Outcome | None
     """The right answer, once it is known."""
@@ -107,10 +127,10 @@ def write_corrected(facts: MarketFacts, names: dict[int, str]) -> str:
         facts: What it sees.
         names: What to call other traders, by id; those without a name go by their number.
     """
-    lines = [f"You have ${math.floor((facts.cash or 0.0) * 100) / 100:.2f} in cash."]
+    lines = [f"Step {facts.step}. You have ${math.floor((facts.cash or 0.0) * 100) / 100:.2f} in cash."]
     lines += [f"Last time: {one_line(result)}" for result in facts.results]
     for market in facts.markets:
-        lines += ["", *_write_market(market, facts.quote_dollars, names)]
+        lines += ["", *_write_market(market, facts, names)]
     return "\n".join(lines)
 
 
@@ -123,17 +143,20 @@ def write_original(facts: MarketFacts) -> str:
     )
 
 
-def _write_market(market: MarketView, quote_dollars: float, names: dict[int, str]) -> list[str]:
+def _write_market(market: MarketView, facts: MarketFacts, names: dict[int, str]) -> list[str]:
     lines = [f"[{market.market_id}] {market.question}"]
     if market.answer is not None:
         lines.append(f"Answered: {market.answer}. Its shares have been paid out.")
         return lines
+    if market.due is not None:
+        when = "this step" if market.due <= facts.step else f"step {market.due}"
+        lines.append(f"It is answered at the end of {when}.")
     lines.append(f"Prices: YES ${market.price_yes:.3f}, NO ${market.price_no:.3f}.")
     if len(market.past_prices) > 1:
         lines.append("YES in the last steps: " + ", ".join(f"${price:.3f}" for price in market.past_prices) + ".")
     if market.yes_quote is not None and market.no_quote is not None:
         yes, no = floor_shares(market.yes_quote), floor_shares(market.no_quote)
-        lines.append(f"${quote_dollars:g} would buy {yes:.2f} YES or {no:.2f} NO shares.")
+        lines.append(f"${facts.quote_dollars:g} would buy {yes:.2f} YES or {no:.2f} NO shares.")
     if not market.is_open:
         lines.append("Closed: it takes no trades until it is answered.")
     lines.append(f"You hold {floor_shares(market.yes_held):.2f} YES and {floor_shares(market.no_held):.2f} NO shares.")

@@ -20,10 +20,10 @@ from mesa_llm.worlds.market.scores import Forecast
 from mesa_llm.worlds.market.views import (
     ORIGINAL_RULES_TEXT,
     REMARK_CHARACTERS,
-    RULES_TEXT,
     MarketFacts,
     MarketView,
     floor_shares,
+    instructions,
     write_corrected,
     write_original,
 )
@@ -99,6 +99,7 @@ class PredictionMarkets(DoNothing):
         self.price_move_threshold = price_move_threshold
         self.quote_dollars = quote_dollars
         self.step = 1
+        self._instructions = ORIGINAL_RULES_TEXT if self.is_original else instructions(fee, limits)
         self._events: list[Event] = []
         self._results: dict[int, list[str]] = {}
         self._shown_results: dict[int, tuple[str, ...]] = {}
@@ -113,7 +114,7 @@ class PredictionMarkets(DoNothing):
         facts = self.facts(agent)
         return Observation(
             text=write_original(facts) if self.is_original else write_corrected(facts, self.names),
-            rules=ORIGINAL_RULES_TEXT if self.is_original else RULES_TEXT,
+            rules=self._instructions,
             options={
                 "buy_shares.market_id": tuple(view.market_id for view in facts.markets if view.is_open),
                 "sell_shares.market_id": tuple(
@@ -294,6 +295,7 @@ class PredictionMarkets(DoNothing):
             yes_quote=self._quote(market, "yes"),
             no_quote=self._quote(market, "no"),
             is_open=market.is_open,
+            due=market.question.due,
             answer=market.answer,
             past_prices=tuple(market.prices_yes[-PAST_STEPS_SHOWN:]),
             comments=tuple(comments[-COMMENTS_SHOWN:]),
