@@ -35,12 +35,12 @@ class Activation(Protocol):
     """Chooses who acts in a step."""
 
     def __call__(self, model: Any) -> Iterable[Stage]:
-        """Give the stages of one step."""
+        """Return the stages of one step."""
         ...
 
 
 def minded(model: Any) -> Stage:
-    """Give the agents that decide (those with an `observe` and an `act`), in order of creation."""
+    """Return the agents that decide (those with an `observe` and an `act`), in order of creation."""
     return [agent for agent in model.agents if getattr(agent, "is_minded", False)]
 
 
@@ -81,7 +81,7 @@ class ByType:
         self.kinds = kinds
 
     def __call__(self, model: Any) -> list[Stage]:
-        """Give one stage a class, each in an order drawn anew."""
+        """Return one stage for each class, in an order drawn anew."""
         stages: list[Stage] = []
         agents = minded(model)
         for kind in self.kinds:
@@ -136,7 +136,7 @@ class Hourly:
         self.start_hour = start_hour
 
     def hour(self, step: int) -> int:
-        """Give the hour of the day, 0 to 23, in which a step begins."""
+        """Return the hour of the day, 0 to 23, in which a step begins."""
         return int(self.start_hour + (step - 1) * self.minutes_per_step / 60) % 24
 
     def __call__(self, model: Any) -> list[Stage]:

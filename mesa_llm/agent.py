@@ -53,7 +53,7 @@ class ToolMixin:
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
-        """Give the tools and actions that may be used on this observation.
+        """Return the tools and actions that may be used on this observation.
 
         Args:
             seen: What the agent sees; it may name the tools usable now. The researcher's functions, of which no
@@ -214,9 +214,12 @@ class LLMMixin:
         return replace(decided, label=seen.label) if seen.label else decided
 
     def _checked_again(self, decided: Any, seen: Observation) -> Decision | Failure:
-        """Check what somebody's own code decided; where a language model did, tools may have shown it more options."""
+        """Check what somebody's own code decided; a language model in it may have been shown more options by tools."""
+        agent: Any = self
         if isinstance(decided, Decision) and decided.keys:
-            seen = replace(seen, options={})
+            box: ToolBox = agent.toolbox(seen)
+            if any(bound.tool.shows_more for bound in box.values()):
+                seen = replace(seen, options={})
         return self.checked(decided, seen, self.opened.name)
 
     async def decide(self, seen: Observation) -> Decision | Failure:
@@ -254,7 +257,7 @@ class LLMMixin:
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning))
+        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning(opened)))
 
     async def consult(
         self,
@@ -297,10 +300,13 @@ class LLMMixin:
         reply_tokens = getattr(self.model, "reply_tokens", None)
         return sent if reply_tokens is None else {**sent, "max_tokens": reply_tokens}
 
-    @property
-    def request_reasoning(self) -> Reasoning:
-        """How it reasons before it decides: as the model demands, or as its config says; only language models do."""
-        if not self.opened.is_language_model:
+    def request_reasoning(self, opened: Opened) -> Reasoning:
+        """Return how it reasons before it decides: as the model demands, or as its config says.
+
+        Args:
+            opened: What it thinks with: only language models reason.
+        """
+        if not opened.is_language_model:
             return "none"
         return getattr(self.model, "reasoning", None) or self.config.reasoning
 
@@ -332,8 +338,9 @@ class LLMMixin:
             agent.demand_actions()
         is_answer = seen.answer is not None and isinstance(decided, list) and not decided
         decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
-        if decision.agent != self.unique_id:
-            reason = f"agent {decision.agent} has decided that, not agent {self.unique_id}"
+        if decision.agent != self.unique_id or decision.label not in ("", seen.label):
+            its, wanted = (f" on {label!r}" if label else "" for label in (decision.label, seen.label))
+            reason = f"agent {decision.agent} has decided that{its}, not agent {self.unique_id}{wanted}"
             return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
         if isinstance(decision, Failure):
             return decision
@@ -406,26 +413,23 @@ class LLMMixin:
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
-        kind = None if seen is None else seen.answer
-        said = _said(decision.actions) if decision.answer is None else written_answer(decision.answer, kind)
-        world = self._world_of(seen)
-        if seen is not None and isinstance(self.memory, ChatMemory):
+        world, is_conversation = self._world_of(seen), isinstance(self.memory, ChatMemory)
+        if seen is not None and is_conversation:
+            said = _said(decision.actions) if decision.answer is None else written_answer(decision.answer, seen.answer)
             self.memory.add(MemoryEntry(self.now, "observation", seen.text, world=world))
             self.memory.add(MemoryEntry(self.now, "decision", said, world=world))
         else:
             self.remember_messages()
         for outcome in outcomes:
-            if outcome.action == "answer":
-                if not isinstance(self.memory, ChatMemory):
-                    text = f"You answered: {written_answer(decision.answer)}"
-                    self.memory.add(MemoryEntry(self.now, "decision", text[:600], world=world))
-                if not outcome.result:
-                    continue
-                text = str(outcome.result)
-            else:
-                told = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
-                text = f"{outcome.action}({told}): {outcome.result if outcome.ok else f'refused: {outcome.result}'}"
-            self.memory.add(MemoryEntry(self.now, "outcome", text[:600], world=world))
+            came = outcome.result if outcome.ok else f"refused: {outcome.result}"
+            if outcome.action != "answer":
+                given = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+                came = f"{outcome.action}({given}): {came}"
+            elif not is_conversation:
+                text = f"You answered: {written_answer(decision.answer)}"
+                self.memory.add(MemoryEntry(self.now, "decision", text[:600], world=world))
+            if came:
+                self.memory.add(MemoryEntry(self.now, "outcome", str(came)[:600], world=world))
 
     def _world_of(self, seen: Observation | None) -> str:
         """Return the name of the world that something happened in; empty where it may have been several."""
@@ -461,7 +465,7 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
 
     @classmethod
     def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
-        """Give agents that live already a mind: each becomes one of this class, and keeps all it has.
+        """Turn living agents into agents of this class, which has a mind; each keeps all it has.
 
         The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`. The model goes on
         activating them as agents of the class before. Those that are born into this class get the same components,
@@ -504,8 +508,8 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
             return Decision(agent, by=by)
         case ToolCall():
             return Decision(agent, actions=(decided,), by=by)
-        case [ToolCall(), *_]:
-            return Decision(agent, actions=tuple(decided), by=by)
+        case [*calls] if calls and all(isinstance(call, ToolCall) for call in calls):
+            return Decision(agent, actions=tuple(calls), by=by)
         case []:
             return Decision(agent, by=by)
         case _:
@@ -534,5 +538,5 @@ def _with_text(seen: Observation, text: str) -> Observation:
 
 
 def _readers(box: ToolBox) -> Any:
-    """Tell only of the tools that read: an answer is wanted, no action."""
+    """Return only the tools that read, where an answer is wanted and no action."""
     return tuple(spec for spec in box.specs if not spec.is_action)

@@ -115,18 +115,29 @@ def run(
     concurrency: Annotated[int, typer.Option(min=1, help="Most requests in flight.")] = 64,
     retry_failures: Annotated[bool, typer.Option(help="Ask again where the log holds a failure.")] = False,
     ask_again: Annotated[bool, typer.Option(help="Ask again where the log holds another request.")] = False,
+    moved: Annotated[bool, typer.Option("--moved", help="Go on with the log though the endpoint has moved.")] = False,
+    reasoning: Annotated[
+        str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")
+    ] = None,
+    reply_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")] = None,
+    parser: Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")] = None,
+    design: Annotated[
+        Path | None, typer.Option(help="JSON file with an AgentDesign; functions that it names are imported.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a model; the same command with the same --log goes on with a run that was stopped."""
     from mesa_llm.gallery import find_model
-    from mesa_llm.running import budget, parameters, run_model
+    from mesa_llm.running import budget, design_in, parameters, run_model
 
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     entry = find_model(model)
     kind = entry.load()
     given = parameters(kind, set_ or [], users) | spend
     given |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
-    given |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
+    given |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
+    options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser, "design": design_in(design)}
+    given |= {name: value for name, value in options.items() if value is not None}
     run_model(entry.name, kind(**given), steps, as_json=as_json, say=_say, demands_decisions=True)
 
 

@@ -86,7 +86,7 @@ class AgentDesign:
         self._settings_over(Settings())
 
     def dress(self, agent: Any) -> None:
-        """Give an agent the components this design chooses."""
+        """Set the components of an agent that this design chooses."""
         config: AgentConfig = agent.config
         chosen: dict[str, Any] = {"settings": self._settings_over(config.settings)}
         names = {"style": "style", "reasoning": "reasoning", "world_tools": "world_tools", "adapter": "adapter"}
@@ -143,15 +143,21 @@ class AgentDesign:
                 made[name] = tuple(map(_function_named, made[name]) if name == "tools" else made[name])
         if "decide" in made:
             made["decide"] = _function_named(made["decide"])
-        if ":" in str(made.get("memory", "")) and not str(made["memory"]).rpartition(":")[2].isdecimal():
+        if _is_function(made.get("memory")):
             made["memory"] = _function_named(made["memory"])
         return cls(**made)
 
-    @property
-    def imports(self) -> list[str]:
-        """Names of the functions that `from_json` imports to make it again."""
-        made = [*self.tools, self.decide, None if isinstance(self.memory, str) else self.memory]
-        return [_name_of(function) for function in made if function is not None]
+    @staticmethod
+    def imports(written: Mapping[str, Any]) -> list[str]:
+        """Return the names of the functions that `from_json` would import, and import nothing.
+
+        Args:
+            written: What `to_json` wrote.
+        """
+        tools, memory = written.get("tools"), written.get("memory")
+        named: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
+        named += [written.get("decide"), memory if _is_function(memory) else None]
+        return [str(name) for name in named if name is not None]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {
@@ -169,12 +175,18 @@ def _name_of(function: Any) -> str:
     return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
+def _is_function(memory: Any) -> bool:
+    """Check whether a written memory names a function, and no kind with a setting, such as `window:30`."""
+    _, colon, last = str(memory).rpartition(":")
+    return bool(colon) and not last.isdecimal()
+
+
 def _function_named(name: Any) -> Callable[..., Any]:
     module, _, qualname = str(name).partition(":")
     try:
         found = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
-    if not callable(found):
-        raise ConfigError(f"the design names {name!r}, which is no function")
+    if not callable(found) or _name_of(found) != str(name):  # what a module merely imports goes by its own name
+        raise ConfigError(f"the design names {name!r}, which is no function of that module")
     return found

@@ -140,13 +140,14 @@ class Engine:
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
         self._turns: dict[Place, tuple[int, int]] = {}
+        self._counted_step = 0
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
 
     @classmethod
     def of(cls, model: Any) -> Engine | None:
-        """Give the engine of a Mesa model; None if it has none yet, see `mesa_llm.plain.engine_of`."""
+        """Return the engine of a Mesa model; None if it has none yet, see `mesa_llm.plain.engine_of`."""
         return cls._of.get(model)
 
     def join(self, model: Any) -> None:
@@ -188,7 +189,10 @@ class Engine:
         return Salt(self.run_seed, agent, time, purpose, line.take())
 
     def _put_in_line(self, place: Place, time: int) -> _Line:
-        """Take the numbers of one turn."""
+        """Take the numbers of one turn; each step begins to count anew, and forgets what was counted before."""
+        if time > self._counted_step:
+            self._turns.clear()
+            self._counted_step = time
         at, number = self._turns.get(place, (time, 0))
         number = number if at == time else 0
         self._turns[place] = (time, number + 1)
@@ -394,7 +398,7 @@ _NOTHING = Usage()
 
 
 def run_seed_of(model: Any) -> int:
-    """Give the seed that the salts of a Mesa model's requests begin with.
+    """Return the seed that the salts of a Mesa model's requests begin with.
 
     It comes from a copy of the model's generator, which is left as it was: equal seeds give equal salts.
     """

@@ -58,9 +58,10 @@ class LastingModel(mesa.Model[Any, Any]):
         """Make one step; none after the end of the run (`running` is False).
 
         Raises:
-            ConfigError: If another thread is stepping the model, or a step was broken off for good.
+            ConfigError: If another thread is stepping the model, a step is under way, or one was broken off for good.
         """
         with self._alone():
+            self._demand_outside()
             if self.running:
                 self._mesa_step()
 
@@ -94,6 +95,11 @@ class LastingModel(mesa.Model[Any, Any]):
                 yield
             finally:
                 self._in_run = self._stopping = False
+
+    def _demand_outside(self) -> None:
+        """Refuse a step within a step, as by an agent that steps its model when it acts."""
+        if self._in_step:
+            raise ConfigError(f"step {self.now} is under way, and no other can be made in it; see next_stage()")
 
     @contextmanager
     def _alone(self) -> Generator[None]:

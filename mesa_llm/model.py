@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 from mesa.datacollection import DataCollector
 
@@ -125,8 +125,10 @@ class LLMModel(LastingModel):
         for name, value, possible in (("on_error", on_error, OnError), ("reasoning", reasoning, Reasoning)):
             if value is not None and value not in get_args(possible):
                 raise ConfigError(f"{name} is one of {', '.join(get_args(possible))}, got {value!r}")
-        if reply_tokens is not None and not reply_tokens >= 1:
-            raise ConfigError(f"reply_tokens must be 1 or more, got {reply_tokens!r}")
+        if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
+            raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
+        if design is not None and not isinstance(cast("Any", design), AgentDesign):
+            raise ConfigError(f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
         self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
@@ -136,7 +138,7 @@ class LLMModel(LastingModel):
         self.engine = Engine(self.runlog, self.run_seed, options)
         self.engine.join(self)
         this = weakref.ref(self)  # the engine must not keep its model alive
-        self.engine.should_stop = lambda: (model := this()) is not None and model._stopping and not model._is_writing
+        self.engine.should_stop = lambda: (model := this()) is not None and model._is_to_stop
         self.llm = llm
         self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
@@ -171,20 +173,24 @@ class LLMModel(LastingModel):
         if self.design is not None:
             self.design.dress(agent)
         if self._memories:
-            names = {str(agent.unique_id), agent.config.name} & set(self._memories)
+            names = sorted({str(agent.unique_id), agent.config.name} & set(self._memories))
+            if len(names) > 1:
+                raise ConfigError(f"memories= names agent {names[0]} twice, as {names[1]!r} too; give it one memory")
             for name in names:
                 agent.memory = past_memory(self._memories.pop(name))
 
     def llm_of(self, agent: Any) -> str | LLM:
         """Return what an agent thinks with: what `llm=` names for it, the design's choice, or that for all others."""
-        named = self.llm if isinstance(self.llm, Mapping) else {"*": self.llm}
+        of_design = None if self.design is None else self.design.llm
+        if type(self.llm) is str or not isinstance(self.llm, Mapping):
+            return self.llm if of_design is None else of_design
         for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__):
-            if name in named:
-                return named[name]
-        if self.design is not None and self.design.llm is not None:
-            return self.design.llm
-        if "*" in named:
-            return named["*"]
+            if name in self.llm:
+                return self.llm[name]
+        if of_design is not None:
+            return of_design
+        if "*" in self.llm:
+            return self.llm["*"]
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
 
     @property
@@ -246,6 +252,11 @@ class LLMModel(LastingModel):
         finally:
             self.engine.defers_stop = False
 
+    @property
+    def _is_to_stop(self) -> bool:
+        """Whether what is about to be asked is to be stopped: no stop of an earlier run stops what is asked by hand."""
+        return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
+
     def _stop_if_interrupted(self) -> None:
         """Raise the Ctrl-C that came while the model was written to."""
         if self.engine.is_interrupted:
@@ -289,10 +300,12 @@ class LLMModel(LastingModel):
             ConfigError: If an agent is not due; nothing has happened then.
         """
         with self._alone():
+            self._demand_outside()
             keys = list(self.observations())
             given = {_number(key): decided for key, decided in decisions.items()}
             if strangers := set(given) - {_number(key) for key in keys}:
-                raise ConfigError(f"agents {sorted(map(str, strangers))} are not due in this step; see observations()")
+                named = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
+                raise ConfigError(f"not due in this step: agents {named}; see observations()")
             decided = [
                 self._from_outside(turn, seen, given.get(_number(key)))
                 for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
@@ -312,7 +325,7 @@ class LLMModel(LastingModel):
 
     def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
         """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
-        if any(raw is asked for asked in self._asked.get(turn.agent.unique_id, ())):
+        if any(raw is asked and raw.label == seen.label for asked in self._asked.get(turn.agent.unique_id, ())):
             return raw
         checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
         self.runlog.add(checked, self.now)
@@ -332,13 +345,14 @@ class LLMModel(LastingModel):
             those that failed.
         """
         seen = [agent.observe() for agent in agents] if seen is None else seen
-        if self._stopping and not self._is_writing:
-            raise Stopped("stopped before agents decided; the next step() goes on with this one")
         self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state
         try:
+            if self._stopping and not self._is_writing:
+                raise Stopped("stopped before agents decided; the next step() goes on with this one")
             decided = self.engine.gather(agents, seen)
         except BaseException:
+            self._stopping &= self._in_step  # a controller from outside has been told now
             self.random.setstate(states[0])
             self.rng.bit_generator.state = states[1]
             raise
@@ -427,7 +441,7 @@ class LLMModel(LastingModel):
             raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
 
     def _collected(self) -> dict[str, Any]:
-        """Give what the data collector collected in this step, without what it cost."""
+        """Return what the data collector collected in this step, without what it cost."""
         if self._datacollector is None:
             return {}
         fields = vars(self._datacollector)
@@ -478,7 +492,7 @@ class LLMModel(LastingModel):
         return self._step_usage.failures
 
     def story(self) -> str:
-        """Say in words what happened so far; models say it better by overriding this."""
+        """Describe in words what has happened so far; override for a better description."""
         done: Counter[str] = Counter()
         refused = 0
         for action, ok in self.runlog.actions()[["action", "ok"]].itertuples(index=False):

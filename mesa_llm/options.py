@@ -20,7 +20,7 @@ from mesa_llm.bridge import Bridge
 from mesa_llm.config import Reasoning
 from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import written_name
+from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.base import LLM, Capabilities
 from mesa_llm.runlog import RunLog
 from mesa_llm.transports import EngineOptions, model_part
@@ -55,7 +55,7 @@ AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *Engi
 
 
 def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
-    """Say what has to be equal for a recording to be gone on with.
+    """Return what has to be equal before a recording can be continued.
 
     Args:
         model: The model.
@@ -67,16 +67,28 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
     parameters = dict(given.arguments)
     for name, parameter in given.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            parameters |= parameters.pop(name, {})
+            handed_on: dict[str, Any] = parameters.pop(name, {})
+            parameters |= {key: value for key, value in handed_on.items() if not _is_default(kind, key, value)}
         elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
             del parameters[name]
     scenario = parameters.get("scenario")
     if scenario is not None:  # it says what else would be said twice
         parameters["scenario"] = model.scenario
         parameters = {name: value for name, value in parameters.items() if name not in _fields(scenario)}
-    kept = {name: _as_parameter(value, name) for name, value in sorted(parameters.items()) if name not in AROUND}
+    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
     files = dict(_files(kept))
     return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
+
+
+def _is_default(kind: type[Any], name: str, value: Any) -> bool:
+    """Check whether an option that a constructor hands on is what it would be anyway."""
+    for parent in kind.__mro__:
+        parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
+        if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            written = _as_parameter(value)
+            is_same = isinstance(written, str) and written == _as_parameter(parameter.default)
+            return is_same or value is parameter.default
+    return False
 
 
 def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,8 +118,13 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(parameters, list | tuple):
         for place, value in enumerate(cast("Sequence[Any]", parameters)):
             yield from _files(value, f"{name}.{place}")
-    elif isinstance(parameters, str) and Path(parameters).suffix and os.path.isfile(parameters):
+    elif isinstance(parameters, str) and _is_file(parameters):
         yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
+
+
+def _is_file(text: str) -> bool:
+    """Check whether a parameter names a file; a bare word is taken for a word, whatever lies in this folder."""
+    return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
 
 
 def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
@@ -160,7 +177,7 @@ def _fields(scenario: Scenario[Any]) -> dict[str, Any]:
 
 
 def constructor(kind: type[Any]) -> inspect.Signature:
-    """Give what the constructor of a model takes, without `self`.
+    """Return the signature of a model's constructor, without `self`.
 
     The signature of a class that adds none of its own is that of `LLMModel.__new__`, which takes anything.
     """
@@ -217,7 +234,7 @@ def class_named(name: str, parent: type[T]) -> type[T]:
 
 
 def as_given(value: Any) -> Any:
-    """Give a parameter back from how it was written down: a scenario is built again.
+    """Return a parameter from how it was written down: scenarios and designs are built again.
 
     Raises:
         ConfigError: If it had no seed, or its class cannot be found or is no scenario.
@@ -232,45 +249,33 @@ def as_given(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _as_parameter(value: Any, name: str = "") -> Any:
-    """Give a parameter as it is written down: a scenario as its class and fields, a transport by its name."""
+def _as_parameter(value: Any) -> Any:
+    """Return a parameter as it is written down: a scenario as its class and fields, a transport by its name.
+
+    Any parameter may name a model and its address (`judge="NAME@URL"`), which is written without user and query.
+    """
     if isinstance(value, Scenario):
-        fields = {name: _as_parameter(field, name) for name, field in _fields(value).items()}
+        fields = {name: _as_parameter(field) for name, field in _fields(value).items()}
         return {"scenario": name_of(type(value)), "fields": fields}
     if isinstance(value, AgentDesign):
         return {"design": value.to_json()}
-    for word, activation in ACTIVATIONS.items():
+    for known, activation in ACTIVATIONS.items():
         if value is activation:
-            return word
+            return known
     if isinstance(value, LLM):
         return Capabilities.of(value).name
-    if isinstance(value, str):
-        return _without_address_secrets(value, is_model=name in ("llm", "parser"))
+    if isinstance(value, str) and len(value.split()) == 1 and split_name(value)[1] is not None:
+        return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(key): _as_parameter(item, name) for key, item in items.items()}
+        return {str(key): _as_parameter(item) for key, item in items.items()}
     if isinstance(value, list | tuple):
-        return [_as_parameter(item, name) for item in cast("Sequence[Any]", value)]
+        return [_as_parameter(item) for item in cast("Sequence[Any]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
-def _without_address_secrets(text: str, *, is_model: bool) -> str:
-    """Write down a text; if it is `NAME@URL`, without the user and query of the URL.
-
-    Args:
-        text: A parameter; a model of its own choice may take a language model under any name.
-        is_model: Whether it surely names a language model, so that an address that cannot work is an error.
-    """
-    try:
-        return written_name(text)
-    except ConfigError:
-        if is_model:
-            raise
-        return text
-
-
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:
-    """Give back a parameter that lies in its range; what is infinite or no number lies in none.
+    """Return a parameter if it lies in its range, which holds neither infinities nor NaN.
 
     Args:
         name: What the parameter is called.

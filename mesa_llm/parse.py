@@ -223,7 +223,7 @@ def _as_said(reply: Reply) -> ChatMessage:
 
 
 def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Give every call an id, as endpoints demand one."""
+    """Return the calls with an id each, as endpoints demand one."""
     return tuple(call if call.call_id else replace(call, call_id=f"call_{n}") for n, call in enumerate(calls))
 
 
@@ -260,7 +260,7 @@ def _result(call: ToolCall, box: ToolBox) -> str:
 
 
 def _repair(request: Request, reply: Reply, reason: str, asking: Asking) -> Request:
-    """Tell the model what was wrong, and ask once more."""
+    """Return the request that asks once more, after the words of what was wrong."""
     said = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
     return _next(request, said, ChatMessage("user", f"That cannot be used: {reason}\n{_form(request, asking.seen)}"))
 
@@ -315,6 +315,10 @@ def read(
     if not calls:
         raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
     calls, thought = _without_reasoning(calls[:20], box) if reasoning == "inline" else (calls[:20], "")
+    if reasoning == "inline" and not thought and not reply.tool_calls:
+        found = find_json(_after_thought(reply.text))
+        beside = cast("dict[str, Any]", found).get(REASONING, "") if isinstance(found, dict) else ""
+        thought = str(beside)[:MAX_TEXT]  # beside the action, in place of among its arguments
     if any(call.name in box and box[call.name].tool.spec.is_action for call in calls):
         text = "\n".join(filter(None, (reply.reasoning, thought, reply.text if reply.tool_calls else "")))
         kept = tuple(call for call in calls if call.name not in box or box[call.name].tool.spec.is_action)
@@ -485,7 +489,7 @@ def _calls_in(text: str) -> tuple[ToolCall, ...]:
 
 
 def find_json(text: str) -> Any:
-    """Give the first JSON object or list in a text; None if there is none that can be read."""
+    """Return the first JSON object or list in a text; None if none can be read."""
     text = text[:MAX_TEXT]
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     starts = [place for place, character in enumerate(text) if character in "{["][:20]

@@ -45,7 +45,7 @@ class ChatMessage:
     """Which call a tool message answers."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the message in the form of OpenAI's chat completions."""
+        """Return the message in the form of OpenAI's chat completions."""
         wire: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
             wire["tool_calls"] = [
@@ -206,7 +206,7 @@ class Usage:
         )
 
     def __sub__(self, other: Usage) -> Usage:
-        """Give what was used since `other`."""
+        """Return what was used since `other`."""
         return self + Usage(
             -other.calls,
             -other.replayed,

@@ -261,7 +261,7 @@ class RunLog:
             return
         replaced = found.get(_ASKED_AGAIN)
         self._replaced = replaced if isinstance(replaced, int) else 0
-        if found and (told := "; ".join(_differing(found, wanted))):
+        if found and (told := "; ".join(_differing({name: found.get(name) for name in wanted}, wanted))):
             self.close()
             raise ConfigError(
                 f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
@@ -649,10 +649,11 @@ def _as_far_as_it_is_text(raw: bytes) -> str:
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Name what differs between two runs; of their parameters, each by itself."""
+    """Name what differs between two runs; of their parameters, each by itself, also one that only the first has."""
     for name, value in wanted.items():
         before = found.get(name)
         if isinstance(value, dict) and isinstance(before, dict):
-            yield from _differing(cast("dict[str, Any]", before), cast("dict[str, Any]", value))
+            inner = cast("dict[str, Any]", before)
+            yield from _differing(inner, dict.fromkeys(inner) | cast("dict[str, Any]", value))
         elif before != value:
             yield f"{name}: {before!r}, now {value!r}"

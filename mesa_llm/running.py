@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
 import time as clock
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_json
 from tqdm import tqdm
 
+from mesa_llm.canonical import plain
+from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.gallery import find_models
 from mesa_llm.model import LLMModel
 from mesa_llm.options import as_given, class_named, constructor
 from mesa_llm.records import Usage
 from mesa_llm.runlog import RunLog
+from mesa_llm.runlog_tables import columns
 from mesa_llm.text import counted
 from mesa_llm.tools import describe
 from mesa_llm.transports import EngineOptions
+
+logger = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
 
@@ -95,7 +103,7 @@ def _value(name: str, text: str, wanted: Any) -> Any:
 
 
 def _shape(adapter: TypeAdapter[Any]) -> str:
-    """Say what a parameter is that JSON alone can write: `list`, `mapping`, or nothing of the kind."""
+    """Return the kind of a parameter that only JSON can write: `list`, `mapping`, or nothing."""
     for shape, empty in (("list", []), ("mapping", {})):
         try:
             adapter.validate_python(empty)
@@ -105,8 +113,25 @@ def _shape(adapter: TypeAdapter[Any]) -> str:
     return ""
 
 
+def design_in(file: Path | None) -> AgentDesign | None:
+    """Read a design from a JSON file.
+
+    Raises:
+        ConfigError: If it cannot be read, or holds no design.
+    """
+    if file is None:
+        return None
+    try:
+        written = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--design {file}: {error}") from None
+    if not isinstance(written, dict):
+        raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
+    return AgentDesign.from_json(cast("dict[str, Any]", written))
+
+
 def budget(**limits: float | None) -> dict[str, float]:
-    """Give the budgets that were given, by name.
+    """Return the budgets that are set, by name.
 
     Args:
         **limits: `max_calls`, `max_tokens`, `max_dollars`; None: no budget.
@@ -215,7 +240,7 @@ def _demand_decisions(model: Any) -> None:
 
 
 def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
-    """Say in figures what a run was, or has been so far.
+    """Return the figures of a run, or of the part that is over.
 
     Args:
         name: What the model is called.
@@ -223,9 +248,11 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         seconds: How long it ran.
 
     Returns:
-        model, steps, digest, decisions, failures, calls, replayed, tokens, dollars, seconds, log.
+        model, steps, digest, decisions, failures, calls, replayed, tokens, dollars, seconds, log; the model's results
+        by name; usage and failures by purpose.
     """
     usage: Usage = model.usage
+    by_purpose: dict[str, Usage] = model.usage_by_purpose
     return {
         "model": name,
         "steps": int(model.time),
@@ -238,7 +265,19 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         "dollars": round(usage.dollars, 6),
         "seconds": round(seconds, 3),
         "log": None if model.runlog.path is None else str(model.runlog.path),
+        "results": _results(model),
+        "failures_by_purpose": {purpose: used.failures for purpose, used in by_purpose.items()},
+        "usage_by_purpose": {purpose: asdict(used) for purpose, used in by_purpose.items()},
     }
+
+
+def _results(model: Any) -> dict[str, Any]:
+    """Return the model's results as JSON values, in which what is infinite or no number is null."""
+    try:
+        return json.loads(to_json(model.results(), fallback=plain, inf_nan_mode="null"))
+    except Exception:  # the model's own code; a run that was stopped early may lack what it needs
+        logger.exception("%s.results() raised", type(model).__name__)
+        return {}
 
 
 def _tell(model: Any, told: dict[str, Any], say: Say) -> None:
@@ -289,6 +328,8 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
     try:
         manifest = source.manifest
         ends = [(step, digest) for step, _, digest in source.rows("steps")]
+        by = columns()["decisions"].index("by")
+        is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
     finally:
         source.close()
     if not manifest or not ends:
@@ -297,6 +338,11 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
         recording = _Recording.model_validate(manifest)
     except ValidationError as error:
         raise ConfigError(f"{str(file)!r} is damaged: what the run was cannot be read: {describe(error)}") from error
+    if is_driven:
+        raise ConfigError(
+            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again: run it "
+            "with replay=True and this log="
+        )
     steps, digest = ends[-1]
     if not isinstance(steps, int) or steps > 2 * len(ends) + 100:  # steps that broke leave gaps, but not such a one
         raise ConfigError(f"{str(file)!r} is damaged: it holds {len(ends)} steps, the last of which is step {steps}")
@@ -319,9 +365,12 @@ def _demand_listed(recording: _Recording, file: Path) -> None:
         ConfigError: If something does not.
     """
     entries = find_models()
-    packages = {entry.package for entry in entries if entry.package}
-    scenarios = [value for value in recording.parameters.values() if isinstance(value, dict) and "scenario" in value]
-    for name in (str(scenario["scenario"]) for scenario in scenarios):
+    packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
+    written = [cast("dict[str, Any]", value) for value in recording.parameters.values() if isinstance(value, dict)]
+    names = [str(value["scenario"]) for value in written if "scenario" in value]
+    for design in (value["design"] for value in written if isinstance(value.get("design"), dict)):
+        names += AgentDesign.imports(design)
+    for name in names:
         module = name.partition(":")[0]
         if not any(module == package or module.startswith(f"{package}.") for package in packages):
             raise ConfigError(_untrusted(name, file))
@@ -355,7 +404,7 @@ def _made_again(recording: _Recording, file: Path) -> LLMModel:
 
 
 def _listed_as(made: str) -> str:
-    """Give the name by which a model is run: that of the list, or of its class if it is not in it."""
+    """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
     module, _, qualname = made.partition(":")
     names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]
     return names[0] if names else qualname

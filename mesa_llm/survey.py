@@ -167,10 +167,10 @@ class Aside:
             adapter=agent.config.adapter,
         )
         seen = replace(seen, answer=answer)
-        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning))
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
 
     def by_rule(self) -> Decision | Failure:
-        """Say that a rule has nothing to say."""
+        """Return the failure of a rule that has no answer."""
         return Failure(self.unique_id, f"{type(self.agent).__name__} thinks by rule", "NoRule", "rule")
 
 
@@ -178,7 +178,7 @@ NO_TOOLS = ToolBox.of(object(), 0)
 """The tools of those who are asked aside."""
 
 JUDGING = Settings(temperature=0.0)
-"""How language models that are consulted are sampled, unless told otherwise."""
+"""How language models that are consulted are sampled by default."""
 
 OWN_PURPOSES = frozenset({"decide", "survey", "memory"})
 """Purposes that the run itself numbers by."""
@@ -319,7 +319,7 @@ async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage]
     ).settle(Observation())
     if isinstance(given, Failure):
         engine_of(agent.model).count_failure(purpose)
-    return replace(given, label=purpose)
+    return given
 
 
 def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

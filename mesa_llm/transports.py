@@ -348,7 +348,7 @@ def model_part(name: str) -> str:
 
 
 def where(name: str) -> str:
-    """Say where the model of a name is asked."""
+    """Return where the model of a name is asked."""
     return split_name(name)[1] or "its provider"
 
 

@@ -22,7 +22,7 @@ class World(Protocol):
     name: str
     """Name of the world, unique in a model."""
 
-    def observe(self, agent: int) -> Observation:
+    def observe(self, agent_id: int, /) -> Observation:
         """Show what an agent sees now; reads only."""
         ...
 

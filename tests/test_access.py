@@ -238,6 +238,12 @@ def test_options_are_written_without_anything_secret() -> None:
     assert written["endpoints"]["judge"]["key_env"] == "JUDGE_KEY"
 
 
+def test_no_parameter_that_names_a_model_keeps_what_is_secret_in_its_address() -> None:
+    at = f"m@{BASE.replace('//', '//ann:secret@')}?key=secret"
+    model = PotModel(1, llm={"*": at, "Payer": at}, rng=1)
+    assert model.runlog.manifest["parameters"]["llm"] == {"*": f"m@{BASE}", "Payer": f"m@{BASE}"}
+
+
 def test_a_judge_is_never_asked_at_api_base_nor_with_the_key_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "openai-secret")
     monkeypatch.setenv("JUDGE_KEY", "judge-secret")

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import pytest
@@ -425,3 +426,26 @@ def test_an_answer_goes_to_the_world_that_the_observation_names() -> None:
     assert other.answers == [(1, "it", 3)]
     with pytest.raises(ConfigError, match="asks for world 'third'"):
         agent.receive(3, "it", "third")
+
+
+class Meddler(LLMAgent):
+    """Asks its language model, and does something else."""
+
+    async def decide(self, seen: Observation):
+        return replace(await super().decide(seen), actions=(ToolCall("give", {"to": "nobody"}),))
+
+    @action
+    def give(self, to: str) -> str:
+        """Give something to somebody."""
+        return f"Given to {to}."
+
+    def observe(self) -> Observation:
+        return Observation("Ann is here.", options={"to": ("Ann",)})
+
+
+def test_what_code_makes_of_a_reply_is_checked_against_the_options_too() -> None:
+    model = PotModel(0, ScriptedLLM(lambda request: call("give", to="Ann")), rng=1)
+    Meddler(model)
+    model.step()
+    assert model.usage.failures == 1
+    assert "'nobody' is not possible now" in model.runlog.failures()[0]

@@ -1,6 +1,7 @@
 """The command line, as its user types it."""
 
 import json
+import math
 import os
 import signal
 import sqlite3
@@ -9,14 +10,19 @@ import sys
 import time
 from contextlib import closing
 from functools import partial
+from unittest.mock import ANY
 
+import numpy
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm import LLMModel
+from mesa_llm import AgentDesign, ConfigError, LLMModel
 from mesa_llm.activation import in_turn
 from mesa_llm.cli import app
+from mesa_llm.contract import honest
 from mesa_llm.gallery import find_model, find_models
+from mesa_llm.memory import MemoryEntry, WindowMemory
+from mesa_llm.running import summary
 from models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
@@ -24,6 +30,7 @@ from tests.pot import PotModel
 FIELDS = {
     *("model", "steps", "digest", "decisions", "failures", "calls"),
     *("replayed", "tokens", "dollars", "seconds", "log"),
+    *("results", "failures_by_purpose", "usage_by_purpose"),
 }
 
 
@@ -86,6 +93,98 @@ def test_a_run_whose_scenario_had_no_seed_gets_one_and_is_replayed(tmp_path) -> 
     assert told("replay", tmp_path / "run.sqlite")["digest"] == model.runlog.digest
 
 
+def weigh() -> int:
+    """Weigh the pot."""
+    return 3
+
+
+async def generous(agent, seen):
+    """Think twice."""
+    await agent.decide(seen)
+    return await agent.decide(seen)
+
+
+@pytest.mark.parametrize("decide", [None, generous])
+def test_a_run_with_a_design_is_replayed(decide, tmp_path) -> None:
+    design = AgentDesign(llm=honest(), settings={"temperature": 0.2}, memory="window:2", tools=(weigh,), decide=decide)
+    made = PotModel(3, rng=1, log=tmp_path / "run.sqlite", design=design)
+    made.run_for(2)
+    made.close()
+    again = told("replay", tmp_path / "run.sqlite", "--trust")
+    assert (again["digest"], again["calls"]) == (made.runlog.digest, 0)
+    assert again["replayed"] == made.usage.calls > 0
+
+
+def test_results_and_what_each_purpose_used_are_told_as_json(tmp_path) -> None:
+    run = told("run", "social", "--steps", 2, "--rng", 1, "--set", "n_agents=3")
+    assert isinstance(run["results"]["posts"], int)
+    with FaultyServer() as server:
+        words = ["--llm", "stub", "--api-base", server.url, "--set", "n_agents=3", "--rng", 1, "--steps", 1]
+        run = told("run", "social", *words)
+    assert run["failures_by_purpose"] == {"decide": 0}
+    assert run["usage_by_purpose"]["decide"]["calls"] == run["calls"] == 3
+
+
+class Odd(PotModel):
+    """Has results that JSON cannot hold."""
+
+    def results(self):
+        return {"gini": math.nan, "shares": numpy.array([1.5, math.inf]), "names": {"b", "a"}, "n": numpy.int64(3)}
+
+
+class Unfinished(PotModel):
+    """Has no results yet."""
+
+    def results(self):
+        raise ZeroDivisionError("no trades")
+
+
+def test_results_that_json_does_not_know_are_told_all_the_same() -> None:
+    results = [summary("odd", kind(1, rng=1), 0.1)["results"] for kind in (Odd, Unfinished)]
+    assert results[0] == {"gini": None, "shares": [1.5, None], "names": ANY, "n": 3}
+    assert results[1] == {}
+
+
+def test_reasoning_length_parser_and_design_are_options_of_a_run(tmp_path) -> None:
+    design = tmp_path / "design.json"
+    design.write_text('{"settings": {"temperature": 0.25}, "style": "short"}')
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--steps", 1]
+    words += ["--reasoning", "first", "--reply-tokens", 77, "--design", design]
+    with FaultyServer() as server, FaultyServer() as other:
+        first = told(
+            *words, "--parser", f"form@{other.url}", "--api-base", server.url, "--log", tmp_path / "run.sqlite"
+        )
+        bodies = [request.body for request in server.requests]
+        forms = [request.body["model"] for request in other.requests]
+    assert (first["decisions"], len(bodies), forms) == (2, 2, ["form", "form"])
+    assert {(body["max_tokens"], body["temperature"]) for body in bodies} == {(77, 0.25)}
+    assert all("How you write: short" in str(body["messages"]) and "tools" not in body for body in bodies)
+    assert told("replay", tmp_path / "run.sqlite")["digest"] == first["digest"]
+
+
+def test_a_run_goes_on_at_a_new_address_when_it_is_told_so(tmp_path) -> None:
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--log", tmp_path / "run.sqlite"]
+    with FaultyServer() as server:
+        told(*words, "--steps", 1, "--api-base", server.url)
+    with FaultyServer() as server:
+        refused = typed(*words, "--steps", 2, "--api-base", server.url)
+        run = told(*words, "--steps", 2, "--api-base", server.url, "--moved")
+    assert (refused.exit_code, "--moved" in refused.stderr) == (2, True)
+    assert (run["calls"], run["replayed"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("[1]", "JSON object"), ("{", "design.json"), ('{"colour": 1}', "no field 'colour'"), (None, "No such file")],
+)
+def test_a_design_that_cannot_be_read_is_told_in_one_line(text, fault, tmp_path) -> None:
+    file = tmp_path / "design.json"
+    if text is not None:
+        file.write_text(text)
+    done = typed("run", "social", "--design", file)
+    assert (done.exit_code, len(done.stderr.splitlines()), fault in done.stderr) == (2, 1, True)
+
+
 class Plain(LLMModel):
     """Nobody lives here."""
 
@@ -103,6 +202,19 @@ def test_a_model_whose_constructor_names_no_parameters_is_replayed(make, tmp_pat
     made.run_for(2)
     made.close()
     assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+
+
+def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tmp_path) -> None:
+    life = WindowMemory()
+    life.add(MemoryEntry(3, "outcome", "You won.", world="lottery", unit="month"))
+    made = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite", memories={1: life.to_json()})
+    made.run_for(2)
+    asked = made.runlog.calls().query("agent == 1 and time == 1")["prompt"].item()
+    made.close()
+    assert "In an earlier life in lottery, month 3, it came out: You won." in asked
+    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+    with pytest.raises(ConfigError, match="memories"):
+        PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
 
 
 @pytest.mark.parametrize("named", ["os:system", "models.social.model:SocialScenario", "os:nothing", "nowhere:Model"])
@@ -123,16 +235,19 @@ def loud_module(folder):
     return folder / "imported"
 
 
-@pytest.mark.parametrize("where", ["model", "parameters"])
+@pytest.mark.parametrize("where", ["model", "scenario", "decide", "memory", "tools"])
 def test_a_replay_imports_nothing_that_is_not_listed_unless_it_is_trusted(where, tmp_path, import_path) -> None:
     trace = loud_module(tmp_path)
     import_path(tmp_path)
     log = tmp_path / "run.sqlite"
     told("run", "social", "--rng", 1, "--steps", 1, "--set", "n_agents=2", "--log", log)
-    scenario = {"scenario": {"scenario": "loudmodule:Fields", "fields": {"rng": 1}}}
-    value = "loudmodule:Tiny" if where == "model" else scenario
+    named = ["loudmodule:Fields"] if where == "tools" else "loudmodule:Fields"
+    design = {"design": {"design": {where: named}}}
+    scenario = {"scenario": {"scenario": named, "fields": {"rng": 1}}}
+    value = {"model": "loudmodule:Tiny", "scenario": scenario}.get(where, design)
     with closing(sqlite3.connect(log)) as file, file:
-        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), where])
+        place = "model" if where == "model" else "parameters"
+        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), place])
     done = typed("replay", log)
     assert (done.exit_code, len(done.stderr.splitlines()), trace.exists()) == (2, 1, False)
     assert "loudmodule" in done.stderr

@@ -155,7 +155,13 @@ EVERYTHING = AgentDesign(
 def test_a_design_is_written_as_json_and_read_again() -> None:
     written = json.loads(json.dumps(EVERYTHING.to_json()))
     assert AgentDesign.from_json(written) == EVERYTHING
-    assert set(EVERYTHING.imports) == {"tests.test_design:weigh", "tests.test_design:twice"}
+    assert set(AgentDesign.imports(written)) == {"tests.test_design:weigh", "tests.test_design:twice"}
+
+
+@pytest.mark.parametrize("written", [{"tools": ["json:os.system"]}, {"decide": "subprocess:os.abort"}])
+def test_a_design_reaches_no_function_through_a_module_that_imports_it(written) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be found|no function of that module"):
+        AgentDesign.from_json(written)
 
 
 def memory():
@@ -188,6 +194,11 @@ def test_what_makes_a_memory_goes_by_its_name() -> None:
 def test_a_design_that_cannot_be_is_refused_in_words(written, fault) -> None:
     with pytest.raises(ConfigError, match=fault):
         AgentDesign.from_json(written)
+
+
+def test_a_design_that_is_none_is_refused_when_a_model_gets_it() -> None:
+    with pytest.raises(ConfigError, match="from_json"):
+        PotModel(1, rng=1, design={"style": "short"})  # pyright: ignore[reportArgumentType]
 
 
 def test_a_design_is_part_of_what_a_run_is(tmp_path) -> None:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from mesa_llm import ConfigError, LLMAgent, Observation, ScriptedLLM
+from mesa_llm import ConfigError, Decision, LLMAgent, Observation, ScriptedLLM
 from mesa_llm.llm.answers import call
 from tests.pot import PotModel, QuizModel
 
@@ -27,7 +27,9 @@ class Same(QuizModel):
 
     def step(self):
         (stage,) = self._everything(self)
-        self.numbers = [made.answer for made in self.ask([turn.agent for turn in stage], [t[1] for t in stage])]
+        seen = [turn.observation or Observation() for turn in stage]
+        decided = self.ask([turn.agent for turn in stage], seen)
+        self.numbers = [made.answer for made in decided if isinstance(made, Decision)]
 
 
 def test_several_questions_to_one_agent_keep_their_replies_at_any_latency() -> None:
@@ -75,6 +77,7 @@ def test_what_a_second_model_put_into_form_is_recorded_once_each_and_replayed_th
     again = Reformed(tmp_path / "run.sqlite", replay=True)
     again.run_for(2)
     assert (live.usage.calls, len(kept), len(set(live.answers))) == (20, 20, 10)
+    assert set(kept["model"]) == {"ScriptedLLM", "former"}
     assert (again.answers, again.runlog.digest) == (live.answers, live.runlog.digest)
 
 
@@ -118,3 +121,17 @@ def test_one_decision_asks_no_more_than_its_numbers_reach() -> None:
     Endless(model)
     with pytest.raises(ConfigError, match="more than 128 questions"):
         model.step()
+
+
+def test_numbers_of_steps_that_are_over_are_forgotten() -> None:
+    class Lots(PotModel):
+        def observe_lot(self, agent):
+            return Observation(label=f"lot {self.now}", facts=0)
+
+        def step(self):
+            agents = list(self.agents)
+            self.ask(agents, [self.observe_lot(agent) for agent in agents])
+
+    model = Lots(2, ScriptedLLM(paid), rng=1)
+    model.run_for(5)
+    assert len(model.engine._turns) == 2

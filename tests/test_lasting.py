@@ -6,10 +6,11 @@ import pickle
 import signal
 import threading
 import time
+from typing import Any
 
 import pytest
 
-from mesa_llm import BudgetSpent, ConfigError, Observation, ScriptedLLM, Stopped, ToolCall
+from mesa_llm import BudgetSpent, ConfigError, Decision, Observation, ScriptedLLM, Stopped, ToolCall
 from mesa_llm.activation import Turn
 from mesa_llm.contract import honest_reply
 from mesa_llm.llm.answers import call
@@ -28,15 +29,17 @@ class Polled(PotModel):
     def end_step(self) -> None:
         table = self.survey([Question("How much do you add?", int)])
         self.pot.coins += sum(table["answer"].dropna())
-        (judged,) = self.consult(self.llm, ["How much is it worth?"], answer=int)
+        judge: Any = self.llm
+        (judged,) = self.consult(judge, ["How much is it worth?"], answer=int)
+        assert isinstance(judged, Decision)
         self.pot.coins += judged.answer
-        self.pot.coins += sum(len(one.actions) for one in self.ask(list(self.agents)[:1]))
+        self.pot.coins += sum(len(one.actions) for one in self.ask(list(self.agents)[:1]) if isinstance(one, Decision))
 
 
 class Script:
     """Answers by the request alone, and does something else when the n-th request of the end of a step comes."""
 
-    def __init__(self, at=None, act=None) -> None:
+    def __init__(self, at: int | None = None, act: Any = None) -> None:
         self.at, self.act, self.n = at, act, 0
 
     def __call__(self, request):
@@ -205,34 +208,41 @@ def test_a_step_whose_action_ends_the_run_is_finished_whoever_drives_it() -> Non
         ToolCall("pay", None),  # pyright: ignore[reportArgumentType]
         ToolCall("count"),
         [ToolCall("pay", {"coins": 1})] * 2,
+        [ToolCall("pay", {"coins": 1}), "pay"],
+        [3],
     ],
 )
-def test_apply_refuses_what_is_no_action_and_nothing_has_happened(decided) -> None:
+def test_what_a_controller_decides_is_checked_and_fails_alone(decided) -> None:
     model = PotModel(2, rng=1)
     one, other = model.observations()
-    with pytest.raises(ConfigError, match=f"nothing was done: agent {other.unique_id}"):
-        model.apply({one: ToolCall("pay", {"coins": 1}), other: decided})
-    assert (model.coins, model.time, len(model.runlog.decisions())) == (0, 0, 0)
-    assert len(model.apply({one: ToolCall("pay", {"coins": 1})})) == 2
-    assert (model.coins, model.time) == (1, 1)
+    outcomes = model.apply({one: ToolCall("pay", {"coins": 1}), other: decided})
+    assert ([outcome.ok for outcome in outcomes[one]], model.coins, model.time) == ([True], 1, 1)
+    assert not any(outcome.ok for outcome in outcomes[other])
+    assert (model.usage.failures, model.last_decisions[other.unique_id].kind) == (1, "Invalid")
 
 
 @pytest.mark.parametrize("decided", ["3", ToolCall("pay", {"coins": 1}), 3.5, [3]])
-def test_apply_refuses_an_answer_of_another_type(decided) -> None:
+def test_an_answer_of_another_type_from_a_controller_reaches_no_world(decided) -> None:
     model = QuizModel(rng=1)
-    keys = list(model.observations())
-    with pytest.raises(ConfigError, match="nothing was done"):
-        model.apply(dict.fromkeys(keys, decided))
-    model.apply({key: index for index, key in enumerate(keys)})
-    assert model.answers == [0, 1, 2, 3, 4]
+    first, *others = model.observations()
+    model.apply({first: decided, **{key: index for index, key in enumerate(others)}})
+    assert (model.answers, model.usage.failures) == ([0, 1, 2, 3], 1)
 
 
-def test_apply_refuses_the_decision_of_another_agent() -> None:
+def test_an_agent_does_not_act_upon_the_decision_of_another() -> None:
     model = PotModel(2, rng=1)
     one, other = model.observations()
     (decision,) = model.ask([other])
-    with pytest.raises(ConfigError, match=f"agent {other.unique_id} has decided that, not agent {one.unique_id}"):
-        model.apply({one: decision})
+    assert not any(outcome.ok for outcome in model.apply({one: decision})[one])
+    assert model.runlog.failures() == [f"agent {other.unique_id} has decided that, not agent {one.unique_id}"]
+
+
+def test_a_decision_for_nobody_who_is_due_is_an_error_and_nothing_has_happened() -> None:
+    model = PotModel(2, rng=1)
+    one, _ = model.observations()
+    with pytest.raises(ConfigError, match="not due in this step: agents 3;"):
+        model.apply({one: ToolCall("pay", {"coins": 1}), 3: ToolCall("pay", {"coins": 1})})
+    assert (model.coins, model.time, len(model.runlog.decisions())) == (0, 0, 0)
 
 
 def test_an_agent_that_a_controller_removes_after_it_observed_does_nothing() -> None:
@@ -264,6 +274,19 @@ def test_two_threads_cannot_step_one_model_at_once() -> None:
     may_answer.set()
     stepping.join(30)
     assert (model.time, model.coins) == (1, 2)
+
+
+@pytest.mark.parametrize("how", [lambda model: model.step(), lambda model: model.apply({}), lambda model: model.run()])
+def test_a_step_within_a_step_is_refused(how) -> None:
+    class Restless(Payer):
+        def act(self, decision, seen=None):
+            how(self.model)
+            return super().act(decision, seen)
+
+    model = PotModel(0, rng=1)
+    Restless(model)
+    with pytest.raises(ConfigError, match="step 1 is under way"):
+        model.step()
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])

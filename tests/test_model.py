@@ -29,6 +29,7 @@ from mesa_llm import (
 from mesa_llm.contract import honest, honest_reply
 from mesa_llm.errors import ServerTrouble
 from mesa_llm.llm.answers import call
+from mesa_llm.memory import WindowMemory
 from tests.pot import Payer, PotModel
 
 
@@ -429,3 +430,32 @@ def test_all_that_a_user_collects_is_in_the_digest() -> None:
     digests = [model.runlog.digest for model in models]
     assert len(set(digests[:3])) == 3
     assert digests[3] == digests[0]
+
+
+class Ann(Payer):
+    """Has a name."""
+
+    def __init__(self, model, config="") -> None:
+        super().__init__(model, config=AgentConfig(name="Ann"))
+
+
+@pytest.mark.parametrize(
+    ("memories", "fault"),
+    [
+        ({1: WindowMemory().to_json(), "Ann": WindowMemory().to_json()}, "names agent 1 twice, as 'Ann' too"),
+        ({"Ann": WindowMemory()}, "no memory that to_json"),
+        ({"Ann": "all my life"}, "no memory that to_json"),
+        ({"Bob": WindowMemory().to_json()}, "there are no such agents"),
+    ],
+)
+def test_memories_of_another_life_go_to_one_agent_each(memories, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        run(AnnsModel(memories=memories))
+
+
+class AnnsModel(PotModel):
+    """One agent with a name."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(0, rng=1, **options)
+        Ann(self)

@@ -6,6 +6,7 @@ import pytest
 from mesa.batchrunner import batch_run
 from mesa.experimental.scenarios import Scenario
 
+from mesa_llm import AgentDesign
 from mesa_llm.activation import in_turn
 from mesa_llm.errors import ConfigError
 from mesa_llm.options import within
@@ -77,7 +78,7 @@ def test_mesas_batch_run_gives_a_scenario_its_seeds() -> None:
     scenario = SocialScenario(n_agents=3)
     rows = batch_run(SocialModel, {"scenario": [scenario]}, rng=[1, 2], max_steps=2, display_progress=False)
     assert {row["rng"] for row in rows} == {1, 2}
-    assert scenario.rng is None
+    assert scenario.to_dict()["rng"] is None
     with pytest.raises(ConfigError, match="rng is 1 by keyword and 7 in the scenario"):
         batch_run(SocialModel, {"scenario": [SocialScenario(rng=7)]}, rng=[1], display_progress=False)
 
@@ -148,3 +149,22 @@ def test_an_address_that_cannot_work_is_refused_without_its_password(where, tmp_
         Judging(rng=1, llm=f"m@{where}", log=tmp_path / "run.sqlite")
     assert "pass-word" not in str(refused.value)
     assert b"pass-word" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"reasoning": "inline"}, {"on_error": "rule"}, {"design": AgentDesign(memory="none")}, {"activation": "in_turn"}],
+    ids=lambda options: next(iter(options)),
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_run_with_an_option_and_one_without_are_two(is_first, options, tmp_path) -> None:
+    first, second = (options, {}) if is_first else ({}, options)
+    PotModel(2, rng=1, log=tmp_path / "run.sqlite", **first).close()
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        PotModel(2, rng=1, log=tmp_path / "run.sqlite", **second)
+
+
+@pytest.mark.parametrize("options", [{"on_error": "skip"}, {"reasoning": None}, {"activation": "everyone"}])
+def test_an_option_that_is_what_it_would_be_anyway_changes_no_run(options, tmp_path) -> None:
+    for given in (options, {}, options):
+        PotModel(2, rng=1, log=tmp_path / "run.sqlite", **given).close()

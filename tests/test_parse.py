@@ -1,7 +1,7 @@
 """From reply to decision: typed answers, tools answered, one repair, failures with a reason."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy
 import pytest
@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field
 
 from mesa_llm import Decision, Observation, Reply, ScriptedLLM, ToolCall
 from mesa_llm.contract import honest
-from mesa_llm.errors import ParseError
+from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.answers import call
+from mesa_llm.llm.chat_reply import read_reply
 from mesa_llm.parse import answer_schema, check_decision, find_json, plain_answer, read, read_answer
 from mesa_llm.survey import NO_TOOLS
 from mesa_llm.toolbox import ToolBox
@@ -147,9 +148,10 @@ def test_more_actions_than_allowed_are_refused() -> None:
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), _nested, max_leaves=20))
 def test_whatever_is_decided_is_checked_or_refused_and_breaks_nothing(value) -> None:
     box = ToolBox.of(object(), 1, [Pot()])
-    calls = value if isinstance(value, list) else [value]
+    calls: Any = value if isinstance(value, list) else [value]
+    any_value: Any = value
     decisions = [Decision(1, answer=value), Decision(1, tuple(calls))]
-    decisions += [Decision(1, (ToolCall("pay", value), ToolCall(value, {"coins": value})))]
+    decisions += [Decision(1, (ToolCall("pay", any_value), ToolCall(any_value, {"coins": value})))]
     for seen in [Observation(answer=kind) for kind in (int, str, Vote, Bid, list[int])] + [
         Observation(max_actions=20, options={"coins": (1, "x"), "pay.coins": ()}),
         Observation(tools=()),
@@ -323,3 +325,24 @@ def test_the_length_of_replies_is_a_setting_of_every_model() -> None:
     model = ask(script, reply_tokens=4321)
     model.survey(["How are you?"])
     assert asked == [4321, 4321]
+
+
+@pytest.mark.parametrize("tool", ["do_nothing", "pay"])
+def test_a_call_that_was_cut_fails_with_what_to_do(tool) -> None:
+    cut = {"function": {"name": tool, "arguments": '{"coins": '}}
+    body = {"choices": [{"message": {"tool_calls": [cut]}, "finish_reason": "max_tokens"}]}
+    (reason,) = ask(lambda request: read_reply(body, request), attempts=1).runlog.failures()
+    assert "the reply was cut" in reason
+    assert "--reply-tokens" in reason
+
+
+@pytest.mark.parametrize("length", [0, -1, 1.5, "many", True])
+def test_a_length_that_cannot_be_is_refused(length) -> None:
+    with pytest.raises(ConfigError, match="reply_tokens is a whole number, 1 or more"):
+        PotModel(1, rng=1, reply_tokens=length)
+
+
+def test_reasoning_beside_the_action_is_kept_too() -> None:
+    text = '{"reasoning": "Four is enough.", "action": "pay", "arguments": {"coins": 4}}'
+    model = ask(lambda request: text, reasoning="inline")
+    assert (model.coins, model.last_decisions[1].text) == (4, THOUGHT)

@@ -1,5 +1,7 @@
 """Questions asked aside: what was answered before an interruption is never asked for again."""
 
+from typing import Any
+
 import pytest
 
 from mesa_llm import AgentDesign, Decision, Observation
@@ -200,6 +202,8 @@ def test_a_survey_cannot_be_counted_among_what_the_run_itself_asks(purpose) -> N
 
 class Judged(PotModel):
     """Lets a judge say at the end of each step what the pot is worth."""
+
+    judge: Any
 
     def end_step(self) -> None:
         prompts = [f"Worth of {self.coins} coins?", f"Worth of {self.coins} coins?"]

@@ -48,9 +48,10 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
     faults: list[str] = []
     text = _text_of(said.get("content"), faults)
     calls = _calls_of(said.get("tool_calls"), request, faults)
-    if faults and not text and not calls:
-        raise BadReply("; ".join(faults[:3]))
     finish = finish_of(_short(choice.get("finish_reason")))
+    if faults and not text and not calls:
+        cut = "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == "length" else ""
+        raise BadReply(cut + "; ".join(faults[:3]))
     reasoning = said.get("reasoning_content") or said.get("reasoning")
     if not text and not calls and isinstance(said.get("refusal"), str):
         text, finish = _clean(said["refusal"]), "refusal"

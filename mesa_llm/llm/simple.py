@@ -64,11 +64,13 @@ class RandomLLM:
 class ScriptedLLM:
     """Answer by a function of the request: for tests, and to teach with behaviour that makes sense."""
 
+    name = "ScriptedLLM"
+
     def __init__(
         self,
         answer: Callable[[Request], Answer | Exception],
         delay_s: Callable[[Request], float] | float = 0.0,
-        name: str = "ScriptedLLM",
+        name: str | None = None,
     ) -> None:
         """Keep the script.
 
@@ -76,9 +78,10 @@ class ScriptedLLM:
             answer: Gives the answer to a request: a reply, a call, an object (sent as JSON), or a text. An
                 exception that it gives back is raised.
             delay_s: Seconds until the answer comes, or a function of the request that gives them.
-            name: Name in the run log; two scripts of one run need two, as replies are recorded under it.
+            name: Name in the run log; None: that of the class. Two scripts of one run need two, as replies are
+                recorded under it.
         """
-        self.name = name
+        self.name = self.name if name is None else name
         self._answer = answer
         self._delay_s = delay_s
 

@@ -168,6 +168,8 @@ class SavedMemory(BaseModel):
         Raises:
             ConfigError: If it is not of this form.
         """
+        if not isinstance(saved, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - it may come from a file
+            raise ConfigError(f"this is no memory that to_json() wrote, but a {type(saved).__name__}")
         try:
             return cls.model_validate(dict(saved))
         except ValidationError as error:

@@ -28,6 +28,9 @@ MOST_RAISES = 20
 BEYOND = 10
 """How far a sum may be from anything possible and still be taken as a (wrong) belief."""
 
+MANY_BIDDERS = 30
+"""Number of bidders up to which rule twins, too, are asked with all names spelt out."""
+
 LESSONS = "lessons"
 """Label of the question what a bidder learns from the last auction."""
 
@@ -76,8 +79,9 @@ class AuctionBidder(LLMAgent):
         )
 
     def _answer_type(self, facts: AuctionFacts) -> Any:
-        """Return the type of the answer; a rule needs no names spelt out, which takes long where many bid."""
-        if facts.stage in ("plan", "replan", "belief") and self.opened.llm is None:
+        """Return the type of the answer; where many bid by rule, names are not spelt out, which takes long."""
+        is_many = len(self.model.bidders) > MANY_BIDDERS and self.opened.llm is None
+        if is_many and facts.stage in ("plan", "replan", "belief"):
             return dict[str, Any]
         if facts.stage in ("plan", "replan"):
             return plan_of(tuple(lot.name for lot in facts.remaining))

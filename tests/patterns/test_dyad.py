@@ -25,8 +25,6 @@ Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Ratings(BaseModel, frozen=True):
-    """What a judge says of one person."""
-
     believability: Annotated[int, Field(ge=0, le=10)]
     relationship: Annotated[int, Field(ge=-5, le=5)]
     secret: Annotated[int, Field(ge=-10, le=0)]
@@ -67,7 +65,7 @@ class Scene(DoNothing):
     @action
     def act(self, agent_id: int, text: Text) -> str:
         """Do something."""
-        return self.happened(f"person {agent_id} does this: {quoted(text)}")
+        return self.happened(f"person {agent_id} does: {quoted(text)}")
 
     @action
     def leave(self, agent_id: int) -> str:
@@ -85,8 +83,6 @@ class Scene(DoNothing):
 
 
 class Neighbour(LLMAgent):
-    """By rule, nods."""
-
     def rule(self, seen: Observation) -> ToolCall:
         return ToolCall("gesture", {"text": "nods"})
 
@@ -102,7 +98,8 @@ class DyadModel(LLMModel):
         rng: int | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(llm=llm, rng=rng, activation="in_turn", **options)
+        options.setdefault("activation", "in_turn")
+        super().__init__(llm=llm, rng=rng, **options)
         self.judge, self.max_turns = judge, max_turns
         self.persons = list(Neighbour.create_agents(self, 2, config=["You are Ann.", "You are Bob."]))
         goals = ("get the ladder back", "keep the ladder, and hide that it is broken")
@@ -142,14 +139,12 @@ def test_a_score_that_the_judge_misses_stays_missing() -> None:
 def test_a_goal_is_read_by_its_owner_and_the_judge_alone() -> None:
     model = DyadModel(ScriptedLLM(judge, name="judge"), llm=ScriptedLLM(lambda request: ToolCall("leave")), rng=1)
     model.run()
-    calls = model.runlog.calls()
-    assert list(calls["purpose"]) == ["decide", "judge", "judge", "judge"]
-    assert ["keep the ladder" in prompt for prompt in calls["prompt"]] == [False, False, True, True]
+    prompts = model.runlog.calls()["prompt"]
+    assert ["keep the ladder" in prompt for prompt in prompts] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("llm", ["rule", "random"])
 def test_an_episode_ends_by_itself_without_a_language_model(llm) -> None:
     model = DyadModel(llm=llm, rng=2)
     model.run()
-    assert (model.running, len(model.scene.turns)) == (False, model.time)
-    assert len(model.results()) == 8
+    assert (model.running, len(model.scene.turns), len(model.results())) == (False, model.time, 8)

@@ -77,15 +77,15 @@ class QuestionnaireModel(LLMModel):
         rng: int | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(llm=llm, rng=rng, activation=QuestionnaireModel.administration, **options)
-        self.way, self.form = way, Questionnaire(n_items)
+        super().__init__(llm=llm, rng=rng, **options)
+        self.activation, self.way, self.form = QuestionnaireModel.administration, way, Questionnaire(n_items)
         self.worlds = (self.form,)
         Respondent.create_agents(self, n_agents, memory=memory)
 
     def administration(self) -> list[list[Turn]]:
         order = self.random.sample(list(self.form.items), len(self.form.items))
         stages = [[Turn(one, self.form.ask(label)) for one in self.agents] for label in order]
-        self.form.n_asked.update(turn.observation.label for stage in stages for turn in stage)
+        self.form.n_asked.update(dict.fromkeys(order, len(self.agents)))
         return stages if self.way == "one by one" else [[turn for stage in stages for turn in stage]]
 
     def results(self) -> dict[str, Any]:

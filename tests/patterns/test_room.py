@@ -90,8 +90,8 @@ class RoomModel(LLMModel):
     def __init__(
         self, max_lines: int = 4, llm: Any = "rule", rng: int | None = None, **options: Unpack[ModelOptions]
     ) -> None:
-        super().__init__(llm=llm, rng=rng, activation=RoomModel.opening, **options)
-        self.room, self.max_lines = Room(), max_lines
+        super().__init__(llm=llm, rng=rng, **options)
+        self.activation, self.room, self.max_lines = RoomModel.opening, Room(), max_lines
         self.worlds = (self.room,)
         self.persons = list(Person.create_agents(self, 3, config=["You are a nurse.", "You jog.", "You own a dog."]))
         self.moderator = Person(self, config="You chair a meeting.")
