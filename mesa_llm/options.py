@@ -20,7 +20,7 @@ from mesa_llm.bridge import Bridge
 from mesa_llm.config import Reasoning
 from mesa_llm.design import AgentDesign
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import written_name
+from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.base import LLM, Capabilities
 from mesa_llm.runlog import RunLog
 from mesa_llm.transports import EngineOptions, model_part
@@ -75,7 +75,7 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
     if scenario is not None:  # it says what else would be said twice
         parameters["scenario"] = model.scenario
         parameters = {name: value for name, value in parameters.items() if name not in _fields(scenario)}
-    kept = {name: _as_parameter(value, name) for name, value in sorted(parameters.items()) if name not in AROUND}
+    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
     files = dict(_files(kept))
     return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
 
@@ -249,44 +249,29 @@ def as_given(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _as_parameter(value: Any, name: str = "") -> Any:
+def _as_parameter(value: Any) -> Any:
     """Return a parameter as it is written down: a scenario as its class and fields, a transport by its name.
 
     Any parameter may name a model and its address (`judge="NAME@URL"`), which is written without user and query.
     """
     if isinstance(value, Scenario):
-        fields = {name: _as_parameter(field, name) for name, field in _fields(value).items()}
+        fields = {name: _as_parameter(field) for name, field in _fields(value).items()}
         return {"scenario": name_of(type(value)), "fields": fields}
     if isinstance(value, AgentDesign):
         return {"design": value.to_json()}
-    for word, activation in ACTIVATIONS.items():
+    for known, activation in ACTIVATIONS.items():
         if value is activation:
-            return word
+            return known
     if isinstance(value, LLM):
         return Capabilities.of(value).name
-    if isinstance(value, str):
-        return _without_address_secrets(value, is_model=name in ("llm", "parser"))
+    if isinstance(value, str) and len(value.split()) == 1 and split_name(value)[1] is not None:
+        return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(key): _as_parameter(item, name) for key, item in items.items()}
+        return {str(key): _as_parameter(item) for key, item in items.items()}
     if isinstance(value, list | tuple):
-        return [_as_parameter(item, name) for item in cast("Sequence[Any]", value)]
+        return [_as_parameter(item) for item in cast("Sequence[Any]", value)]
     return str(value) if isinstance(value, Path) else value
-
-
-def _without_address_secrets(text: str, *, is_model: bool) -> str:
-    """Write down a text; if it is `NAME@URL`, without the user and query of the URL.
-
-    Args:
-        text: A parameter; a model of its own choice may take a language model under any name.
-        is_model: Whether it surely names a language model, so that an address that cannot work is an error.
-    """
-    try:
-        return written_name(text)
-    except ConfigError:
-        if is_model:
-            raise
-        return text
 
 
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:
