@@ -192,9 +192,7 @@ def _function_named(name: Any) -> Callable[..., Any]:
     try:
         found = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(
-            f"the design names {name!r}, which cannot be found: {error}. Functions of a design stand in a module"
-        ) from error
+        raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
     if not callable(found) or _name_of(found) != str(name):  # what a module merely imports goes by its own name
         raise ConfigError(f"the design names {name!r}, which is no function of that module")
     return found

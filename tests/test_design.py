@@ -158,9 +158,9 @@ def test_a_design_is_written_as_json_and_read_again() -> None:
     assert set(AgentDesign.imports(written)) == {"tests.test_design:weigh", "tests.test_design:twice"}
 
 
-@pytest.mark.parametrize("written", [{"tools": ["json:os.system"]}, {"decide": "subprocess:os.abort"}])
+@pytest.mark.parametrize("written", [{"tools": ["mesa_llm.options:os.path.isfile"]}, {"decide": "subprocess:os.abort"}])
 def test_a_design_reaches_no_function_through_a_module_that_imports_it(written) -> None:
-    with pytest.raises(ConfigError, match=r"cannot be found in a module|no function of that module"):
+    with pytest.raises(ConfigError, match=r"cannot be found|no function of that module"):
         AgentDesign.from_json(written)
 
 
