@@ -6,7 +6,7 @@ import pytest
 from mesa.batchrunner import batch_run
 from mesa.experimental.scenarios import Scenario
 
-from mesa_llm import AgentDesign
+from mesa_llm import AgentConfig, AgentDesign
 from mesa_llm.activation import in_turn
 from mesa_llm.errors import ConfigError
 from mesa_llm.options import within
@@ -132,3 +132,11 @@ def test_a_run_with_an_option_and_one_without_are_two(is_first, options, tmp_pat
 def test_an_option_that_is_what_it_would_be_anyway_changes_no_run(options, tmp_path) -> None:
     for given in (options, {}, options):
         PotModel(2, rng=1, log=tmp_path / "run.sqlite", **given).close()
+
+
+@pytest.mark.parametrize("kind", [AgentConfig, PotModel, int], ids=lambda kind: kind.__name__)
+def test_a_parameter_may_be_a_class(kind, tmp_path) -> None:
+    for _ in range(2):
+        model = Reading(table=kind, rng=1, log=tmp_path / "run.sqlite")
+        assert model.runlog.manifest["parameters"]["table"].endswith(kind.__name__)
+        model.close()
