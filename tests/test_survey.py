@@ -239,5 +239,5 @@ def test_a_rule_may_judge() -> None:
 
 
 def test_one_text_is_no_list_of_questions() -> None:
-    with pytest.raises(ConfigError, match="write .text."):
+    with pytest.raises(ConfigError, match="one text"):
         PotModel(2, rng=1).survey("How?")
