@@ -100,8 +100,15 @@ class LLMMixin:
     random: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let an agent with a mind step with it, on whichever side of its Mesa class the mixin stands."""
+        """Let an agent with a mind step with it, on whichever side of its Mesa class the mixin stands.
+
+        Raises:
+            ConfigError: If the class has something else under a name that the engine calls.
+        """
         super().__init_subclass__(**kwargs)
+        for name in ("settle", "checked", "opened", "waits_by_itself"):
+            if getattr(cls, name) is not getattr(LLMMixin, name):
+                raise ConfigError(f"{cls.__name__}.{name}: the engine calls {name} of agents that think; rename yours")
         steps = next(kind for kind in cls.__mro__ if "step" in vars(kind))
         if not issubclass(steps, LLMMixin):
             cls.step = LLMMixin.step

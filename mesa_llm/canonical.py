@@ -29,7 +29,7 @@ def plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     for method in ("model_dump", "tolist", "_asdict"):
-        convert = getattr(value, method, None)
+        convert = None if isinstance(value, type) else getattr(value, method, None)
         if callable(convert):
             return convert()
     if callable(value) and hasattr(value, "__qualname__"):

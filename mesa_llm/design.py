@@ -81,7 +81,11 @@ class AgentDesign:
         if self.reasoning is not None and self.reasoning not in get_args(Reasoning):
             raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {self.reasoning!r}")
         if self.memory is not None:
+            if not (isinstance(self.memory, str) or callable(self.memory)):
+                raise ConfigError("memory of a design is a name or a function, as each agent needs one of its own")
             open_memory(self.memory)
+        if not (self.decide is None or callable(self.decide)):
+            raise ConfigError(f"decide of a design is an `async def decide(agent, seen)`, got {self.decide!r}")
         checked_tools(self.tools)
         self._settings_over(Settings())
 
@@ -137,7 +141,7 @@ class AgentDesign:
         known = {one.name for one in fields(cls)}
         if unknown := sorted(set(written) - known):
             raise ConfigError(f"a design has no field {unknown[0]!r}; it has {', '.join(sorted(known))}")
-        made = dict(written)
+        made = {name: value for name, value in written.items() if value is not None}
         for name in ("tools", "allowed"):
             if isinstance(made.get(name), list):
                 made[name] = tuple(map(_function_named, made[name]) if name == "tools" else made[name])
@@ -172,7 +176,9 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
 
 
 def _name_of(function: Any) -> str:
-    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+    """Return the name of a function or class; that of an object, which no module holds under it, says so."""
+    kind = type(function).__qualname__
+    return f"{function.__module__}:{getattr(function, '__qualname__', f'{kind} object')}"
 
 
 def _is_function(memory: Any) -> bool:

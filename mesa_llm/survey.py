@@ -69,7 +69,8 @@ def survey(
     import pandas as pd
 
     _demand_purpose(purpose, OWN_PURPOSES - {"survey"})
-
+    if isinstance(questions, str):
+        raise ConfigError("a survey takes a list of questions, got one text; write [text]")
     asked = [question if isinstance(question, Question) else Question(question) for question in questions]
     if not asked:
         raise ConfigError("a survey needs at least one question")

@@ -449,3 +449,15 @@ def test_what_code_makes_of_a_reply_is_checked_against_the_options_too() -> None
     model.step()
     assert model.usage.failures == 1
     assert "'nobody' is not possible now" in model.runlog.failures()[0]
+
+
+class Debtor(MoneyAgent):
+    """Has a method of its own under a name that the engine calls."""
+
+    def settle(self) -> None:
+        """Pay what is owed."""
+
+
+def test_a_name_that_the_engine_calls_is_not_taken_by_another_method() -> None:
+    with pytest.raises(ConfigError, match="rename yours"):
+        type("Thinking", (Debtor, Mind), {})

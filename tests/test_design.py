@@ -158,7 +158,7 @@ def test_a_design_is_written_as_json_and_read_again() -> None:
     assert set(AgentDesign.imports(written)) == {"tests.test_design:weigh", "tests.test_design:twice"}
 
 
-@pytest.mark.parametrize("written", [{"tools": ["json:os.system"]}, {"decide": "subprocess:os.abort"}])
+@pytest.mark.parametrize("written", [{"tools": ["mesa_llm.options:os.path.isfile"]}, {"decide": "subprocess:os.abort"}])
 def test_a_design_reaches_no_function_through_a_module_that_imports_it(written) -> None:
     with pytest.raises(ConfigError, match=r"cannot be found|no function of that module"):
         AgentDesign.from_json(written)
@@ -218,3 +218,35 @@ def test_any_design_runs_where_answers_are_asked_for() -> None:
     model.run_for(2)
     assert (len(model.answers), model.usage.failures) == (8, 0)
     assert all(isinstance(decision, Decision) for decision in model.last_decisions.values())
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"decide": "think"}, "an `async def"),
+        ({"memory": open_memory("window")}, "each agent needs one of its own"),
+    ],
+    ids=["text", "shared memory"],
+)
+def test_a_design_that_could_only_fail_in_a_step_is_refused(fields, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        AgentDesign(**fields)
+
+
+class Thinker:
+    """Decides as an object."""
+
+    async def __call__(self, agent, seen):
+        return await agent.decide(seen)
+
+
+def test_what_no_module_holds_by_its_name_is_not_taken_for_something_else() -> None:
+    written = AgentDesign(decide=Thinker()).to_json()
+    with pytest.raises(ConfigError, match="cannot be found"):
+        AgentDesign.from_json(written)
+
+
+def test_a_field_that_is_null_is_not_set() -> None:
+    assert AgentDesign.from_json({"decide": None, "memory": None, "tools": None, "style": "long"}) == AgentDesign(
+        style="long"
+    )

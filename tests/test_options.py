@@ -6,7 +6,7 @@ import pytest
 from mesa.batchrunner import batch_run
 from mesa.experimental.scenarios import Scenario
 
-from mesa_llm import AgentDesign
+from mesa_llm import AgentConfig, AgentDesign
 from mesa_llm.activation import in_turn
 from mesa_llm.errors import ConfigError
 from mesa_llm.options import within
@@ -168,3 +168,11 @@ def test_an_address_that_cannot_work_is_refused_without_its_password(where, tmp_
         Judging(rng=1, llm=f"m@{where}", log=tmp_path / "run.sqlite")
     assert "pass-word" not in str(refused.value)
     assert b"pass-word" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [AgentConfig, PotModel, int], ids=lambda kind: kind.__name__)
+def test_a_parameter_may_be_a_class(kind, tmp_path) -> None:
+    for _ in range(2):
+        model = Reading(table=kind, rng=1, log=tmp_path / "run.sqlite")
+        assert model.runlog.manifest["parameters"]["table"].endswith(kind.__name__)
+        model.close()

@@ -240,3 +240,8 @@ def test_a_rule_may_judge() -> None:
     assert made == Decision(0, answer=3, by="rule", label="judge")
     with pytest.raises(ConfigError, match="give rule="):
         model.consult("rule", ["abc"])
+
+
+def test_one_text_is_no_list_of_questions() -> None:
+    with pytest.raises(ConfigError, match="one text"):
+        PotModel(2, rng=1).survey("How?")
