@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,13 @@ def test_bids_to_choose_from_are_legal_and_none_are_offered_without_the_money() 
     assert poor == ()
     model.llm = "rule"
     assert model.bidders[1].observe().options == {}
+
+
+def test_nobody_is_told_in_which_direction_estimates_are_off() -> None:
+    (bidder, *_) = AuctionArena(rng=1).bidders.values()
+    seen = bidder.observe()
+    assert "an estimate, which may be off." in seen.rules
+    assert not re.search(r"too high|overestimat|inflated", f"{seen.rules}{seen.text}")
 
 
 def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
