@@ -342,6 +342,16 @@ def test_the_original_rules_can_be_chosen() -> None:
     check_books(model)
 
 
+def test_equal_bids_without_end_are_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"has stood at \$\d+ for 200 rounds .* choose a larger raise_share"):
+        run(AuctionArena(3, twins="naive", rules="original", raise_share=0.0, rng=1))
+
+
+def test_without_a_minimum_raise_corrected_bids_rise_by_a_dollar() -> None:
+    model = run(AuctionArena(3, twins="naive", raise_share=0.0, n_lots=1, planning="none", rng=1))
+    assert model.auction.is_over
+
+
 def test_a_bidder_can_be_asked_for_ever() -> None:
     amounts = iter([0] * 20)
 
