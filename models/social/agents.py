@@ -151,6 +151,7 @@ class SocialUser(Mind, CellAgent):
             content=self.random.choice(ANSWERS),
             post_id=item.post.source_id,
             user_id=item.post.source_author_id,
+            shared_id=item.post.post_id,  # of a repost, itself: who passes it on has it from there
         )
 
     def _wish(self, seen: Observation, wishes: Sequence[str], **arguments: Any) -> ToolCall | None:
@@ -164,7 +165,10 @@ class SocialUser(Mind, CellAgent):
             for name, fixed in INTENTS[wish]:
                 if name in offered:
                     wanted = needs.get(wish, ("post_id",))
-                    return ToolCall(name, {**{key: arguments[key] for key in wanted}, **fixed})
+                    chosen = {key: arguments[key] for key in wanted}
+                    if wish == "share":
+                        chosen["post_id"] = arguments["shared_id"]
+                    return ToolCall(name, {**chosen, **fixed})
         return ToolCall("do_nothing") if "do_nothing" in offered else None
 
     def remark(self) -> str:

@@ -41,6 +41,7 @@ class SocialScenario(Scenario):
     step_minutes: float = 60.0
     start_hour: float = 8.0
     viral_threshold: int = 5
+    threading: bool = True
 
 
 class SocialModel(LLMModel):
@@ -65,6 +66,7 @@ class SocialModel(LLMModel):
         step_minutes: float = 60.0,
         start_hour: float = 8.0,
         viral_threshold: int = 5,
+        threading: bool = True,
         memory: str = "window:6",
         llm: str | LLM = "rule",
         rng: int | str | None = None,
@@ -85,6 +87,7 @@ class SocialModel(LLMModel):
             step_minutes: Simulated minutes in a step.
             start_hour: Hour of the day at the start.
             viral_threshold: Likes and reposts at which a post goes viral.
+            threading: Whether replies and comments stand under posts.
             memory: What users remember with.
             llm: What users think with.
             rng: Seed.
@@ -94,12 +97,16 @@ class SocialModel(LLMModel):
         if scenario is not None:
             n_agents, preset, follows = scenario.n_agents, scenario.preset, scenario.follows
             hourly, step_minutes, start_hour = scenario.hourly, scenario.step_minutes, scenario.start_hour
-            viral_threshold = scenario.viral_threshold
+            viral_threshold, threading = scenario.viral_threshold, scenario.threading
         hours = Hourly(lambda user: user.hours, step_minutes, within("start_hour", start_hour, 0, 24))
         options.setdefault("activation", hours if hourly else everyone)
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
         self.rules = RULES
-        changes: dict[str, Any] = {"viral_threshold": viral_threshold, "step_minutes": step_minutes}
+        changes: dict[str, Any] = {
+            "viral_threshold": viral_threshold,
+            "step_minutes": step_minutes,
+            "threading": threading,
+        }
         changes |= {name: value for name, value in (("feed", feed), ("feed_size", feed_size)) if value is not None}
         if not may_pass:
             changes["actions"] = tuple(action for action in PRESETS[preset].actions if action != "do_nothing")

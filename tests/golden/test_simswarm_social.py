@@ -25,7 +25,7 @@ WEIGHTS = {
 """Names of the feed's weights there and here."""
 
 OTHER_SETTINGS = {"threading", "voting_mode", "viral_threshold"}
-"""The other parameters there; the first two do nothing."""
+"""The other parameters there; `voting_mode` does nothing."""
 
 ORIGINAL_FEED_SIZE = 20
 STRANGER = 1000
@@ -50,9 +50,13 @@ class Replay:
         if unknown := config.keys() - WEIGHTS.keys() - OTHER_SETTINGS:
             raise TypeError(f"the original's environment has no parameter {sorted(unknown)}")
         feed = SimSwarmFeed(**{ours: config[name] for name, ours in WEIGHTS.items() if name in config})
-        threshold = config.get("viral_threshold", 5)
         self.world = SocialWorld(
-            "simswarm", rules="original", feed=feed, feed_size=ORIGINAL_FEED_SIZE, viral_threshold=threshold
+            "simswarm",
+            rules="original",
+            feed=feed,
+            feed_size=ORIGINAL_FEED_SIZE,
+            viral_threshold=config.get("viral_threshold", 5),
+            threading=config.get("threading", True),
         )
         self.names: dict[str, int] = {}
         for entry in script["log"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,13 @@ def test_bids_to_choose_from_are_legal_and_none_are_offered_without_the_money() 
     assert model.bidders[1].observe().options == {}
 
 
+def test_nobody_is_told_in_which_direction_estimates_are_off() -> None:
+    (bidder, *_) = AuctionArena(rng=1).bidders.values()
+    seen = bidder.observe()
+    assert "an estimate, which may be off." in seen.rules
+    assert not re.search(r"too high|overestimat|inflated", f"{seen.rules}{seen.text}")
+
+
 def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
     model = AuctionArena(2, overestimate_percent=37, n_lots=2, order="ascending", rng=1)
     shown = model.bidders[1].observe()
@@ -332,6 +340,16 @@ def test_the_original_rules_can_be_chosen() -> None:
     assert model.rules == replace(ORIGINAL_RULES, raise_share=0.2)
     assert model.auction.auctioneer.rules is model.rules
     check_books(model)
+
+
+def test_equal_bids_without_end_are_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"has stood at \$\d+ for 200 rounds .* choose a larger raise_share"):
+        run(AuctionArena(3, twins="naive", rules="original", raise_share=0.0, rng=1))
+
+
+def test_without_a_minimum_raise_corrected_bids_rise_by_a_dollar() -> None:
+    model = run(AuctionArena(3, twins="naive", raise_share=0.0, n_lots=1, planning="none", rng=1))
+    assert model.auction.is_over
 
 
 def test_a_bidder_can_be_asked_for_ever() -> None:

@@ -53,6 +53,13 @@ def test_more_follows_and_a_lower_threshold_make_more_go_viral() -> None:
     assert viral[0] > viral[1] == 0
 
 
+def test_what_was_reposted_is_reposted_from_there_so_that_cascades_get_deep() -> None:
+    model = SocialModel(n_agents=30, preset="x", follows=4, feed_size=20, rng=1)
+    model.run_for(20)
+    roots = {post["root_id"] for post in model.world.posts_table() if post["kind"] == "repost"}
+    assert max(model.world.cascade(root).depth[-1] for root in roots) >= 2
+
+
 def test_users_who_may_not_pass_always_do_something() -> None:
     model = SocialModel(n_agents=10, llm="random", may_pass=False, rng=1)
     model.run_for(3)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.world import Draws
 from mesa_llm.worlds.auction.beliefs import add_counts, form_fault, opening_belief, review_belief
 from mesa_llm.worlds.auction.bidders import Account, Bidder, Plan, Win
@@ -26,6 +27,9 @@ Stage = Literal["plan", "bid", "belief", "replan", "over"]
 """What bidders are asked for now; `bid` is one round of bidding on one lot."""
 
 PRIORITIES = (1, 2, 3)
+
+MAX_STALLED_ROUNDS = 200
+"""Maximum number of rounds in a row in which bids on a lot do not exceed the highest one."""
 
 MOST_WATCHED = 30
 """Other bidders that one is told of, and asked about."""
@@ -48,6 +52,7 @@ class Auctioneer:
         self.sales: list[Sale] = []
         self.bidding = Bidding(self.lots[0], 0, self.lots[0].start)
         self.stage: Stage = "plan"
+        self._stalled = 0
         self.names = {actor: account.bidder.name for actor, account in self.accounts.items()}
         self.by_name = {account.bidder.name: account for account in self.accounts.values()}
         self._watch()
@@ -163,6 +168,7 @@ class Auctioneer:
     def _open_lot(self) -> None:
         number = len(self.sales)
         self.bidding = Bidding(self.lots[number], number, self.lots[number].start)
+        self._stalled = 0
         self._readmit()
         self._open_round()
 
@@ -197,8 +203,23 @@ class Auctioneer:
         elif is_hammer(bidding, n_bids):
             self._sell(bidding.standing.leader, bidding.standing.top)
         else:
+            self._check_progress(bidding.standing.top)
             bidding.before = bidding.standing.top
             self._open_round()
+
+    def _check_progress(self, top: int) -> None:
+        """Check that the highest bid rises now and then; with a minimum raise of 0 equal bids can go on for ever.
+
+        Raises:
+            ConfigError: If it has stood for `MAX_STALLED_ROUNDS` rounds.
+        """
+        self._stalled = self._stalled + 1 if top == self.bidding.before else 0
+        if self._stalled >= MAX_STALLED_ROUNDS:
+            raise ConfigError(
+                f"the highest bid on {self.bidding.lot.name} has stood at ${top} for {self._stalled} rounds of equal "
+                f"bids, as the minimum raise is ${self.minimum_raise}; choose a larger raise_share, or "
+                "rules='corrected', where bids rise by $1 at least"
+            )
 
     def _lower_or_pass(self) -> None:
         if not self.rules.discount or len(self.bidding.rounds) > MAX_DISCOUNTS:

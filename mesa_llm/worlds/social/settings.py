@@ -28,6 +28,9 @@ class SocialSettings:
     replies_shown: int = 3
     """Most replies and most comments shown under a post."""
 
+    threading: bool = True
+    """Whether replies and comments stand under posts (SimSwarm); False: a feed lists posts alone."""
+
     rules: Rules = "corrected"
     """`original` repeats the defects of SimSwarm's social environment, bit for bit.
 

@@ -37,7 +37,7 @@ class View(SocialState):
         if known is None:
             source_id = self.source_id(post_id)
             known = self._post(post_id, source_id, quoted=self._quoted(source_id))
-            limit = self.settings.replies_shown
+            limit = self.settings.replies_shown if self.settings.threading else 0
             replies = FIRST_REPLIES if self.is_original else BEST_REPLIES
             known = replace(
                 known,

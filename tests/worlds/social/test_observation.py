@@ -104,6 +104,18 @@ def test_long_news_is_cut_to_a_number_of_lines(world: SocialWorld) -> None:
     assert max(map(len, text.splitlines())) < 320
 
 
+@pytest.mark.parametrize("rules", ["corrected", "original"])
+def test_without_threading_a_feed_lists_posts_without_their_replies(rules: str) -> None:
+    world = SocialWorld("simswarm", rules=rules, threading=False)
+    for user in (1, 2):
+        world.sign_up(user, f"User {user}")
+    world.create_post(1, "What a day.")
+    world.reply(2, 1, "So it is.")
+    (item,) = world.observe(1).facts.feed
+    assert (item.post.content, item.post.replies) == ("What a day.", ())
+    assert "\n  Reply" not in world.observe(1).text
+
+
 def test_replies_shown_are_the_best_of_the_thread(world: SocialWorld) -> None:
     world.create_post(ANN, "one")
     for number in range(5):
