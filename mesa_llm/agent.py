@@ -373,7 +373,7 @@ class LLMMixin:
             return []
         agent: Any = self
         outcomes: list[Outcome] = []
-        if decision.answer is not None:
+        if decision.has_answer:
             outcomes.append(self._answered(decision, seen or Observation()))
         elif decision.actions:
             box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
@@ -422,7 +422,7 @@ class LLMMixin:
         """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
         world, is_conversation = self._world_of(seen), isinstance(self.memory, ChatMemory)
         if seen is not None and is_conversation:
-            said = _said(decision.actions) if decision.answer is None else written_answer(decision.answer, seen.answer)
+            said = written_answer(decision.answer, seen.answer) if decision.has_answer else _said(decision.actions)
             self.memory.add(MemoryEntry(self.now, "observation", seen.text, world=world))
             self.memory.add(MemoryEntry(self.now, "decision", said, world=world))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
@@ -84,7 +85,7 @@ class AgentDesign:
             if not (isinstance(self.memory, str) or callable(self.memory)):
                 raise ConfigError("memory of a design is a name or a function, as each agent needs one of its own")
             open_memory(self.memory)
-        if not (self.decide is None or callable(self.decide)):
+        if not (self.decide is None or _is_async(self.decide)):
             raise ConfigError(f"decide of a design is an `async def decide(agent, seen)`, got {self.decide!r}")
         checked_tools(self.tools)
         self._settings_over(Settings())
@@ -179,6 +180,10 @@ def _name_of(function: Any) -> str:
     """Return the name of a function or class; that of an object, which no module holds under it, says so."""
     kind = type(function).__qualname__
     return f"{function.__module__}:{getattr(function, '__qualname__', f'{kind} object')}"
+
+
+def _is_async(decide: Any) -> bool:
+    return inspect.iscoroutinefunction(decide) or inspect.iscoroutinefunction(type(decide).__call__)
 
 
 def _is_function(memory: Any) -> bool:

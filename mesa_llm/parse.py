@@ -149,7 +149,7 @@ def _made(asking: Asking, decided: Decision | tuple[ToolCall, ...], thought: str
     if not isinstance(decided, Decision):
         raise ParseError("the second model called tools instead of putting the reply into form.")
     request, text = asking.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
-    return Decision(request.salt.agent, decided.actions, decided.answer, text, request.model, tuple(asking.keys))
+    return replace(decided, agent=request.salt.agent, text=text, by=request.model, keys=tuple(asking.keys))
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
@@ -310,7 +310,8 @@ def read(
     """
     if seen.answer is not None and not reply.tool_calls:
         answer, thought = _read_answer(reply.text, seen.answer, reasoning)
-        return Decision(0, answer=answer, text="\n".join(filter(None, (reply.reasoning, thought))))
+        text = "\n".join(filter(None, (reply.reasoning, thought)))
+        return Decision(0, answer=answer, text=text, is_null=answer is None)
     calls = reply.tool_calls or _calls_in(_after_thought(reply.text))
     if not calls:
         raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
@@ -348,9 +349,10 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
     """
     if decision.actions and seen.answer is not None:
         raise ParseError("an answer is wanted, not an action.")
-    if decision.answer is not None:
+    if decision.has_answer:
         if seen.answer is None:
-            raise ParseError(f"an action is wanted, not an answer; choose one of: {', '.join(box)}.")
+            offered = ", ".join(spec.name for spec in box.specs if spec.is_action)
+            raise ParseError(f"an action is wanted, not an answer; choose one of: {offered}.")
         return replace(decision, answer=_checked_answer(decision.answer, seen.answer))
     if len(decision.actions) > seen.max_actions:
         raise ParseError(f"{len(decision.actions)} actions were named; at most {seen.max_actions} can be done.")

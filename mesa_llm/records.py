@@ -330,6 +330,14 @@ class Decision:
     label: str = ""
     """Label of the observation it was made on."""
 
+    is_null: bool = False
+    """Whether the answer is `null`, as its type allows; otherwise an answer of None means that there is none."""
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether it holds a typed answer."""
+        return self.answer is not None or self.is_null
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

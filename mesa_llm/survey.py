@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from mesa_llm.activation import minded
 from mesa_llm.canonical import canonical_json
@@ -247,6 +247,14 @@ class Consultation:
     """Mesa `unique_id` of the agent that asks while it decides; 0 for the model."""
 
     waits_by_itself = False
+
+    def __post_init__(self) -> None:
+        """Refuse what would otherwise fail, or be ignored, when it is asked."""
+        given: Any = self.settings
+        if not isinstance(given, Settings):
+            raise ConfigError(f"settings= takes Settings(temperature=…), got {given!r}")
+        if self.reasoning not in get_args(Reasoning):
+            raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {self.reasoning!r}")
 
     @property
     def now(self) -> int:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
@@ -212,6 +212,24 @@ def test_options_go_by_the_names_that_tools_have_in_several_worlds() -> None:
 
     looks = {name: Observation(options={"coins": (n,)}) for n, name in enumerate(("pot", "well"), 1)}
     assert join(looks, [Pot(), Well()]).options == {"pot_pay.coins": (1,), "well_pay.coins": (2,)}
+
+
+@pytest.mark.parametrize(("reply", "taken"), [('{"answer": null}', [None]), ('{"answer": 3}', [3])])
+def test_a_null_that_is_asked_for_is_an_answer(reply, taken) -> None:
+    class Guesser(LLMAgent):
+        guesses: Any = None
+
+        def observe(self) -> Observation:
+            return Observation("How many, if you know?", answer=int | None)
+
+        def receive(self, answer, label, world):
+            self.guesses = [*(self.guesses or []), answer]
+
+    model = PotModel(0, ScriptedLLM(lambda request: reply), rng=1)
+    agent = Guesser(model, memory="chat")
+    model.step()
+    assert agent.guesses == taken
+    assert agent.memory.messages()[-1].content == reply
 
 
 def test_a_question_of_one_world_is_answered_to_it_in_the_light_of_the_others() -> None:

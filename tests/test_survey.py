@@ -200,6 +200,12 @@ def test_a_survey_cannot_be_counted_among_what_the_run_itself_asks(purpose) -> N
 # -- who is consulted
 
 
+@pytest.mark.parametrize("how", [{"settings": {}}, {"reasoning": "loud"}])
+def test_a_consultation_that_cannot_be_is_refused_before_it_is_asked(how) -> None:
+    with pytest.raises(ConfigError, match=next(iter(how))):
+        PotModel(1, rng=1).consult("random", ["Well?"], **how)
+
+
 class Judged(PotModel):
     """Lets a judge say at the end of each step what the pot is worth."""
 
