@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome, ToolCall, ToolError
 from mesa_llm.memory import ChatMemory
-from mesa_llm.text import one_line
+from mesa_llm.text import one_line, quoted
 from mesa_llm.worlds.auction import Account, AuctionFacts
 from mesa_llm.worlds.auction.policies import BiddingPolicy
 from models.auction_arena import twins
@@ -34,6 +34,9 @@ MANY_BIDDERS = 30
 LESSONS = "lessons"
 """Label of the question what a bidder learns from the last auction."""
 
+MAX_REASONS = 1_500
+"""Maximum number of characters of a plan's reasons that later prompts repeat."""
+
 UNUSABLE = frozenset({"Unparsed", "Undecided", "Invalid"})
 """Kinds of failure in which something was said; where nothing came, nobody is asked again."""
 
@@ -44,6 +47,7 @@ class AuctionBidder(LLMAgent):
     Attributes:
         policy: What its rule twin bids by.
         lessons: What it has learnt in the auctions so far.
+        reasons: What it wrote when it made the plan in force; empty if it gave no reasons.
         is_asked_again: Whether its last answer was refused, and it may try again in this stage.
     """
 
@@ -58,6 +62,7 @@ class AuctionBidder(LLMAgent):
         super().__init__(model, **components)
         self.policy = policy
         self.lessons: tuple[str, ...] = ()
+        self.reasons = ""
         self.is_asked_again = False
 
     # -- observe
@@ -71,7 +76,7 @@ class AuctionBidder(LLMAgent):
         facts: AuctionFacts = seen.facts
         return replace(
             seen,
-            text="\n".join(filter(None, (self._learnt(), seen.text))),
+            text="\n".join(filter(None, (self._learnt(), seen.text, self._reasoned(facts)))),
             rules=f"{RULES}\n\n{seen.rules}",
             answer=self._answer_type(facts),
             label=facts.stage,
@@ -102,6 +107,11 @@ class AuctionBidder(LLMAgent):
         if not self.lessons:
             return ""
         return "What you learnt in earlier auctions:\n" + "\n".join(f"- {lesson}" for lesson in self.lessons) + "\n"
+
+    def _reasoned(self, facts: AuctionFacts) -> str:
+        if not self.reasons or facts.stage not in ("bid", "replan"):
+            return ""
+        return f"When you made your plan you wrote: {quoted(self.reasons, MAX_REASONS)}"
 
     def _looking_back(self) -> str:
         ask = f"What do you learn from this for the next auction? At most {MOST_LESSONS} short sentences."
@@ -138,13 +148,15 @@ class AuctionBidder(LLMAgent):
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Bid, or hand the plan, the belief or the lessons over; note whether it may try again."""
-        before = self._tries()
+        before, plans = self._tries(), len(self.account.plans)
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure):
             self._be_unclear(decision)
         elif decision.actions and any(not outcome.ok for outcome in outcomes) and self._tries() == before:
             self._be_unclear(None)
         self.is_asked_again = self.model.auction.is_asked(self.unique_id) and self._tries() > before
+        if isinstance(decision, Decision) and len(self.account.plans) > plans:
+            self.reasons = decision.text
         return outcomes
 
     def receive(self, answer: Any, label: str, world: str) -> Any:

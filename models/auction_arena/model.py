@@ -159,7 +159,7 @@ class AuctionArena(LLMModel):
             AuctionBidder(
                 self,
                 twin(seat.twin, seat.overestimate_percent),
-                config=AgentConfig(name=seat.name, settings=settings),
+                config=AgentConfig(name=seat.name, settings=settings, reasoning="inline"),
                 memory=self.chosen.memory,
             )
             for seat in self.seats
@@ -173,6 +173,8 @@ class AuctionArena(LLMModel):
         lots = ordered_lots(self.lots, self.chosen.order, self.random)
         auction = Auction(lots, [*entered[first:], *entered[:first]], rules=self.rules, rng=self.random)
         self.auctions.append(auction)
+        for bidder in self.bidders.values():
+            bidder.reasons = ""
         self.worlds = (auction,)
 
     def llm_of(self, agent: Any) -> str | LLM:

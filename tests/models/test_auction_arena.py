@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm import BudgetSpent, ConfigError, ScriptedLLM, ToolCall
-from mesa_llm.contract import honest
+from mesa_llm.contract import honest, honest_reply
 from mesa_llm.records import Failure, Request
 from mesa_llm.viz import markup
 from mesa_llm.worlds.auction import ORIGINAL_RULES
@@ -211,6 +212,25 @@ def test_nobody_is_told_in_which_direction_estimates_are_off() -> None:
     seen = bidder.observe()
     assert "an estimate, which may be off." in seen.rules
     assert not re.search(r"too high|overestimat|inflated", f"{seen.rules}{seen.text}")
+
+
+def test_the_reasons_for_a_plan_come_first_and_are_read_in_later_bids() -> None:
+    asked: list[Request] = []
+
+    def reply(request: Request) -> Any:
+        asked.append(request)
+        given = honest_reply(request)
+        if request.schema is None:
+            return given
+        reasons = f"Reasons of bidder {request.salt.agent}."
+        return replace(given, text=json.dumps({**json.loads(given.text), "reasoning": reasons}))
+
+    AuctionArena(2, llm=ScriptedLLM(reply), n_lots=2, rng=1).step()
+    plans = [request for request in asked if request.schema and "total_profits" not in str(request.schema)]
+    assert all(next(iter(request.schema["properties"])) == "reasoning" for request in plans)
+    for request in asked:
+        if request.tools:
+            assert f"you wrote: “Reasons of bidder {request.salt.agent}.”" in request.messages[-1].content
 
 
 def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
