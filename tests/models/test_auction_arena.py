@@ -226,8 +226,8 @@ def test_the_reasons_for_a_plan_come_first_and_are_read_in_later_bids() -> None:
         return replace(given, text=json.dumps({**json.loads(given.text), "reasoning": reasons}))
 
     AuctionArena(2, llm=ScriptedLLM(reply), n_lots=2, rng=1).step()
-    plans = [request for request in asked if request.schema and "total_profits" not in str(request.schema)]
-    assert all(next(iter(request.schema["properties"])) == "reasoning" for request in plans)
+    plans = [request.schema for request in asked if request.schema and "total_profits" not in str(request.schema)]
+    assert all(next(iter(schema["properties"])) == "reasoning" for schema in plans)
     for request in asked:
         if request.tools:
             assert f"you wrote: “Reasons of bidder {request.salt.agent}.”" in request.messages[-1].content
