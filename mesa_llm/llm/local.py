@@ -28,7 +28,7 @@ CONTEXT_TOKENS = 4096
 QUIET = -1
 """What makes llama.cpp write nothing but the faults of a grammar."""
 
-MAX_REPLY_TOKENS = 400
+MAX_REPLY_TOKENS = 240
 """Maximum number of tokens of a reply, whatever a request allows; a longer one of this model is a loop."""
 
 DEFAULTS: dict[str, Any] = {"repeat_penalty": 1.15}
