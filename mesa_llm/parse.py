@@ -149,7 +149,8 @@ def _made(asking: Asking, decided: Decision | tuple[ToolCall, ...], thought: str
     if not isinstance(decided, Decision):
         raise ParseError("the second model called tools instead of putting the reply into form.")
     request, text = asking.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
-    return replace(decided, agent=request.salt.agent, text=text, by=request.model, keys=tuple(asking.keys))
+    agent, keys, is_null = request.salt.agent, tuple(asking.keys), decided.is_null
+    return Decision(agent, decided.actions, decided.answer, text, request.model, keys, is_null=is_null)
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
@@ -367,7 +368,11 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
             raise ParseError(f"{call.name} only reads; an action is wanted.")
         if seen.options:
             _check_options(checked[-1], seen.options)
-    return replace(decision, actions=tuple(checked)) if checked else decision
+    if not checked:
+        return decision
+    return Decision(
+        decision.agent, tuple(checked), None, decision.text, decision.by, decision.keys, decision.label
+    )  # several times faster than replace()
 
 
 def _demand_call(call: Any) -> None:
