@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from mesa.batchrunner import batch_run
 from mesa.experimental.scenarios import Scenario
 
 from mesa_llm import AgentConfig, AgentDesign
@@ -75,6 +74,7 @@ def test_a_scenario_and_keywords_that_differ_are_an_error(given) -> None:
 
 
 def test_mesas_batch_run_gives_a_scenario_its_seeds() -> None:
+    batch_run = pytest.importorskip("mesa.batchrunner").batch_run  # Mesa 4.0.0a0 has none
     scenario = SocialScenario(n_agents=3)
     rows = batch_run(SocialModel, {"scenario": [scenario]}, rng=[1, 2], max_steps=2, display_progress=False)
     assert {row["rng"] for row in rows} == {1, 2}
