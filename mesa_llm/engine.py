@@ -113,7 +113,6 @@ class Engine:
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Entered while replies are waited for: nothing is written meanwhile.
         should_stop: Says whether what is about to be asked is to be stopped at once.
-        defers_stop: Whether what is being asked is waited for, though somebody wants to stop.
         is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
 
@@ -135,7 +134,7 @@ class Engine:
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
-        self.defers_stop = self.is_interrupted = False
+        self.is_interrupted = False
         self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)

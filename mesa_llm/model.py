@@ -244,13 +244,14 @@ class LLMModel(LastingModel):
     @contextmanager
     def _writing(self) -> Generator[None]:
         """Write to the model: what is asked meanwhile is not stopped, as what was written could not be taken back."""
-        self._is_writing = self.engine.defers_stop = True
+        self._is_writing = True
         try:
             with self.engine.interrupts_deferred():
                 yield
-            self._is_writing = False
-        finally:
-            self.engine.defers_stop = False
+        except BaseException:
+            self._is_writing = self._in_step  # who guards the step asks for it
+            raise
+        self._is_writing = False
 
     @property
     def _is_to_stop(self) -> bool:
@@ -461,7 +462,7 @@ class LLMModel(LastingModel):
         A step whose agents are acting is finished first, with all that is asked in it.
         """
         super().stop()
-        if not self.engine.defers_stop:
+        if not self._is_writing:
             self.engine.stop()
 
     # -- looking

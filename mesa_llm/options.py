@@ -73,8 +73,9 @@ def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dic
             del parameters[name]
     scenario = parameters.get("scenario")
     if scenario is not None:  # it says what else would be said twice
+        said = _fields(scenario)
+        parameters = {name: value for name, value in parameters.items() if name not in said}
         parameters["scenario"] = model.scenario
-        parameters = {name: value for name, value in parameters.items() if name not in _fields(scenario)}
     kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
     files = dict(_files(kept))
     return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
