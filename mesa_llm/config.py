@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from mesa_llm.errors import ConfigError
+
 Reasoning = Literal["none", "inline", "first"]
 """How a model reasons before it decides: not at all; in a first field of its reply; in a request of its own, first."""
+
+
+def demand_reasoning(value: Any) -> None:
+    """Demand one of the ways to reason.
+
+    Raises:
+        ConfigError: If it is none of them.
+    """
+    if value not in get_args(Reasoning):
+        raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {value!r}")
 
 
 class Settings(BaseModel):

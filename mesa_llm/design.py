@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from pydantic import ValidationError
 
-from mesa_llm.config import AgentConfig, Reasoning, Settings
+from mesa_llm.config import AgentConfig, Reasoning, Settings, demand_reasoning
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.base import LLM, Capabilities
@@ -79,8 +79,8 @@ class AgentDesign:
             if not isinstance(value := getattr(self, name), kinds):
                 wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
                 raise ConfigError(f"{name} of a design is {wanted}, got {value!r}")
-        if self.reasoning is not None and self.reasoning not in get_args(Reasoning):
-            raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {self.reasoning!r}")
+        if self.reasoning is not None:
+            demand_reasoning(self.reasoning)
         if self.memory is not None:
             if not (isinstance(self.memory, str) or callable(self.memory)):
                 raise ConfigError("memory of a design is a name or a function, as each agent needs one of its own")

@@ -17,7 +17,7 @@ from mesa.datacollection import DataCollector
 from mesa_llm.activation import Activation, Stage, Turn, everyone, minded
 from mesa_llm.agent import LLMMixin, as_decision
 from mesa_llm.bridge import Bridge
-from mesa_llm.config import Reasoning, Settings
+from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.design import AgentDesign
 from mesa_llm.engine import Engine, run_seed_of
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
@@ -122,9 +122,10 @@ class LLMModel(LastingModel):
         unknown = set(options) - set(EngineOptions.__annotations__)
         if unknown:
             raise ConfigError(f"unknown options: {', '.join(sorted(unknown))}; see mesa_llm.transports.EngineOptions")
-        for name, value, possible in (("on_error", on_error, OnError), ("reasoning", reasoning, Reasoning)):
-            if value is not None and value not in get_args(possible):
-                raise ConfigError(f"{name} is one of {', '.join(get_args(possible))}, got {value!r}")
+        if on_error not in get_args(OnError):
+            raise ConfigError(f"on_error is one of {', '.join(get_args(OnError))}, got {on_error!r}")
+        if reasoning is not None:
+            demand_reasoning(reasoning)
         if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
             raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
         if design is not None and not isinstance(cast("Any", design), AgentDesign):

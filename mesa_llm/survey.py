@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from mesa_llm.activation import minded
 from mesa_llm.canonical import canonical_json
-from mesa_llm.config import Reasoning, Settings
+from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.base import LLM
 from mesa_llm.parse import answer_schema, check_decision, decide
@@ -253,8 +253,7 @@ class Consultation:
         given: Any = self.settings
         if not isinstance(given, Settings):
             raise ConfigError(f"settings= takes Settings(temperature=…), got {given!r}")
-        if self.reasoning not in get_args(Reasoning):
-            raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {self.reasoning!r}")
+        demand_reasoning(self.reasoning)
 
     @property
     def now(self) -> int:
