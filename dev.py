@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Set the project up on first use, then run one of its commands.
 
-    python3 dev.py demo          watch eight agents talk for three steps, on a small model on this machine
+    python3 dev.py demo          watch eight agents talk for three steps, on a small model on this machine (a minute)
     python3 dev.py app           open the pages in a browser
-    python3 dev.py test          linters, types and tests; with arguments for pytest, the tests alone
+    python3 dev.py notebooks     open the lessons in JupyterLab
+    python3 dev.py test          linters, types and tests (six minutes); with arguments for pytest, the tests alone
+    python3 dev.py test --fast   linters, and the tests of what the library is made of (a minute and a half)
     python3 dev.py test-mesa4    the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  a program of benchmarks/, by default `overhead`
 
-Further arguments go to the command. This script itself runs on any Python from 3.8 on, with nothing but the
+The first command also makes the environment: one to three minutes more, by the network. Further arguments go to the
+command. This script itself runs on any Python from 3.8 on, with nothing but the
 standard library: it is what finds the right Python, and makes the environment that everything else runs in.
 """
 
@@ -32,6 +35,21 @@ QUIET_AND_OFFLINE = {
     "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False",
     "SOLARA_THEME_SHOW_BANNER": "False",
 }
+FAST_TESTS = [
+    f"tests/{part}"
+    for part in (
+        "agents",
+        "engine",
+        "memory",
+        "model",
+        "population",
+        "runlog",
+        "space",
+        "tools",
+        "worlds",
+    )
+]
+FAST_MARKERS = "not slow and not browser"
 DEMO_LOG = Path("runs", "demo.sqlite")
 DEMO = f"run social --llm local --steps 3 --set n_agents=8 --set feed_size=4 --set may_pass=false --log {DEMO_LOG}"
 
@@ -182,11 +200,19 @@ def app(venv: Environment, arguments: list[str]) -> int:
     return run(venv.program("mesa-llm"), "app", *arguments)
 
 
+def notebooks(venv: Environment, arguments: list[str]) -> int:
+    if not Path(venv.program("jupyter-lab")).exists():
+        uv = [venv.program("uv"), "pip", "install", "--quiet", "--python", venv.program("python")]
+        call(*uv, "--constraints", str(venv.folder / "pins.txt"), "--editable", ".[notebooks]")
+    return run(venv.program("jupyter-lab"), "notebooks", *arguments)
+
+
 def test(venv: Environment, arguments: list[str]) -> int:
     pytest = [venv.program("python"), "-m", "pytest"]
-    if arguments:
+    is_fast = arguments[:1] == ["--fast"]
+    if arguments and not is_fast:
         return run(*pytest, *arguments)
-    checks = ["ruff check", "ruff format --check", "lint-imports --no-logo", "pyright"]
+    checks = ["ruff check", "ruff format --check", "lint-imports --no-logo", *([] if is_fast else ["pyright"])]
     failed = []
     for check in checks:
         name, *options = check.split()
@@ -195,7 +221,8 @@ def test(venv: Environment, arguments: list[str]) -> int:
             failed.append(check)
     if failed:
         print(f"FAILED: {', '.join(failed)}. The tests run all the same.", flush=True)
-    return run(*pytest, "-n", "2", "--dist", "loadfile") or int(bool(failed))
+    tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
+    return run(*pytest, "-n", "2", "--dist", "loadfile", *tests) or int(bool(failed))
 
 
 def test_mesa4(venv: Environment, arguments: list[str]) -> int:
@@ -212,6 +239,7 @@ MAIN = Environment(".venv")
 COMMANDS = {
     "demo": (demo, MAIN),
     "app": (app, MAIN),
+    "notebooks": (notebooks, MAIN),
     "test": (test, MAIN),
     "test-mesa4": (test_mesa4, Environment(".venv-mesa4", instead=MESA_4)),
     "bench": (bench, MAIN),

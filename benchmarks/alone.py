@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from mesa_llm.worlds.auction import PAPER_LOTS, Auction, Bidder, ordered_lots
-from mesa_llm.worlds.auction.policies import RuleBidder
 from mesa_llm.worlds.economy import Economy
 from mesa_llm.worlds.exchange import STOCKS, Calendar, Exchange, draw_endowments
 from mesa_llm.worlds.macro import Macroeconomy
 from mesa_llm.worlds.market import PredictionMarkets
-from mesa_llm.worlds.social import SocialWorld
-from mesa_llm.worlds.social.accounts import Account
+from mesa_llm.worlds.social import Account, SocialWorld
+from models.auction_arena.twins import RuleBidder
 
 SEED = 1
 
@@ -178,7 +177,7 @@ class AuctionAlone(Alone):
         if self.world.is_over:
             kind, self.world = type(self.world), self.make(len(self.world.accounts))
             self.world.__class__ = kind
-        self.actors = self.world.asked
+        self.actors = self.world.due
         super().step()
 
 

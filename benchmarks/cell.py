@@ -37,7 +37,7 @@ class Cell:
     """Steps that are measured, after some that are not."""
 
     concurrency: int = 512
-    """Most requests in flight."""
+    """Maximum number of requests in flight."""
 
 
 @dataclass

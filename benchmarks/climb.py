@@ -15,7 +15,7 @@ from alone import SEED, WORLDS, Alone
 from cell import measured
 from shares import Shares
 
-from mesa_llm.gallery import find_model
+from mesa_llm.registry import find_model
 
 Kind = Literal["world", "model"]
 
@@ -23,7 +23,7 @@ STRETCH_S = 0.2
 """Processor seconds that a repeat takes at least, unless that takes more than `MOST_STEPS`."""
 
 MOST_STEPS = 60
-"""Most steps of one repeat, apart from those that belong to one cycle."""
+"""Maximum number of steps of one repeat, apart from those that belong to one cycle."""
 
 SLOW_S = 1.0
 """Processor seconds of a cycle from which on the first one is not left out as a warm-up."""
@@ -212,7 +212,7 @@ def climb(ascent: Ascent) -> Iterator[Rung]:
 
 
 def foreseen(n: int, lasts: list[tuple[int, float, float]], repeats: int) -> float:
-    """Say how many processor seconds a number of inhabitants takes, if time grows on as it last did.
+    """Estimate how many processor seconds a number of inhabitants takes, if time grows on as it last did.
 
     Args:
         n: The number.
@@ -229,7 +229,7 @@ def foreseen(n: int, lasts: list[tuple[int, float, float]], repeats: int) -> flo
 
 
 def growth(times_as_many: float, last_s: float, before_s: float) -> float:
-    """Give the power of the number with which time grows: from 1 to 2."""
+    """Return the power of the number with which time grows: from 1 to 2."""
     if times_as_many <= 1 or before_s <= 0 or last_s <= before_s:
         return 1.0
     return min(2.0, max(1.0, math.log(last_s / before_s, times_as_many)))

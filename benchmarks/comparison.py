@@ -15,7 +15,7 @@ from sides import OURS, NotRun, Side, peer
 from stub import FREE, Terms
 
 CONCURRENCY = 512
-"""Most requests that this project keeps in flight; upstream knows no bound."""
+"""Maximum number of requests that this project keeps in flight; upstream knows no bound."""
 
 
 GROWTH_CONCURRENCY = 64
@@ -65,11 +65,11 @@ class Row:
     """Why there are none, or fewer."""
 
     def each(self, what: str) -> list[float]:
-        """Give a figure of every round."""
+        """Return a figure of every round."""
         return [figure(reading)[what] for reading in self.readings]
 
     def middle(self, what: str) -> float | None:
-        """Give the median of a figure; None if there is none."""
+        """Return the median of a figure; None if there is none."""
         return median(self.each(what)) if self.readings else None
 
 
@@ -176,11 +176,11 @@ class Comparison:
     # -- reading
 
     def one(self, name: str) -> dict[str, Any] | None:
-        """Give the first reading of a name; None if there is none."""
+        """Return the first reading of a name; None if there is none."""
         readings = self.single.get(name)
         return readings[0] if readings else None
 
     def rate(self, name: str) -> float | None:
-        """Give the decisions a second of processor time, the median of all rounds."""
+        """Return the decisions a second of processor time, the median of all rounds."""
         readings = self.single.get(name)
         return median(reading["decisions"] / reading["cpu_s"] for reading in readings) if readings else None

@@ -38,7 +38,7 @@ class Goal:
 
     @property
     def verdict(self) -> Verdict:
-        """Say whether it is met, missed, or less than half reached, which fails the run."""
+        """Check whether it is met, missed, or less than half reached, which fails the run."""
         if self.share is None:
             return "not run"
         if self.share >= 1:

@@ -12,7 +12,7 @@ from pydantic import Field
 from stub import counted
 
 from mesa_llm import Event, LLMAgent, LLMModel, Observation, action
-from mesa_llm.llm.openai_http import OpenAIHTTP
+from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import ChatMessage, Request, Salt
 
 WARM_UP = 3

@@ -30,14 +30,14 @@ from imports import import_goals
 
 
 def ideal_share(comparison: Comparison, agents: int, latency_ms: int) -> float | None:
-    """Say how near to the latency itself a step comes, in percent; None if it was not run."""
+    """Compute how near to the latency itself a step comes, in percent; None if it was not run."""
     row = comparison.rows.get(("ours", (agents, latency_ms)))
     speed = row.middle("per_s") if row is not None else None
     return None if speed is None else 100 * speed / ideal_speed(agents, latency_ms)
 
 
 def ideal_speed(agents: int, latency_ms: int) -> float:
-    """Give the agents a second if nothing but the endpoint took time."""
+    """Return the agents a second if nothing but the endpoint took time."""
     return agents / (math.ceil(agents / CONCURRENCY) * latency_ms / 1000)
 
 
@@ -162,7 +162,7 @@ def as_json(comparison: Comparison, held: list[Goal]) -> str:
 
 
 def load() -> str:
-    """Say how busy the machine is."""
+    """Describe how busy the machine is."""
     if not hasattr(os, "getloadavg"):  # Windows
         return f"{os.cpu_count()} cores"
     return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"

@@ -9,9 +9,9 @@ from typing import Any
 from cell import PERSONA, Cell, measured, run_cell
 
 from mesa_llm import RunLog
-from mesa_llm.contract import honest
-from mesa_llm.gallery import find_model
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
+from mesa_llm.registry import find_model
+from mesa_llm.testing import honest
 
 SEEN = "Step {step}, you remember: you paid 2 coins into the pot, and the others paid 3 coins each.\n"
 """A line of a prompt; ten of them make one of about 1,000 characters."""

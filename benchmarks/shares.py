@@ -37,13 +37,13 @@ class Shares:
         self._since = time.process_time()
 
     def read(self) -> dict[str, float]:
-        """Give the share of each part, from 0 to 1."""
+        """Return the share of each part, from 0 to 1."""
         self._turn_to(self._part)
         total = sum(self.seconds.values())
         return {part: seconds / total for part, seconds in self.seconds.items()} if total else {}
 
     def wrapped(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Give a function, or bound method, whose time is a part's; the same one each time it is asked for."""
+        """Return a function, or bound method, whose time is a part's; the same one each time it is asked for."""
         if function in self._wrapped:
             return self._wrapped[function]
 

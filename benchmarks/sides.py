@@ -25,7 +25,7 @@ class NotRun(Exception):
 
 
 def environment() -> dict[str, str]:
-    """Give the environment of a process that is measured: no network at import, compiled modules kept, no key."""
+    """Return the environment of a process that is measured: no network at import, compiled modules kept, no key."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     return {**kept, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_API_KEY": "none"}
 
@@ -87,7 +87,7 @@ OURS = Side("this project", sys.executable, "ours.py")
 
 
 def peer() -> Side:
-    """Give the other side; its environment is made when it is first used.
+    """Return the other side; its environment is made when it is first used.
 
     Raises:
         NotRun: If it cannot be made.

@@ -81,7 +81,7 @@ class Counts:
         self.body_bytes = 0
 
     def taken(self) -> dict[str, int]:
-        """Give the counts; those that describe a stretch of time start anew."""
+        """Return the counts; those that describe a stretch of time start anew."""
         counts = vars(self).copy()
         self.requests = self.answers = self.body_bytes = 0
         self.most_in_flight = self.in_flight
@@ -98,7 +98,7 @@ class Gate:
         self._saved, self._at = terms.per_second, time.monotonic()
 
     def refusal(self) -> bytes | None:
-        """Give the reply that refuses a request that comes now; None if it is granted."""
+        """Return the reply that refuses a request that comes now; None if it is granted."""
         terms = self.terms
         if terms.most_in_flight and self.counts.in_flight >= terms.most_in_flight:
             return over_http("429 Too Many Requests", SLOW_DOWN)

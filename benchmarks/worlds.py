@@ -34,7 +34,7 @@ from goals import shown, table
 from overhead import load
 from sides import HERE, environment
 
-from mesa_llm.gallery import find_models
+from mesa_llm.registry import find_models
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 QUICK = (10, 100, 1_000)
@@ -71,7 +71,7 @@ def measure(ascent: Ascent) -> list[Rung]:
 
 
 def ascents(given: argparse.Namespace) -> list[Ascent]:
-    """Say what is measured: all worlds, then all models, or those asked for."""
+    """Describe what is measured: all worlds, then all models, or those asked for."""
     sizes = tuple(given.sizes or (QUICK if given.quick else SIZES))
     seconds = given.seconds or (4.0 if given.quick else 40.0)
     worlds = [Ascent("world", name, sizes, seconds, given.repeats) for name in WORLDS]

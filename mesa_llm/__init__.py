@@ -5,22 +5,26 @@ Importing this package loads nothing else: each public name is fetched when it i
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mesa_llm.access import Access
-    from mesa_llm.activation import ByType, Hourly, Turn, one_at_a_time
-    from mesa_llm.agent import LLMAgent, LLMMixin, Mind, ToolMixin
-    from mesa_llm.bridge import Bridge
+    from mesa_llm.agents.agent import LLMAgent, LLMMixin, Mind, ToolMixin
+    from mesa_llm.agents.design import AgentDesign
+    from mesa_llm.agents.mailbox import TalkMixin
     from mesa_llm.config import AgentConfig, ConfigMixin, Settings
-    from mesa_llm.design import AgentDesign
+    from mesa_llm.engine.access import Access
+    from mesa_llm.engine.activation import ByType, Hourly, Turn, one_at_a_time
+    from mesa_llm.engine.plain import connect
+    from mesa_llm.engine.survey import Question
     from mesa_llm.errors import BudgetSpent, ConfigError, DecisionError, MesaLLMError, ReplayError, Stopped, ToolError
-    from mesa_llm.llm.base import LLM
     from mesa_llm.llm.endpoints import Endpoint
-    from mesa_llm.llm.human import HumanLLM
-    from mesa_llm.llm.simple import RandomLLM, ScriptedLLM
-    from mesa_llm.mailbox import TalkMixin
+    from mesa_llm.llm.human.desk import HumanLLM
+    from mesa_llm.llm.protocol import LLM
+    from mesa_llm.llm.scripted import RandomLLM, ScriptedLLM
     from mesa_llm.memory import (
         ChatMemory,
         MemoryEntry,
@@ -30,9 +34,10 @@ if TYPE_CHECKING:
         SummaryMemory,
         WindowMemory,
     )
-    from mesa_llm.model import LLMModel
-    from mesa_llm.options import ModelOptions
-    from mesa_llm.plain import connect
+    from mesa_llm.model.bridge import Bridge
+    from mesa_llm.model.model import LLMModel
+    from mesa_llm.model.options import LLMOptions
+    from mesa_llm.model.scenario import Hidden, Label, LLMScenario, Slider, parameters_of
     from mesa_llm.population import Persona
     from mesa_llm.records import (
         ChatMessage,
@@ -46,32 +51,33 @@ if TYPE_CHECKING:
         ToolCall,
         Usage,
     )
-    from mesa_llm.runlog import RunLog
+    from mesa_llm.runlog.log import RunLog
     from mesa_llm.space import MovesOnGrid
-    from mesa_llm.survey import Question
+    from mesa_llm.testing import check_model
     from mesa_llm.text import one_line, quoted
-    from mesa_llm.tools import action, tool
+    from mesa_llm.tools.tool import action, tool
     from mesa_llm.world import DoNothing, Receiver, World
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOME = {
-    "access": ("Access",),
-    "activation": ("ByType", "Hourly", "Turn", "one_at_a_time"),
-    "agent": ("LLMAgent", "LLMMixin", "Mind", "ToolMixin"),
-    "bridge": ("Bridge",),
+    "engine.access": ("Access",),
+    "engine.activation": ("ByType", "Hourly", "Turn", "one_at_a_time"),
+    "agents.agent": ("LLMAgent", "LLMMixin", "Mind", "ToolMixin"),
+    "model.bridge": ("Bridge",),
     "config": ("AgentConfig", "ConfigMixin", "Settings"),
-    "design": ("AgentDesign",),
+    "agents.design": ("AgentDesign",),
     "errors": ("BudgetSpent", "ConfigError", "DecisionError", "MesaLLMError", "ReplayError", "Stopped", "ToolError"),
-    "llm.base": ("LLM",),
+    "llm.protocol": ("LLM",),
     "llm.endpoints": ("Endpoint",),
-    "llm.human": ("HumanLLM",),
-    "llm.simple": ("RandomLLM", "ScriptedLLM"),
-    "mailbox": ("TalkMixin",),
+    "llm.human.desk": ("HumanLLM",),
+    "llm.scripted": ("RandomLLM", "ScriptedLLM"),
+    "agents.mailbox": ("TalkMixin",),
     "memory": ("ChatMemory", "MemoryEntry", "MemoryMixin", "NoMemory", "StreamMemory", "SummaryMemory", "WindowMemory"),
-    "model": ("LLMModel",),
-    "options": ("ModelOptions",),
-    "plain": ("connect",),
+    "model.model": ("LLMModel",),
+    "model.options": ("LLMOptions",),
+    "model.scenario": ("Hidden", "Label", "LLMScenario", "Slider", "parameters_of"),
+    "engine.plain": ("connect",),
     "population": ("Persona",),
     "records": (
         "ChatMessage",
@@ -85,11 +91,12 @@ _HOME = {
         "ToolCall",
         "Usage",
     ),
-    "runlog": ("RunLog",),
+    "runlog.log": ("RunLog",),
     "space": ("MovesOnGrid",),
-    "survey": ("Question",),
+    "engine.survey": ("Question",),
+    "testing": ("check_model",),
     "text": ("one_line", "quoted"),
-    "tools": ("action", "tool"),
+    "tools.tool": ("action", "tool"),
     "world": ("DoNothing", "Receiver", "World"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
@@ -112,16 +119,19 @@ __all__ = [
     "Endpoint",
     "Event",
     "Failure",
+    "Hidden",
     "Hourly",
     "HumanLLM",
     "LLMAgent",
     "LLMMixin",
     "LLMModel",
+    "LLMOptions",
+    "LLMScenario",
+    "Label",
     "MemoryEntry",
     "MemoryMixin",
     "MesaLLMError",
     "Mind",
-    "ModelOptions",
     "MovesOnGrid",
     "NoMemory",
     "Observation",
@@ -136,6 +146,7 @@ __all__ = [
     "RunLog",
     "ScriptedLLM",
     "Settings",
+    "Slider",
     "Stopped",
     "StreamMemory",
     "SummaryMemory",
@@ -148,9 +159,11 @@ __all__ = [
     "WindowMemory",
     "World",
     "action",
+    "check_model",
     "connect",
     "one_at_a_time",
     "one_line",
+    "parameters_of",
     "quoted",
     "tool",
 ]
@@ -166,3 +179,27 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """List the public names."""
     return sorted(__all__)
+
+
+class _HiddenModels:
+    """Explains why a model of this project cannot be imported where another package `models` is found first.
+
+    It finds nothing, and is only asked for what nobody else has found.
+    """
+
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "models")
+
+    @classmethod
+    def find_spec(cls, name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
+        """Raise an error that helps for a module of ours that is hidden."""
+        package, _, model = name.partition(".")
+        if package == "models" and path and cls.folder not in path and os.path.isdir(os.path.join(cls.folder, model)):
+            raise ModuleNotFoundError(
+                f"No module named {name!r}: {os.path.abspath(path[0])} hides the models of mesa-llm-worlds, as Python "
+                "finds it first; rename it, or work in another folder (and leave this one out of PYTHONPATH)",
+                name=name,
+            )
+
+
+if _HiddenModels not in sys.meta_path:
+    sys.meta_path.append(_HiddenModels)

@@ -112,7 +112,7 @@ class ConfigMixin:
     config: AgentConfig
 
     def __init__(self, *args: Any, config: AgentConfig | str | None = None, **kwargs: Any) -> None:
-        """Keep who the agent is.
+        """Store who the agent is.
 
         Args:
             *args: Passed on.

@@ -33,7 +33,7 @@ class AccessRefused(ConfigError):
     """An endpoint refuses the key, the model or the address, or the account is out of money."""
 
     def __init__(self, text: str, *, is_out_of_money: bool = False) -> None:
-        """Keep what is refused.
+        """Store what is refused.
 
         Args:
             text: What the endpoint said, and what to do.
@@ -83,7 +83,7 @@ class RateLimited(TransportError):
     """The endpoint asks to be called less often (HTTP 429)."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
-        """Keep how long the endpoint asked to be left alone.
+        """Store how long the endpoint asked to be left alone.
 
         Args:
             text: What the endpoint said.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import Any, Literal, NamedTuple
 
-from mesa_llm.canonical import canonical_json
+from pydantic_core import PydanticSerializationError, to_json
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -26,6 +28,10 @@ class ToolCall:
 
     call_id: str = ""
     """The provider's id for the call; empty if it gave none."""
+
+    def __str__(self) -> str:
+        """Write the call as Python would: `pay(coins=3)`."""
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,20 @@ class ChatMessage:
         if self.call_id:
             wire["tool_call_id"] = self.call_id
         return wire
+
+    def _repr_html_(self) -> str:
+        """Show the message in Jupyter."""
+        return _message_html(self)
+
+
+class Prompt(tuple[ChatMessage, ...]):
+    """The messages of a prompt, which Jupyter shows one below the other."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Show the messages in Jupyter."""
+        return "".join(map(_message_html, self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +279,7 @@ class Observation:
     text: str = ""
     """What it reads now."""
 
-    rules: str = ""
+    instructions: str = ""
     """Text that is the same for every agent; it comes first in a prompt, so that its prefix is cached."""
 
     answer: Any = None
@@ -290,6 +310,11 @@ class Observation:
     world: str = ""
     """Name of the world that wants the answer; empty: the only one that receives answers."""
 
+    def _repr_html_(self) -> str:
+        """Show in Jupyter what is read, and what may be chosen."""
+        options = "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.options.items())
+        return _html("sees", self.text) + (_html("options", options) if options else "")
+
 
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
     """Return the options of one action, by the names of its arguments.
@@ -305,7 +330,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
     return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Decision:
     """What an agent decided: actions to run, or a typed answer."""
 
@@ -338,6 +363,23 @@ class Decision:
         """Whether it holds a typed answer."""
         return self.answer is not None or self.is_null
 
+    def __str__(self) -> str:
+        """Write what was decided: actions as calls, or the answer."""
+        if self.has_answer:
+            return f"answer {self.answer!r}"
+        return ", ".join(map(str, self.actions)) or "nothing"
+
+    def __repr__(self) -> str:
+        """Write who decided what, by what."""
+        label = f" on {self.label!r}" if self.label else ""
+        return f"<Decision of agent {self.agent}{label} by {self.by or 'nobody'}: {self}>"
+
+    def _repr_html_(self) -> str:
+        """Show in Jupyter what was decided, and why."""
+        label = f", {self.label}" if self.label else ""
+        reasons = _html("reasoning", self.text) if self.text else ""
+        return _html(f"agent {self.agent}{label}, by {self.by}", str(self)) + reasons
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -360,6 +402,11 @@ class Failure:
 
     label: str = ""
     """Label of the observation it should have been made on."""
+
+    def _repr_html_(self) -> str:
+        """Show in Jupyter why there is no decision."""
+        label = f", {self.label}" if self.label else ""
+        return _html(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,3 +467,49 @@ class Message:
 
     time: int = 0
     """Step in which it was sent."""
+
+
+def _message_html(message: ChatMessage) -> str:
+    return _html(message.role, "\n".join(filter(None, (message.content, *map(str, message.tool_calls)))))
+
+
+def _html(heading: str, text: str) -> str:
+    """Write a text under a heading, with its line breaks, for Jupyter."""
+    style = "white-space: pre-wrap; margin: 0 0 0.8em 1em"
+    return f"<div><strong>{escape(heading)}</strong><pre style='{style}'>{escape(text)}</pre></div>"
+
+
+# -- records as JSON
+
+
+def canonical_json(value: object) -> str:
+    """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
+    return _CANONICAL.encode(value)
+
+
+def compact_json(value: object) -> bytes:
+    """Write a plain value as JSON, its keys in their order: several times faster than `json`."""
+    try:
+        return to_json(value)
+    except PydanticSerializationError:  # halves of surrogate pairs, which UTF-8 cannot hold
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def plain(value: object) -> object:
+    """Turn what JSON does not know (numpy scalars, tuples in sets, records) into what it does."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if isinstance(value, Mapping):
+        return dict(value)
+    for method in ("model_dump", "tolist", "_asdict"):
+        convert = None if isinstance(value, type) else getattr(value, method, None)
+        if callable(convert):
+            return convert()
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return _ADDRESS.sub("", repr(value))
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)

@@ -64,3 +64,10 @@ def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
 
 _INNER = str.maketrans("“”„‟", "‘’‚‛")
 """Quotation marks inside a quotation."""
+
+
+def printable(text: str) -> str:
+    """Return a text that changes nothing in a terminal but what it shows: control codes are written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join([c if c.isprintable() or c in "\n\t\u200d" else c.encode("unicode_escape").decode() for c in text])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from mesa_llm.records import Event, Observation
-from mesa_llm.tools import action
+from mesa_llm.tools.tool import action
 
 T = TypeVar("T")
 
@@ -16,7 +16,8 @@ T = TypeVar("T")
 class World(Protocol):
     """State and rules of a place that agents act in.
 
-    Its `@tool` and `@action` methods take the acting agent's id as their first argument.
+    Its `@tool` and `@action` methods take the acting agent's id as their first argument. A world in which a step is a
+    month, a day, … may say so by an attribute `unit`; see `unit_of`.
     """
 
     name: str
@@ -29,6 +30,14 @@ class World(Protocol):
     def end_step(self) -> list[Event]:
         """Let a step end: move the world's own time on, and tell what happened."""
         ...
+
+
+def unit_of(*worlds: Any) -> str:
+    """Return what a step is in some worlds, as their `unit` says: `step` where they say nothing, or differ."""
+    if len(worlds) == 1:
+        return str(getattr(worlds[0], "unit", "step"))
+    units = {str(getattr(world, "unit", "step")) for world in worlds}
+    return units.pop() if len(units) == 1 else "step"
 
 
 @runtime_checkable
@@ -88,5 +97,5 @@ class Draws(Protocol):
 
 
 def draws(rng: random.Random | int | None) -> random.Random:
-    """Give a source of draws: the one given, or a new one from a seed."""
+    """Return a source of draws: the one given, or a new one from a seed."""
     return rng if isinstance(rng, random.Random) else random.Random(rng)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mesa_llm.llm.sample import sample_value
+from mesa_llm.llm.schema.sampling import sample_value
 
 Schema = Mapping[str, Any]
 

@@ -8,8 +8,8 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import DoNothing, Event, LLMAgent, LLMModel, Observation, ToolCall, ToolError, action, tool
-from mesa_llm.activation import Turn, minded
-from mesa_llm.options import ModelOptions
+from mesa_llm.engine.activation import Turn, minded
+from mesa_llm.model.options import LLMOptions
 
 
 class Pot(DoNothing):
@@ -65,7 +65,7 @@ class PotModel(LLMModel):
         llm: Any = "rule",
         rng: Any = None,
         scenario: Any = None,
-        **options: Unpack[ModelOptions],
+        **options: Unpack[LLMOptions],
     ) -> None:
         super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
         self.pot = Pot()
@@ -111,7 +111,7 @@ class QuizModel(LLMModel):
     kinds: ClassVar[dict[str, Any]] = {f"item {n}": int for n in range(1, 6)}
     """Question → type of its answer."""
 
-    def __init__(self, n_agents: int = 1, llm: Any = "rule", rng: Any = None, **options: Unpack[ModelOptions]) -> None:
+    def __init__(self, n_agents: int = 1, llm: Any = "rule", rng: Any = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(llm=llm, rng=rng, **options)
         self.quiz = Quiz()
         self.worlds = (self.quiz,)

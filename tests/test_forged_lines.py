@@ -12,22 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm import LLMAgent, TalkMixin
-from mesa_llm.bridge import Bridge
+from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.config import AgentConfig
-from mesa_llm.contract import BREAKS, FORGED, UNSEEN
 from mesa_llm.errors import ConfigError
-from mesa_llm.mailbox import Mailbox
 from mesa_llm.memory import MemoryEntry, open_memory
+from mesa_llm.model.bridge import Bridge
 from mesa_llm.records import Event
-from mesa_llm.tools import marked_methods
+from mesa_llm.testing import BREAKS, FORGED, UNSEEN
+from mesa_llm.tools.tool import marked_methods
 from mesa_llm.worlds.auction import Auction, Bidder, Lot
 from mesa_llm.worlds.economy import Economy
 from mesa_llm.worlds.market import PredictionMarkets
-from mesa_llm.worlds.social import SocialWorld
-from mesa_llm.worlds.social.accounts import Account
-from mesa_llm.worlds.social.settings import PRESETS
-from models.three_worlds.model import written
-from tests.worlds.small_exchange import exchange, go_to
+from mesa_llm.worlds.social import PRESETS, Account, SocialWorld
+from models.three_worlds.model import ThreeWorldsModel
+from tests.worlds.exchange.small_exchange import exchange, go_to
 
 attacks = st.builds(
     "{}{}{}{}".format,
@@ -41,7 +39,7 @@ attacks = st.builds(
 def seen(world: Any, agent: int) -> Iterator[str]:
     """Give all that an agent reads of a world, and what others hear of it."""
     sight = world.observe(agent)
-    yield from (sight.text, sight.rules)
+    yield from (sight.text, sight.instructions)
     bridge = Bridge()
     bridge.publish(world.end_step())
     bridge.start_step(2)
@@ -73,7 +71,9 @@ def economy(text: str) -> Iterator[str]:
     world = Economy(names={1: text})
     world.set_price(1, 3.0)
     world.apply_policy(1, f"a{text}", text, "mood", text)
-    yield written("Shall we?", "", world.state.variables)
+    town = ThreeWorldsModel(n_agents=1, rng=1, variables={"mood": text})
+    yield town.instructions_text
+    town.close()
     yield from seen(world, 2)
 
 

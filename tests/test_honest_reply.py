@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.llm.chat_reply import read_reply
-from mesa_llm.llm.chat_request import Dialect, Writer
-from mesa_llm.llm.openai_http import OpenAIHTTP
+from mesa_llm.llm.openai.client import OpenAIHTTP
+from mesa_llm.llm.openai.reply import read_reply
+from mesa_llm.llm.openai.request import Dialect, Writer
 from mesa_llm.records import ChatMessage, Request
-from mesa_llm.toolbox import ToolBox
+from mesa_llm.tools.toolbox import ToolBox
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import honest
-from tests.llm.asked import ACTIONS, TOOLS, VOTE, Village, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
 
 
 def body_of(request: Request) -> dict[str, Any]:

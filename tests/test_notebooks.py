@@ -1,10 +1,14 @@
-"""Every notebook runs from top to bottom, and is stored without outputs."""
+"""Every notebook runs from top to bottom, is stored without outputs, and shows its plots."""
 
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+PLOTS = re.compile(r"_figure\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
+"""What stands in a cell that draws."""
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -15,5 +19,8 @@ def test_a_notebook_runs_as_it_stands(path) -> None:
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in code)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(ROOT)}}).execute()
     assert any(cell.outputs for cell in code)
+    drawing = [cell for cell in code if PLOTS.search(cell.source)]
+    without = [cell.source for cell in drawing if not any("image/png" in out.get("data", ()) for out in cell.outputs)]
+    assert without == []

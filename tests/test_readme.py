@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm.cli import app
+from mesa_llm.cli.app import app
 from tests.faulty_server import FaultyServer
 
 ROOT = Path(__file__).parents[1]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mesa_llm.llm.base import LLM
+from mesa_llm.llm.protocol import LLM
 
 
 def open_simple(text: str) -> LLM | None:
     """Open what needs no endpoint: `random`, `human`, `local`, `local:FILE.gguf`; None for any other name."""
     name = text.strip()
     if name in {"random", "human"}:
-        from mesa_llm.llm import simple
+        from mesa_llm.llm import scripted
 
-        return simple.RandomLLM() if name == "random" else simple.TerminalHuman()
+        return scripted.RandomLLM() if name == "random" else scripted.TerminalHuman()
     if name == "local" or name.startswith("local:"):
-        from mesa_llm.llm.local import LocalLLM
+        from mesa_llm.llm.local.model import LocalLLM
 
         return LocalLLM(Path(name.removeprefix("local:")).expanduser() if name != "local" else None)
     return None

@@ -23,7 +23,17 @@ _AT_URL = re.compile(r"@(?=[a-z][a-z0-9+.-]*://|[^@/:\s]+:[^@\s]+@)", re.IGNOREC
 
 _SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
 
+_SECRET_QUERY = re.compile(r"(^|[-_.]|api|access)(key|token|secret|password|pass|sig|signature|auth)$", re.IGNORECASE)
+
+_KEY_PREFIX = re.compile(r"sk-[\w-]{8,}|(?=\D*\d)((hf|gsk|ghp|fw|r8)_|(xai|nvapi|pplx|csk)-|AIza)[\w-]{8,}")
+"""How providers begin their keys."""
+
+_LONG_RUN = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{20,}", re.IGNORECASE)
+"""Letters and digits of a length that no word, version or date has; a UUID has hyphens in between."""
+
 _PORTS = {"http": 80, "https": 443}
+
+_NO_BRACKETS = str.maketrans("[]", "  ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,34 @@ def written_name(text: str) -> str:
     """Return a model string as it may be written down: a URL in it loses its user and query."""
     model, base = split_name(text.strip())
     return text if base is None else f"{model}@{Address.of(base).base}"
+
+
+def secret_in(text: str) -> str:
+    """Find a key in an address, or in what was meant to be one, and name its place without repeating it.
+
+    Args:
+        text: Base URL; anything may be written there.
+
+    Returns:
+        What was found; empty if nothing looks like a key. An API version, a model's name or a UUID does not.
+    """
+    try:
+        url = urlsplit(text.strip())
+    except ValueError:
+        url = urlsplit(text.strip().translate(_NO_BRACKETS))
+    if "@" in (url.netloc or url.path):
+        return "a user or password"
+    for name, value in parse_qsl(url.query, keep_blank_values=True):
+        if (value and _SECRET_QUERY.search(name)) or looks_secret(name) or looks_secret(value):
+            return "a key in its query"
+    if any(looks_secret(unquote(part)) for part in (*url.path.split("/"), url.fragment)):
+        return "what looks like a key in its path"
+    return "a key of the environment" if without_secrets(text, environment_secrets()) != text else ""
+
+
+def looks_secret(text: str) -> bool:
+    """Check whether a word looks like a key: a provider's prefix, or a long run of letters and digits."""
+    return bool(_KEY_PREFIX.match(text) or _LONG_RUN.search(text))
 
 
 def environment_secrets() -> list[str]:

@@ -10,8 +10,13 @@ import asyncio
 import logging
 import math
 import random
+import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -24,24 +29,63 @@ from mesa_llm.errors import (
     RateLimited,
     Refused,
     ServerTrouble,
+    Stopped,
     TransportError,
 )
-from mesa_llm.llm.base import LLM, Closable
 from mesa_llm.llm.pace import Pace
+from mesa_llm.llm.protocol import LLM, Closable
 from mesa_llm.records import Reply, Request, Usage
 
 logger = logging.getLogger(__name__)
 
 BAD_REPLY_ATTEMPTS = 3
-"""Most times a request is sent whose replies cannot be read: a model that writes such replies tends to go on."""
+"""Maximum number of tries where replies cannot be read: a model that writes such replies tends to go on."""
 
 MAX_REFUSALS = 16
-"""Maximum number of refusals in a row, of key, model or address, that fail one decision each."""
+"""Maximum number of refusals in a row, of key, model or address, that fail decisions; see `Refusals`."""
 
 MAX_EMPTY = 3
 """Maximum number of refusals in a row, for lack of money, after which a request is sent again."""
 
 _MAY_PASS = (RateLimited, ServerTrouble, BadReply)
+
+
+class InFlight:
+    """The requests of one run that were sent and not answered yet; they are paid for, whatever becomes of the run."""
+
+    of_run: ClassVar[ContextVar[InFlight | None]] = ContextVar("mesa_llm_in_flight", default=None)
+    """Those of the run that asks here; used on the event loop alone."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.n = 0
+        self.is_ending = False
+        self.none_left = threading.Event()
+
+    @contextmanager
+    def sent(self) -> Generator[None]:
+        """Count a request until the block is over.
+
+        Raises:
+            Stopped: If nothing more is to be sent.
+        """
+        if self.is_ending:
+            raise Stopped("stopped before this request was sent")
+        self.n += 1
+        try:
+            yield
+        finally:
+            self.n -= 1
+            self._check()
+
+    def end(self) -> None:
+        """Let nothing more be sent; `none_left` is set once the last reply is there."""
+        self.is_ending = True
+        self._check()
+
+    def _check(self) -> None:
+        if self.is_ending and not self.n:
+            self.none_left.set()
 
 
 class Retry:
@@ -63,7 +107,7 @@ class Retry:
 
         Args:
             inner: What is asked.
-            attempts: Most times one request is sent.
+            attempts: Maximum number of times one request is sent.
             base_s: First wait, in seconds.
             max_wait_s: Longest wait, in seconds, where the endpoint does not ask for a longer one.
             seed: Seed of the waits; they are no part of a run.
@@ -139,6 +183,9 @@ class Refusals:
     withdrawn, or the model taken down, and a person has to act. An account that is out of money after a reply is
     asked again, as after any trouble that may pass; `MAX_EMPTY` times in a row, and the run stops as it does when a
     budget is spent: nothing is recorded as failed, and the same run goes on once the account is filled.
+
+    Refusals follow each other if each request was sent after the refusal before it had come. Those of requests that
+    were in flight together count once, so that a moment's refusal weighs the same at any concurrency.
     """
 
     def __init__(self, inner: LLM) -> None:
@@ -150,6 +197,7 @@ class Refusals:
         self.inner = inner
         self._has_replied = False
         self._in_a_row = 0
+        self._n_counted = 0
 
     async def reply(self, request: Request) -> Reply:
         """Ask, and judge a refusal by what came before it.
@@ -159,9 +207,13 @@ class Refusals:
             BudgetSpent: If the account is out of money.
             TransportError: As what is asked raises it, or where one refusal is no more than that.
         """
+        counted_before = self._n_counted
         try:
             reply = await self.inner.reply(request)
         except AccessRefused as refused:
+            if counted_before == self._n_counted:
+                self._n_counted += 1
+                self._in_a_row += 1
             judged = self._judge(refused)
         else:
             self._has_replied, self._in_a_row = True, 0
@@ -169,7 +221,6 @@ class Refusals:
         raise judged
 
     def _judge(self, refused: AccessRefused) -> MesaLLMError:
-        self._in_a_row += 1
         if not self._has_replied:
             return refused
         if not refused.is_out_of_money:
@@ -207,9 +258,9 @@ class Limits:
 
         Args:
             inner: What is asked.
-            concurrency: Most requests in flight.
-            requests_per_min: Most requests in any minute; None: as many as the endpoint takes.
-            tokens_per_min: Most tokens in any minute, read and written; None: as many as the endpoint takes.
+            concurrency: Maximum number of requests in flight.
+            requests_per_min: Maximum number of requests in any minute; None: no bound of ours.
+            tokens_per_min: Maximum number of tokens in any minute, read and written; None: no bound of ours.
 
         Raises:
             ConfigError: If a bound is below 1.
@@ -228,13 +279,16 @@ class Limits:
         """Ask when it is this request's turn.
 
         Raises:
+            Stopped: If the run is ending.
             TransportError: As what is asked raises it.
         """
         characters = 1 + sum(len(message.content) for message in request.messages)
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
+        in_flight = InFlight.of_run.get()
         begun = time.perf_counter()
         try:
-            reply = await self.inner.reply(request)
+            with nullcontext() if in_flight is None else in_flight.sent():
+                reply = await self.inner.reply(request)
             self.pace.taken()
         except RateLimited as limited:
             self.pace.rejected(epoch, limited.retry_after_s)
@@ -271,7 +325,7 @@ class Budget:
             inner: What is asked.
             calls: Most replies.
             tokens: Most tokens, read and written.
-            dollars: Most US dollars. Replies whose price is not known count as free.
+            dollars: Maximum of US dollars. Replies whose price is not known count as free.
 
         Raises:
             ConfigError: If a budget is not above zero.

@@ -12,10 +12,10 @@ from typing import Any
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerTrouble
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
-from mesa_llm.llm.chat_reply import read_reply
-from mesa_llm.llm.chat_request import response_format, tool_choice, wire_tools
 from mesa_llm.llm.endpoints import provider_base
-from mesa_llm.llm.trouble import Complaint, complaint_of, trouble
+from mesa_llm.llm.openai.errors import Complaint, complaint_of, trouble
+from mesa_llm.llm.openai.reply import read_reply
+from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
 from mesa_llm.records import Reply, Request
 
 MAX_TEXT = 2_000_000
@@ -168,6 +168,6 @@ def _load() -> tuple[Any, type[Exception]]:
 
 
 def _price(answer: Any) -> float | None:
-    """Give the price litellm worked out, in US dollars; None where it knows none."""
+    """Return the price litellm worked out, in US dollars; None where it knows none."""
     price = answer._hidden_params.get("response_cost")
     return float(price) if isinstance(price, int | float) and math.isfinite(price) and price >= 0 else None

@@ -55,9 +55,9 @@ class Pace:
         """Start unlearned.
 
         Args:
-            most: Most requests in flight.
-            requests_per_min: Most requests in any minute.
-            tokens_per_min: Most tokens in any minute.
+            most: Maximum number of requests in flight.
+            requests_per_min: Maximum number of requests in any minute.
+            tokens_per_min: Maximum number of tokens in any minute.
         """
         self.most = most
         self._requests = None if requests_per_min is None else PerMinute(requests_per_min)
@@ -136,7 +136,7 @@ class Pace:
             await asyncio.sleep(pause_s)
 
     def leave(self) -> None:
-        """Give the turn back."""
+        """Free the turn."""
         self._in_flight -= 1
         self._slots.release()
 
@@ -263,7 +263,7 @@ class Slots:
             raise
 
     def release(self) -> None:
-        """Give a place back."""
+        """Free a place."""
         self.taken -= 1
         self._admit()
 

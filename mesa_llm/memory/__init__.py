@@ -1,8 +1,8 @@
 """What agents remember: bounded, readable in prompts, and able to be carried into another life."""
 
 from mesa_llm.memory.chat import ChatMemory
+from mesa_llm.memory.component import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens
-from mesa_llm.memory.opening import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
 from mesa_llm.memory.window import NoMemory, WindowMemory

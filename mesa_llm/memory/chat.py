@@ -38,8 +38,8 @@ class ChatMemory(EntryMemory):
         """Begin with nothing.
 
         Args:
-            max_tokens: Most tokens of the conversation, estimated at four characters each; 128 or more.
-            pairs: Most pairs kept.
+            max_tokens: Maximum number of tokens of the conversation, estimated at four characters each; 128 or more.
+            pairs: Maximum number of pairs kept.
 
         Raises:
             ConfigError: If a setting is out of range.
@@ -66,13 +66,13 @@ class ChatMemory(EntryMemory):
         self._entries = kept
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Give what the agent was shown since its last answer, one line each, oldest first."""
+        """Return what the agent was shown since its last answer, one line each, oldest first."""
         exchanges = self._exchanges()
         pending = exchanges[-1] if len(exchanges) > self._count_pairs(exchanges) else []
         return "\n".join(replace(entry, text=one_line(entry.text)).line for entry in pending)
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Give the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
+        """Return the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
         messages: list[ChatMessage] = []
         exchanges = self._exchanges()
         for exchange in exchanges[: self._count_pairs(exchanges)]:

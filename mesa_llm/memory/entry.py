@@ -82,14 +82,14 @@ class MemoryEntry:
         return f"{self.when}, {_LEAD[self.kind]}: {self.text}"
 
     def as_line_within(self, characters: int) -> MemoryEntry:
-        """Give the entry with a text of one line, cut so that `line` has at most this many characters."""
+        """Return the entry with a text of one line, cut so that `line` has at most this many characters."""
         lead = len(self.line) - len(self.text)
         text = one_line(self.text, characters - lead)
         return self if text == self.text else replace(self, text=text)
 
 
 def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:
-    """Give the lines of the newest entries that fit, oldest first; each line counts its line break."""
+    """Return the lines of the newest entries that fit, oldest first; each line counts its line break."""
     lines: list[str] = []
     for entry in reversed(entries):
         characters -= len(entry.line) + 1
@@ -113,7 +113,7 @@ class Memory(Protocol):
         ...
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Give what comes to mind, as lines with step numbers, oldest first; empty when nothing does.
+        """Return what comes to mind, as lines with step numbers, oldest first; empty when nothing does.
 
         Args:
             cue: What it is looked up by.
@@ -123,18 +123,18 @@ class Memory(Protocol):
         ...
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Give the earlier conversation that goes before the new observation; empty if there is none."""
+        """Return the earlier conversation that goes before the new observation; empty if there is none."""
         return ()
 
     def summary_request(self) -> str | None:
-        """Give the prompt that asks for a summary of what is about to be forgotten; None when not needed."""
+        """Return the prompt that asks for a summary of what is about to be forgotten; None when not needed."""
         return None
 
     def keep_summary(self, text: str) -> None:
         """Take the summary that was asked for."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give the whole memory as JSON values, to be read back by `mesa_llm.memory.memory_from_json`."""
+        """Return the whole memory as JSON values, to be read back by `mesa_llm.memory.memory_from_json`."""
         ...
 
 
@@ -199,12 +199,12 @@ class EntryMemory(Memory):
         return tuple(self._entries)
 
     def saved(self) -> SavedMemory:
-        """Give the memory in the form it is saved in."""
+        """Return the memory in the form it is saved in."""
         settings = {name: getattr(self, name) for name in self.settings}
         return SavedMemory(kind=self.kind, settings=settings, entries=self._entries)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the whole memory as JSON values."""
+        """Return the whole memory as JSON values."""
         return self.saved().model_dump(mode="json", exclude_defaults=True) | {"version": 1}
 
     @classmethod

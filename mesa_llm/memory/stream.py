@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.embed import Embedder
-from mesa_llm.llm.embed import embedder as open_embedder
+from mesa_llm.llm.embeddings import Embedder
+from mesa_llm.llm.embeddings import embedder as open_embedder
 from mesa_llm.memory.entry import (
     CHARACTERS_PER_TOKEN,
     EntryMemory,
@@ -67,12 +67,12 @@ class StreamMemory(EntryMemory):
         """Begin with nothing.
 
         Args:
-            k: Most entries recalled at once.
+            k: Maximum number of entries recalled at once.
             decay: Factor on recency for each step, above 0 and at most 1.
             weights: Weights of recency, importance and relevance, each 0 or more. With 0 for relevance
                 nothing is ever embedded.
-            capacity: Most entries kept; beyond it goes what is least recent and important.
-            max_tokens: Most tokens of what is recalled, estimated at four characters each; 32 or more.
+            capacity: Maximum number of entries kept; beyond it goes what is least recent and important.
+            max_tokens: Maximum number of tokens of what is recalled, estimated at four characters each; 32 or more.
             embedding: Name of the embedder to open when none is given.
             embedder: Embeds texts; it is not saved with the memory.
 
@@ -110,7 +110,7 @@ class StreamMemory(EntryMemory):
         self._vectors.append(None)
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Give the entries with the highest scores, oldest first; recalling them makes them recent again."""
+        """Return the entries with the highest scores, oldest first; recalling them makes them recent again."""
         if not self._entries:
             return ""
         accessed = _until(time, self._accessed)
@@ -130,7 +130,7 @@ class StreamMemory(EntryMemory):
         return "\n".join(self._entries[place].line for place in sorted(chosen))
 
     def saved(self) -> SavedMemory:
-        """Give the memory in the form it is saved in; embeddings are made anew when it is read."""
+        """Return the memory in the form it is saved in; embeddings are made anew when it is read."""
         return super().saved().model_copy(update={"accessed": list(self._accessed)})
 
     def restore(self, form: SavedMemory) -> None:
@@ -155,7 +155,7 @@ class StreamMemory(EntryMemory):
         return scores
 
     def _relevance(self, cue: str) -> FloatArray:
-        """Give the cosine of the cue with every entry, shape `(entries,)`; only new entries are embedded."""
+        """Return the cosine of the cue with every entry, shape `(entries,)`; only new entries are embedded."""
         new = [place for place, vector in enumerate(self._vectors) if vector is None]
         rows = self._embed([cue, *(self._entries[place].text for place in new)])
         for place, row in zip(new, rows[1:], strict=True):
@@ -179,7 +179,7 @@ class StreamMemory(EntryMemory):
         return (rows / lengths).astype(np.float32)
 
     def _open_embedder(self) -> Embedder:
-        """Give the embedder; one opened by name is not kept here, where it would be copied with the agent."""
+        """Return the embedder; one opened by name is not kept here, where it would be copied with the agent."""
         return open_embedder(self.embedding) if self._embedder is None else self._embedder
 
     def _forget_one(self, time: int) -> None:

@@ -51,7 +51,7 @@ class SummaryMemory(EntryMemory):
 
         Args:
             keep: Entries that stay as they are when the others go into the summary.
-            max_tokens: Most tokens of what is recalled, estimated at four characters each; the summary takes
+            max_tokens: Maximum number of tokens recalled, estimated at four characters each; the summary takes
                 at most half of them. 64 or more.
 
         Raises:
@@ -85,7 +85,7 @@ class SummaryMemory(EntryMemory):
             self._forget(1)
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Give the summary, then the newest lines that fit, oldest first."""
+        """Return the summary, then the newest lines that fit, oldest first."""
         lines = [_LEAD + self._summary] if self._summary else []
         left = 2 * self._half - sum(len(line) + 1 for line in lines)
         return "\n".join(lines + newest_lines(self._entries, left))
@@ -114,7 +114,7 @@ class SummaryMemory(EntryMemory):
         self._asked = 0
 
     def saved(self) -> SavedMemory:
-        """Give the memory in the form it is saved in."""
+        """Return the memory in the form it is saved in."""
         return super().saved().model_copy(update={"summary": self._summary})
 
     def restore(self, form: SavedMemory) -> None:

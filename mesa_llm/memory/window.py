@@ -22,7 +22,7 @@ class NoMemory(EntryMemory):
         """Let it go."""
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Give nothing."""
+        """Return an empty text."""
         return ""
 
 
@@ -37,8 +37,8 @@ class WindowMemory(EntryMemory):
         """Begin with nothing.
 
         Args:
-            k: Most entries kept.
-            max_tokens: Most tokens of what is recalled, estimated at four characters each; 32 or more.
+            k: Maximum number of entries kept.
+            max_tokens: Maximum number of tokens of what is recalled, estimated at four characters each; 32 or more.
 
         Raises:
             ConfigError: If a setting is out of range.
@@ -63,5 +63,5 @@ class WindowMemory(EntryMemory):
             self._characters -= len(self._lines.pop(0)) + 1
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Give all that is kept, one line each, oldest first."""
+        """Return all that is kept, one line each, oldest first."""
         return "\n".join(self._lines)

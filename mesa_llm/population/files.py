@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.activity import HOURS, hourly_activity
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.tables import Row, from_table, persona_of, rows_of
+from mesa_llm.population.tables import Row, columns_of, from_table, persona_of, rows_of
 
 FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
@@ -23,6 +23,15 @@ X_COLUMNS = {"name", "username", "user_char", "description"}
 
 REDDIT_COLUMNS = {"realname", "username", "bio", "persona"}
 """What tells OASIS's list of Reddit users."""
+
+NOT_USERS: dict[frozenset[str], str] = {
+    frozenset({"source_tweet", "topic_name"}): "posts that spread on X and how far (OASIS's all_topics)",
+    frozenset({"RS", "RC_1"}): "Reddit posts with their comments (OASIS's counterfactual_36)",
+    frozenset({"content"}): "texts of posts (such as OASIS's product)",
+    frozenset({FREQUENCY}): "hours of activity (such as OASIS's user_activity_24h; give it as `activity` beside the "
+    "users' file)",
+}
+"""Columns of files of OASIS that hold no users → what they hold."""
 
 REDDIT_TRAITS = ("age", "gender", "mbti", "country", "profession")
 
@@ -35,12 +44,13 @@ def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
         n: Most personas, from the start of the file; None: all.
 
     Raises:
-        ConfigError: If the file cannot be read, or holds nobody.
+        ConfigError: If the file cannot be read, or holds nobody; says what it holds instead, if that is known.
     """
     rows = rows_of(path)
     if not rows:
         raise ConfigError(f"{path} holds no personas")
-    is_oasis = FREQUENCY in rows[0] or _has(rows, X_COLUMNS) or _has(rows, REDDIT_COLUMNS)
+    is_oasis = _has(rows, X_COLUMNS) or _has(rows, REDDIT_COLUMNS)
+    _demand_users(rows, path)
     return (from_oasis(path) if is_oasis else from_table(path))[:n]
 
 
@@ -65,11 +75,10 @@ def from_oasis(
         personas = [_reddit_user(row, path, number) for number, row in enumerate(rows, start=1)]
     elif _has(rows, X_COLUMNS):
         personas = [_x_user(row, path, number, len(rows)) for number, row in enumerate(rows, start=1)]
-    elif any(FREQUENCY in row for row in rows):
-        raise ConfigError(f"{path} holds hours of activity but no users; give it as `activity` beside their file")
     else:
+        _demand_users(rows, path)
         wanted = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
-        raise ConfigError(f"{path} has the columns {sorted(_columns(rows))}; users of OASIS have {wanted}")
+        raise ConfigError(f"{path} has the columns {sorted(columns_of(rows))}; users of OASIS have {wanted}")
     if activity is None and not all(FREQUENCY in row for row in rows):
         return personas
     counts = read_activity(path if activity is None else activity)
@@ -97,12 +106,20 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
     return np.array(counts, dtype=np.int64).reshape(-1, HOURS)
 
 
-def _columns(rows: Sequence[Row]) -> set[str]:
-    return {column for row in rows for column in row}
+def _has(rows: Sequence[Row], columns: set[str] | frozenset[str]) -> bool:
+    return columns <= set(columns_of(rows))
 
 
-def _has(rows: Sequence[Row], columns: set[str]) -> bool:
-    return columns <= _columns(rows)
+def _demand_users(rows: Sequence[Row], path: str | Path) -> None:
+    """Check that a file is none of those of OASIS that hold something else than users.
+
+    Raises:
+        ConfigError: If it is one; says what it holds.
+    """
+    names = {"name", "realname", "persona", "user_char", "username"}
+    for columns, contents in NOT_USERS.items():
+        if _has(rows, columns) and not names & set(columns_of(rows)):
+            raise ConfigError(f"{path} holds no users but {contents}; wanted one row for each user, with a name")
 
 
 def _place(path: str | Path, number: int, column: str) -> str:

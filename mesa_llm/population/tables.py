@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.persona import Persona
+from mesa_llm.text import clip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +28,15 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """Fields of a persona → names of the columns that hold them, the first found counts. Other columns are traits."""
 
+GIVEN, FAMILY = "first_name", "last_name"
+"""Columns that hold a name in two parts."""
+
+IDENTIFYING = ("name", "persona", "username", "bio")
+"""Fields of which a table of people has one at least."""
+
+SEPARATORS = (",", ";", "\t", "|")
+"""What may stand between the cells of a CSV file, the likeliest first."""
+
 Row = Mapping[str, Any]
 
 
@@ -33,17 +44,42 @@ def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
     """Make one persona of each row of a table.
 
     Columns named in `COLUMNS` fill those fields, whatever their case; all others become traits under their own
-    name. Topics are a list, or separated by semicolons. Empty cells are left out.
+    name. A name may also be split into `first_name` and `last_name`. Topics are a list, or separated by semicolons.
+    Empty cells are left out.
 
     Args:
-        table: A CSV file, a JSON file with a list of objects, a file of JSON lines, or a DataFrame.
+        table: A CSV file (with commas, semicolons, tabs or bars), a JSON file with a list of objects, a file of JSON
+            lines, or a DataFrame.
 
     Raises:
-        ConfigError: If the file cannot be read, or a cell cannot be used; says which.
+        ConfigError: If the file cannot be read, no column holds names or personas, or a cell cannot be used; says
+            which.
     """
     rows = rows_of(table)
     source = str(table) if isinstance(table, (str, Path)) else "the table"
+    _demand_people(rows, source)
     return [persona_of(row, source, number) for number, row in enumerate(rows, start=1)]
+
+
+def columns_of(rows: Sequence[Row]) -> list[str]:
+    """Return the columns of all rows, in the order in which they are first found."""
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def _demand_people(rows: Sequence[Row], source: str) -> None:
+    """Check that a table can be one of people.
+
+    Raises:
+        ConfigError: If no column says who somebody is.
+    """
+    columns = columns_of(rows)
+    known = {name for field in IDENTIFYING for name in COLUMNS[field]} | {GIVEN, FAMILY}
+    if rows and not any(_folded(column) in known for column in columns):
+        found = clip(", ".join(map(repr, columns)), 300)
+        raise ConfigError(
+            f"{source} has the columns {found}; a population needs a column 'name' or 'persona' (also understood: "
+            f"{', '.join(sorted(known - {'name', 'persona'}))}). Rename one, or add one"
+        )
 
 
 def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
@@ -63,14 +99,27 @@ def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
         return read(path)
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # what pandas and json raise for contents they cannot read
+    except (ValueError, RecursionError, csv.Error) as error:  # what pandas and json raise for contents they cannot read
         raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
 
 
 def _read_csv(path: Path) -> list[Row]:
     import pandas as pd
 
-    return _rows_of_frame(pd.read_csv(path, keep_default_na=False, na_values=[""], encoding="utf-8"))
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        separator = _separator(file.readline(100_000))
+    return _rows_of_frame(pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""], encoding="utf-8-sig"))
+
+
+def _separator(head: str) -> str:
+    """Find what separates the cells of a table: what makes most columns of its first line, known ones above all."""
+    known = {name for names in COLUMNS.values() for name in names}
+
+    def fit(separator: str) -> tuple[int, int]:
+        cells = next(csv.reader([head], delimiter=separator), [])
+        return sum(_folded(cell) in known for cell in cells), len(cells)
+
+    return max(SEPARATORS, key=fit)
 
 
 def _rows_of_frame(frame: pd.DataFrame) -> list[Row]:
@@ -130,6 +179,9 @@ def persona_of(row: Row, source: str, number: int, **fields: Any) -> Persona:
         if field not in fields and column is not None:
             used.add(column)
             fields[field] = _topics(row[column]) if field == "topics" else _text(row[column], source, number, column)
+    if "name" not in fields and (parts := [places[name] for name in (GIVEN, FAMILY) if name in places]):
+        used.update(parts)
+        fields["name"] = " ".join(_text(row[column], source, number, column) for column in parts)
     fields.setdefault("traits", {column: cell for column, cell in row.items() if column not in used})
     for column, cell in row.items():
         if isinstance(cell, float) and not math.isfinite(cell):

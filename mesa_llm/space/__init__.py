@@ -1,9 +1,9 @@
 """Where agents are: what they see around them in any space of Mesa, and how they move from cell to cell."""
 
 from mesa_llm.space.compass import Direction
-from mesa_llm.space.looking import Describe, description, surroundings
-from mesa_llm.space.moving import MovesOnGrid, MovesToPlaces, describe_surroundings
+from mesa_llm.space.moves import MovesOnGrid, MovesToPlaces, describe_surroundings
 from mesa_llm.space.surroundings import Neighbour, Place, SpaceKind, Spot, Surroundings
+from mesa_llm.space.view import Describe, description, surroundings
 
 __all__ = [
     "Describe",

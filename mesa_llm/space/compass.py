@@ -23,7 +23,7 @@ def compass_direction(south: float, east: float) -> Direction:
 
 
 def grid_offset(space: Any, start: Sequence[int], end: Sequence[int]) -> tuple[int, ...]:
-    """Give the steps from one cell to another along each axis of a grid; on a torus the shorter way round."""
+    """Return the steps from one cell to another along each axis of a grid; on a torus the shorter way round."""
     offset = [there - here for here, there in zip(start, end, strict=True)]
     if not space.torus:
         return tuple(offset)
@@ -32,7 +32,7 @@ def grid_offset(space: Any, start: Sequence[int], end: Sequence[int]) -> tuple[i
 
 
 def grid_words(offset: tuple[int, ...], links: int) -> str:
-    """Say where a cell of an orthogonal grid lies.
+    """Describe where a cell of an orthogonal grid lies.
 
     Args:
         offset: Steps along each axis.
@@ -48,7 +48,7 @@ def grid_words(offset: tuple[int, ...], links: int) -> str:
 
 
 def hexagon_words(start: Sequence[int], offset: tuple[int, ...], links: int) -> str:
-    """Say where a cell of a hexagonal grid lies, seen from the cell `start`."""
+    """Describe where a cell of a hexagonal grid lies, seen from the cell `start`."""
     return _far(links, hexagon_direction(start, offset))
 
 

@@ -12,7 +12,7 @@ SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "no
 Place = tuple[int, ...] | tuple[float, ...] | int | str
 
 MOST_SHOWN = 20
-"""Most neighbours, and most cells, that a text names; it counts the others."""
+"""Maximum number of neighbours, and most cells, that a text names; it counts the others."""
 
 MOST_CHARACTERS = 300
 """Maximum number of characters of one description."""

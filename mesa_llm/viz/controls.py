@@ -5,49 +5,99 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import solara
-from reacton import use_effect
+from reacton import use_effect, use_state
 from solara.core import component
 
-from mesa_llm.model import LLMModel
+from mesa_llm.model.model import LLMModel
+from mesa_llm.text import counted
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.ticker import moment, words
-from mesa_llm.wording import counted
+
+PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
+"""Pauses between two steps while playing → seconds."""
 
 
 @component
 def Controls(session: Session, chosen: solara.Reactive[Choice]) -> None:
-    """Show the buttons, the time, the progress of the step, and errors.
+    """Show the buttons, the time, and the progress of the step.
 
     Args:
         session: What is run.
         chosen: What Reset builds from.
     """
-    shown = moment()
-    use_effect(lambda: setattr(session, "shown", shown), [shown])  # runs once all of the page is drawn
+    now = moment()
+    use_effect(lambda: setattr(session, "seen", now), [now])  # runs once all of the page is drawn
     runner = session.runner
     with solara.Column(gap="8px"):
         if runner is not None:
             solara.Text(f"Step {done(runner.model)}", classes=["mesa-llm-time"])
             _Buttons(runner, session.state)
-        is_changed = chosen.value != session.built_from
-        solara.Button(
-            "Reset",
-            icon_name="mdi-restore",
-            on_click=lambda: session.build(chosen.value),
-            color="warning" if is_changed else None,
-            outlined=not is_changed,
-            block=True,
-        )
-        solara.Text(
-            "Reset takes the new choices." if is_changed else "", style={"color": "#92400e", "font-size": "0.9rem"}
-        )
+        _Reset(session, chosen)
         if runner is not None:
             solara.ProgressLinear(progress(runner) if runner.busy else False)
             solara.Text(status(runner), classes=["mesa-llm-status"])
-        for fault in filter(None, (session.error, runner.error if runner else "")):
-            solara.Error(fault, dense=True)
+
+
+@component
+def Pace(session: Session) -> None:
+    """Let a visitor choose how long Play waits between two steps.
+
+    Args:
+        session: What is run.
+    """
+    now, choose = use_state("0.1 s")
+
+    def change(words_for: str) -> None:
+        choose(words_for)
+        if session.runner is not None:
+            session.runner.pause_s = PAUSES[words_for]
+
+    with solara.Div(style={"margin-top": "14px"}):
+        solara.Select("Play pauses between steps", list(PAUSES), now, change, dense=True)
+
+
+@component
+def _Reset(session: Session, chosen: solara.Reactive[Choice]) -> None:
+    """Show the button that builds the model anew; it asks before it drops a run that language models replied in."""
+    is_asked, ask = use_state(False)
+    runner = session.runner
+    calls = 0 if runner is None else runner.model.usage.calls
+    is_changed = chosen.value != session.built_from
+
+    def reset() -> None:
+        ask(False)
+        session.build(chosen.value)
+
+    solara.Button(
+        "Reset",
+        icon_name="mdi-restore",
+        on_click=(lambda: ask(True)) if calls and not is_asked else reset,
+        color="warning" if is_changed else None,
+        outlined=not is_changed,
+        disabled=is_asked,
+        block=True,
+    )
+    if is_asked and runner is not None:
+        with solara.Warning(dropping(runner.model), dense=True, icon=False):
+            solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
+            solara.Button("Keep it", on_click=lambda: ask(False), text=True, small=True)
+    elif is_changed:
+        solara.Text("Reset takes the new choices.", style={"color": "#92400e", "font-size": "0.9rem"})
+
+
+def dropping(model: LLMModel) -> str:
+    """Describe what Reset drops, and where it can be found again.
+
+    Args:
+        model: A model in which language models have replied.
+    """
+    usage, path = model.usage, model.runlog.path
+    cost = f" for ${usage.dollars:,.4f}" if usage.dollars else ""
+    kept = "It is kept nowhere." if path is None else f"It is kept: the tab Runs opens it again ({path.name})."
+    replies = f"{usage.calls:,} {'reply' if usage.calls == 1 else 'replies'}"
+    return f"This run holds {replies} of language models{cost}. {kept}"
 
 
 @component
@@ -57,40 +107,40 @@ def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
         solara.Button(
             "Step",
             icon_name="mdi-step-forward",
-            on_click=lambda: _say(runner.start, 1),
+            on_click=lambda: _announce(runner.start, 1),
             disabled=runner.busy or is_over,
             color="primary",
         )
         if runner.playing:
-            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: _say(runner.pause), color="primary")
+            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: _announce(runner.pause), color="primary")
         else:
             solara.Button(
                 "Play",
                 icon_name="mdi-play",
-                on_click=lambda: _say(runner.start),
+                on_click=lambda: _announce(runner.start),
                 disabled=runner.busy or is_over,
                 color="primary",
             )
         solara.Button(
             "Stop",
             icon_name="mdi-stop",
-            on_click=lambda: _say(runner.stop),
+            on_click=lambda: _announce(runner.stop),
             disabled=not runner.busy or runner.stopping,
             color="error",
             outlined=True,
         )
 
 
-def _say(do: Callable[..., None], *arguments: int) -> None:
+def _announce(do: Callable[..., None], *arguments: int) -> None:
     """Do what a click asks for, and show at once that it was heard."""
     do(*arguments)
     words.set(object())
 
 
 def progress(runner: Runner) -> float | bool:
-    """Give how far the step that runs has come, in percent; True if nobody knows."""
-    asked = due(runner.model)
-    return min(100.0, 100.0 * runner.decided / asked) if asked else True
+    """Return how far the step that runs has come, in percent; True if nobody knows."""
+    n_due = due(runner.model)
+    return min(100.0, 100.0 * runner.decided / n_due) if n_due else True
 
 
 def done(model: LLMModel) -> int:
@@ -104,7 +154,7 @@ def due(model: LLMModel) -> int:
 
 
 def status(runner: Runner) -> str:
-    """Say in words what a run does now.
+    """Describe what a run does now.
 
     Args:
         runner: What runs it.
@@ -113,18 +163,18 @@ def status(runner: Runner) -> str:
         return runner.note or ended(runner.model)
     if runner.stopping:
         return "Stopping …"
-    pulse, asked = runner.pulse, due(runner.model)
+    pulse, n_due = runner.pulse, due(runner.model)
     if pulse.seconds is None:
         return "Playing …"
-    told = f"Step {runner.model.now}"
-    if asked:
-        told += f": {min(pulse.decided, asked)} of {asked} have decided"
-    told += f", {pulse.seconds} s" if pulse.seconds else " …"
-    return f"{told}; pausing after it." if runner.finishing else told
+    text = f"Step {runner.model.now}"
+    if n_due:
+        text += f": {min(pulse.decided, n_due)} of {n_due} have decided"
+    text += f", {pulse.seconds} s" if pulse.seconds else " …"
+    return f"{text}; pausing after it." if runner.finishing else text
 
 
 def ended(model: LLMModel) -> str:
-    """Say what became of the last step.
+    """Describe what became of the last step.
 
     Args:
         model: A model that stands still.
@@ -134,4 +184,17 @@ def ended(model: LLMModel) -> str:
     failures = model.step_failures
     if not failures:
         return f"Step {done(model)} is done."
-    return f"Step {done(model)} is done, but {counted(failures, 'decision')} failed; the tab Agents says why."
+    return f"Step {done(model)} is over, but {counted(failures, 'decision')} failed; the tab Agents says why."
+
+
+@component
+def Alarms(session: Session) -> None:
+    """Show at the top of a page what went wrong: no model, a step that broke, or one in which most decisions failed.
+
+    Args:
+        session: What is run.
+    """
+    moment()
+    runner = session.runner
+    for fault in filter(None, (session.error, *((runner.error, runner.alarm) if runner else ()))):
+        solara.Error(fault)

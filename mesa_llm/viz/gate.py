@@ -8,9 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from mesa_llm.model import LLMModel
+from reacton.core import ComponentFunction, Element
+from solara.core import component
+
+from mesa_llm.model.model import LLMModel
 
 
 class Gate:
@@ -83,7 +87,7 @@ _making = threading.Lock()
 
 
 def gate_of(model: LLMModel) -> Gate:
-    """Give the gate of a model; the first time, let readers in whenever the model waits for replies.
+    """Return the gate of a model; the first time, let readers in whenever the model waits for replies.
 
     Agents only read while they decide, so a page may look at the model then, for as long as it takes.
     """
@@ -101,3 +105,23 @@ def steady(model: LLMModel) -> AbstractContextManager[None]:
         model: The model that a component of a page is about to read.
     """
     return gate_of(model).reading()
+
+
+def place_steady(made: Any, model: LLMModel) -> None:
+    """Place what a component made, also one of Mesa's own, so that its body runs only while the model stands still.
+
+    A page is drawn by whichever thread comes first: the ticker, or the one of a click. What the click's thread draws,
+    the ticker does not hold still.
+
+    Args:
+        made: The element of a component; anything else places itself.
+        model: What its body may read.
+    """
+    if isinstance(made, Element) and isinstance(made.component, ComponentFunction):
+        _Steady(made, model).key(f"{made.component.f.__module__}.{made.component.f.__qualname__}")
+
+
+@component
+def _Steady(made: Any, model: LLMModel) -> Any:
+    with steady(model):
+        return made.component.f(*made.args, **made.kwargs)

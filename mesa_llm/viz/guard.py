@@ -141,7 +141,7 @@ class Guard:
             await _protected(PlainTextResponse(ASK_FOR_TOKEN, 403))(scope, receive, send)
 
     def _refusal(self, connection: HTTPConnection) -> str:
-        """Say why a request is refused whatever token it carries; empty if it is not."""
+        """Return why a request is refused whatever token it carries; empty if it is not."""
         headers = connection.headers
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_known(name := host_name(hosts[0])):

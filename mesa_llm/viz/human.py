@@ -9,10 +9,10 @@ from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_state
 from solara.core import component
 
-from mesa_llm.activation import minded
-from mesa_llm.llm.human import HumanDesk, HumanLLM, Question
-from mesa_llm.model import LLMModel
-from mesa_llm.viz.answering import AnswerForm
+from mesa_llm.engine.activation import minded
+from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.forms import AnswerForm
 from mesa_llm.viz.markup import Markup
 from mesa_llm.viz.ticker import words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import solara
@@ -10,13 +11,32 @@ from reacton import ipyvuetify as vuetify
 from reacton import use_state
 from solara.core import component
 
-from mesa_llm.activation import minded
-from mesa_llm.errors import MesaLLMError
-from mesa_llm.model import LLMModel
+from mesa_llm.engine.activation import minded
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
-from mesa_llm.viz.thoughts import Thought, named, shortened, thoughts_of
 from mesa_llm.viz.ticker import words
+from mesa_llm.viz.trace import Thought, named, shortened, thoughts_of
+
+inspected = solara.reactive(0)
+"""Number of the agent that is looked into; 0, or that of nobody: the first."""
+
+open_tab = solara.reactive("")
+"""Title of the tab of a page that is open; empty: the first."""
+
+AGENTS_TAB = "Agents"
+"""Title of the tab that the inspector stands on."""
+
+
+def inspect_agent(agent_id: int) -> None:
+    """Open the inspector of the page at an agent.
+
+    Args:
+        agent_id: Mesa `unique_id` of the agent.
+    """
+    inspected.set(agent_id)
+    open_tab.set(AGENTS_TAB)
 
 
 @component
@@ -28,7 +48,7 @@ def AgentInspector(model: LLMModel) -> None:
     """
     update_counter.get()
     words.get()
-    number, choose = use_state(0)
+    number = inspected.value
     agents = {agent.unique_id: agent for agent in minded(model)}
     if not agents:
         solara.Info("The model has no agents that think.", dense=True)
@@ -39,15 +59,17 @@ def AgentInspector(model: LLMModel) -> None:
             label="Agent",
             items=[{"text": called(agent), "value": known} for known, agent in agents.items()],
             v_model=number,
-            on_v_model=lambda picked: choose(picked or 0),
+            on_v_model=lambda picked: inspected.set(picked or 0),
             outlined=True,
             dense=True,
             hide_details=True,
             class_="mesa-llm-pick",
         )
+        thoughts: list[Thought] = []
         with steady(model):
             facts = who(agents[number])
-            thoughts = thoughts_of(model, number)
+            with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
+                thoughts = thoughts_of(model, number)
         with solara.Div(classes=["mesa-llm-split"]):
             Markup("agent.html", **facts)
             _Thoughts(thoughts).key(f"thoughts of {number}")
@@ -61,29 +83,29 @@ def _Thoughts(thoughts: list[Thought]) -> None:
         return
     by_time = {thought.time: thought for thought in thoughts}
     newest = thoughts[0].time
-    shown = picked if picked in by_time else newest
+    step = picked if picked in by_time else newest
     times = list(by_time)
-    place = times.index(shown)
+    index = times.index(step)
     with solara.Column(gap="0px"):
         with solara.Row(gap="4px", style={"align-items": "center"}):
             solara.IconButton(
-                "mdi-chevron-left", on_click=lambda: pick(times[place + 1]), disabled=place + 1 == len(times)
+                "mdi-chevron-left", on_click=lambda: pick(times[index + 1]), disabled=index + 1 == len(times)
             )
             with solara.Div(classes=["mesa-llm-step"]):
-                solara.Select("Step", times, shown, lambda time: pick(-1 if time == newest else time), dense=True)
+                solara.Select("Step", times, step, lambda time: pick(-1 if time == newest else time), dense=True)
             solara.IconButton(
-                "mdi-chevron-right", on_click=lambda: pick(times[place - 1] if place > 1 else -1), disabled=place == 0
+                "mdi-chevron-right", on_click=lambda: pick(times[index - 1] if index > 1 else -1), disabled=index == 0
             )
-        Markup("thought.html", thought=by_time[shown], open=True)
+        Markup("thought.html", thought=by_time[step], open=True)
 
 
 def called(agent: Any) -> str:
-    """Name an agent for a list: its number, and its name or class."""
+    """Return what an agent is called in a list: its number, and its name or class."""
     return f"{agent.unique_id} · {agent.config.name or type(agent).__name__}"
 
 
 def who(agent: Any) -> dict[str, str | int]:
-    """Say who an agent is, what it sees now, and what comes to its mind; reads only.
+    """Return who an agent is, what it sees now, and what comes to its mind; reads only.
 
     Args:
         agent: An agent that thinks.
@@ -93,7 +115,7 @@ def who(agent: Any) -> dict[str, str | int]:
         text, cue = seen.text, seen.cue or seen.text
     except MesaLLMError as error:
         text, cue = f"It cannot look: {error}", ""
-    said = "\n\n".join(f"{message.role}: {message.content}" for message in agent.memory.messages())
+    messages = "\n\n".join(f"{message.role}: {message.content}" for message in agent.memory.messages())
     recalled = agent.memory.recall(cue, agent.now, aside=True)
     return {
         "number": agent.unique_id,
@@ -102,7 +124,7 @@ def who(agent: Any) -> dict[str, str | int]:
         "llm": _thinks_with(agent),
         "persona": agent.config.text,
         "seen": shortened(text),
-        "memory": shortened("\n\n".join(filter(None, (recalled, said)))),
+        "memory": shortened("\n\n".join(filter(None, (recalled, messages)))),
     }
 
 

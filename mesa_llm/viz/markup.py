@@ -51,3 +51,10 @@ def Markup(template: str | Path, **values: Any) -> None:
         **values: What the template names.
     """
     solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
+
+
+def in_words(name: str) -> str:
+    """Write a name in code as words: `n_posts` as `Number of posts`; capital letters stay."""
+    words = " ".join(name.removeprefix("n_").split("_")).strip()
+    words = f"number of {words}" if name.startswith("n_") else words
+    return words[:1].upper() + words[1:]

@@ -8,24 +8,27 @@ from typing import Any
 import solara
 import solara.lab
 from mesa.visualization.utils import update_counter
-from reacton import use_effect, use_memo, use_state
+from reacton import use_effect, use_memo
 from solara.core import component
 from solara.lab.utils.headers import headers
 
-from mesa_llm.model import LLMModel
-from mesa_llm.viz.controls import Controls
-from mesa_llm.viz.gate import steady
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.scenario import controls, parameters_of
+from mesa_llm.viz.controls import Alarms, Controls, Pace
+from mesa_llm.viz.cost import CostMeter
+from mesa_llm.viz.figures import Measures, MesaPlot, is_mesa_plot
+from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.guard import foreign_origin
-from mesa_llm.viz.held import held
 from mesa_llm.viz.human import HumanPanel
-from mesa_llm.viz.inspector import AgentInspector
+from mesa_llm.viz.inspector import AGENTS_TAB, AgentInspector, inspected, open_tab
 from mesa_llm.viz.markup import CSS
-from mesa_llm.viz.meter import CostMeter
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
+from mesa_llm.viz.readme import About, Question, Readme
+from mesa_llm.viz.runs import KeptRun, Runs, runs_folder
 from mesa_llm.viz.session import Session
-from mesa_llm.viz.space import MakeRenderer, Space
+from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.tables import ActionTable, EventLog
-from mesa_llm.viz.ticker import watch
+from mesa_llm.viz.ticker import watch, words
 
 Component = Callable[[Any], Any]
 """Shows something of a model: a Solara component, or a function that makes one (Mesa's `make_plot_component`)."""
@@ -33,7 +36,16 @@ Component = Callable[[Any], Any]
 Placed = Component | tuple[Component, int | str]
 """A component, and the tab it stands on: Mesa's page number, or a title."""
 
-ALWAYS: tuple[Placed, ...] = ((AgentInspector, "Agents"), (ActionTable, "Actions"), (EventLog, "News"))
+FIRST_TAB = "Model"
+"""Title of the tab that a page opens with."""
+
+ALWAYS: tuple[tuple[Component, str], ...] = (
+    (Measures, "Measures"),
+    (AgentInspector, AGENTS_TAB),
+    (ActionTable, "Actions"),
+    (EventLog, "News"),
+    (About, "About"),
+)
 """What stands on every page."""
 
 
@@ -47,6 +59,7 @@ def LLMPage(
     name: str | None = None,
     llm: str = "rule",
     rng: int | None = 42,
+    keeps_runs: bool = True,
 ) -> None:
     """Show a model, run it, and look into its agents. Each visitor gets a model of its own.
 
@@ -55,25 +68,53 @@ def LLMPage(
     who can reach the server, under any name that leads to it.
 
     As `SolaraViz`, but it takes what makes a model instead of a model; it goes on answering while agents think; and
-    it has tabs for every agent's prompts and replies, for actions and for news.
+    it has tabs for what the model measures, for every agent's prompts and replies, for actions, for news, for what
+    the model is, and for its runs, which are kept in the folder `runs`. `LLMPage(MyModel)` alone shows the model's
+    space or network, plots of all numbers that it collects, and controls for its parameters.
 
     Args:
         model: A model class, or anything called with parameters by name that gives a model.
-        model_params: Mesa's description of the parameters: fixed values, `Slider`s, or dictionaries with a type. What
-            agents think with and the seed are asked for in any case.
-        components: What to show, each as a component, or with the tab it stands on: a number, as in Mesa, or a title.
-        renderer: Sets Mesa's renderer of the space up for a model; None: no space is drawn.
+        model_params: Mesa's description of the parameters: fixed values, `Slider`s, or dictionaries with a type; None:
+            as the model's scenario declares them. What agents think with and the seed are asked for in any case.
+        components: What to show, each as a component, or with the tab it stands on: a number, as in Mesa, or a title;
+            empty: the model's space and all that it measures.
+        renderer: Sets Mesa's renderer of the space up for a model; None: a plain one, where no components are named.
         name: Title; None: the name of the class.
         llm: What agents think with at first: a name in `mesa_llm.viz.parameters.THINKERS`, or a model string.
         rng: Seed at first; None: a new one each time.
+        keeps_runs: Whether runs are kept: in the folder that the environment variable MESA_LLM_RUNS names, else in
+            `runs` in the current folder.
     """
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     if foreign:
         solara.Error(f"This page was opened by a page of {foreign}, and shows nothing there.")
     else:
-        params = dict(model_params or {})
+        params = dict(declared(model) if model_params is None else model_params)
         first = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
-        _Page(model, params, components, renderer, name or getattr(model, "__name__", "Model"), first)
+        title = name or getattr(model, "__name__", "Model")
+        _Page(model, params, components, renderer, title, first, keeps_runs)
+
+
+_named: list[type[LLMModel]] = []
+
+
+def show_model(model: type[LLMModel]) -> str:
+    """Let this process serve the page of one model.
+
+    Args:
+        model: The model class.
+
+    Returns:
+        What Solara calls that page.
+    """
+    _named[:] = [model]
+    return f"{__name__}:NamedModel"
+
+
+@component
+def NamedModel() -> None:
+    """Show the model that was named when the server was started."""
+    LLMPage(_named[0])
 
 
 @component
@@ -84,21 +125,50 @@ def _Page(
     renderer: MakeRenderer | None,
     name: str,
     first: Choice,
+    keeps_runs: bool,
 ) -> None:
     chosen = solara.use_reactive(first)
-    session = use_memo(lambda: Session(model, first), [])
-    tabs = use_memo(lambda: tabs_of(components, renderer), [])
+    session = use_memo(lambda: Session(model, first, runs_folder() if keeps_runs else None), [])
+    readme = use_memo(lambda: Readme.of(model), [])
+    meanings = use_memo(lambda: meanings_of(model), [])
     use_effect(lambda: _open(session), [])
+
+    def reopen(run: KeptRun, replays: bool) -> None:
+        chosen.set(run.choice(first, chosen.value))
+        session.build(chosen.value, run, replays=replays)
+        words.set(object())
+
     solara.Style(CSS)
     with solara.AppBar():
         solara.AppBarTitle(name)
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         with solara.Card(margin=0):
             Controls(session, chosen)
+            Pace(session)
         with solara.Card("Parameters", margin=0):
-            Parameters(model, params, chosen)  # drawn anew with each step, it would take back what is being typed
+            Parameters(model, params, chosen, meanings)  # drawn anew at each step, it would take back what is typed
         _Cost(session)
-    _Main(session, tabs)
+    _Main(session, readme, components, renderer, reopen)
+
+
+def declared(model: Factory) -> dict[str, Any]:
+    """Return how the parameters of a model are asked for, as in Mesa's `model_params`.
+
+    Args:
+        model: What makes the model; a class says it in its scenario.
+    """
+    return controls(model) if isinstance(model, type) and issubclass(model, LLMModel) else {}
+
+
+def meanings_of(model: Factory) -> dict[str, str]:
+    """Return what the parameters of a model mean, by name.
+
+    Args:
+        model: What makes the model; a class says it in its scenario.
+    """
+    if not (isinstance(model, type) and issubclass(model, LLMModel)):
+        return {}
+    return {parameter.name: parameter.meaning for parameter in parameters_of(model)}
 
 
 @component
@@ -110,17 +180,27 @@ def _Cost(session: Session) -> None:
 
 
 @component
-def _Main(session: Session, tabs: dict[str, list[Component]]) -> None:
+def _Main(
+    session: Session,
+    readme: Readme,
+    components: Sequence[Placed],
+    renderer: MakeRenderer | None,
+    reopen: Callable[[KeptRun, bool], None],
+) -> None:
     update_counter.get()
     with solara.Column(gap="12px", classes=["mesa-llm-main"]):
+        Alarms(session)
+        Question(readme)
         if session.runner is not None:
             if session.desks:
                 HumanPanel(session.runner.model)
-            _Tabs(session.runner.model, tabs)
+            _Tabs(session, session.runner.model, components, renderer, reopen)
 
 
 def _open(session: Session) -> Callable[[], None]:
     end = watch(session)
+    open_tab.set("")
+    inspected.set(0)
 
     def close() -> None:
         end()
@@ -129,53 +209,83 @@ def _open(session: Session) -> Callable[[], None]:
     return close
 
 
-def tabs_of(components: Sequence[Placed], renderer: MakeRenderer | None) -> dict[str, list[Component]]:
+def tabs_of(
+    components: Sequence[Placed], space: Component | None = None, runs: Component | None = None
+) -> dict[str, list[Component]]:
     """Sort components by the tab they stand on.
 
     Args:
-        components: Components, with or without a tab.
-        renderer: Sets up the renderer of the space, which goes first.
+        components: Components, with or without a tab; empty: what the model measures stands on the first tab.
+        space: Draws the space, which goes first; None: it is not drawn.
+        runs: Shows the runs that are kept, last; None: it is not shown.
 
     Returns:
         Title of each tab → its components, in order.
     """
-    tabs: dict[str, list[Component]] = {"Model": [_space(renderer)]} if renderer is not None else {}
+    tabs: dict[str, list[Component]] = {FIRST_TAB: [space]} if space is not None else {}
     own = [placed[0] if isinstance(placed, tuple) else placed for placed in components]
-    for placed in (*components, *(extra for extra in ALWAYS if isinstance(extra, tuple) and extra[0] not in own)):
+    extras: list[Placed] = [extra for extra in ALWAYS if extra[0] not in own]
+    if not components:
+        extras = [Measures, *(extra for extra in ALWAYS if extra[0] is not Measures)]
+    for placed in (*components, *extras, *([(runs, "Runs")] if runs is not None else [])):
         component, tab = placed if isinstance(placed, tuple) else (placed, 0)
-        tabs.setdefault(tab if isinstance(tab, str) else f"Page {tab}" if tab else "Model", []).append(component)
+        tabs.setdefault(tab if isinstance(tab, str) else f"Page {tab}" if tab else FIRST_TAB, []).append(component)
     return tabs
 
 
-def _space(renderer: MakeRenderer) -> Component:
+def space_of(model: LLMModel, components: Sequence[Placed], renderer: MakeRenderer | None) -> Component | None:
+    """Return what draws a model's space; None if nothing does.
+
+    Args:
+        model: The model.
+        components: What its page shows besides; where nothing is named, any space is drawn.
+        renderer: Sets Mesa's renderer up; None: a plain one.
+    """
+    if renderer is None and (components or not has_space(model)):
+        return None
+
     def show(model: LLMModel) -> Any:
-        return Space(model, renderer)
+        return Space(model, renderer or plain_renderer)
 
     return show
 
 
 @component
-def _Tabs(model: LLMModel, tabs: dict[str, list[Component]]) -> None:
-    picked, pick = use_state(0)
+def _Tabs(
+    session: Session,
+    model: LLMModel,
+    components: Sequence[Placed],
+    renderer: MakeRenderer | None,
+    reopen: Callable[[KeptRun, bool], None],
+) -> None:
+    def runs(model: LLMModel) -> Any:
+        return Runs(model, session.factory, session.folder, reopen)
 
-    def turn(tab: int) -> None:
+    tabs = use_memo(lambda: tabs_of(components, space_of(model, components, renderer), runs), [model])
+    titles = list(tabs)
+
+    def turn(index: int) -> None:
         with steady(model):
-            pick(tab)
+            open_tab.set(titles[index])
 
-    with solara.lab.Tabs(value=picked, on_value=turn, lazy=True):
-        for title, components in tabs.items():
+    now = titles.index(open_tab.value) if open_tab.value in titles else 0
+    with solara.lab.Tabs(value=now, on_value=turn, lazy=True):
+        for title, parts in tabs.items():
             with solara.lab.Tab(title), solara.Div(classes=["mesa-llm-columns"]):
-                half = len(components) // 2
-                for column in filter(None, (components[:half], components[half:])):
-                    with solara.Column(gap="12px"):
-                        for component in column:
-                            _Shown(component, model)
+                for component in parts:
+                    _Shown(component, model)
 
 
 @component
 def _Shown(component: Component, model: LLMModel) -> None:
     update_counter.get()
+    if component is Measures:  # it brings a card for each plot
+        Measures(model)
+        return
     with solara.Card(margin=0, classes=["mesa-llm-card"]):
         with steady(model):
             made = component(model)
-        held(made, model)
+        if is_mesa_plot(made):
+            MesaPlot(made, model)
+        else:
+            place_steady(made, model)

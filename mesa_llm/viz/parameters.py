@@ -6,27 +6,28 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
 import solara
-from mesa.visualization.solara_viz import UserInputs, split_model_params
+from mesa.visualization.solara_viz import split_model_params
 from mesa.visualization.user_param import Slider
 from reacton import ipyvuetify as vuetify
 from reacton import use_ref, use_state
 from reacton.ipyvue import use_event
 from solara.core import component
 
-from mesa_llm.access import Access
+from mesa_llm.engine.access import Access
+from mesa_llm.engine.transports import OF_ACCESS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import environment_secrets, without_secrets
-from mesa_llm.llm.base import LLM
-from mesa_llm.llm.human import HumanLLM
-from mesa_llm.llm.openai_http import OpenAIHTTP
-from mesa_llm.model import LLMModel
-from mesa_llm.transports import OF_ACCESS
+from mesa_llm.llm.human.desk import HumanLLM
+from mesa_llm.llm.openai.client import OpenAIHTTP
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.model import LLMModel
 
 Factory = Callable[..., LLMModel]
 """A model class, or anything that is called with parameters by name and gives a model."""
@@ -100,7 +101,7 @@ class Choice:
     reply_tokens: int | None = None
     """Maximum length of a reply, in tokens; None: as the model has it."""
 
-    most_dollars: float | None = None
+    max_dollars: float | None = None
     """With `other`: US dollars after which the run stops; None: no limit."""
 
     plays: int = 1
@@ -127,7 +128,7 @@ class Choice:
         if self.thinker not in SPEECHLESS:
             offered |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
         if self.thinker == "other" and access is None:
-            offered |= {"max_dollars": self.most_dollars}
+            offered |= {"max_dollars": self.max_dollars}
         taken = {name: value for name, value in offered.items() if value is not None and takes(factory, name)}
         if access is None:
             return {**taken, **self.parameters}
@@ -151,7 +152,7 @@ class Choice:
         return without_secrets(text, [self.api_key, *secrets_of(self.api_base), *environment_secrets()])
 
     def llm(self) -> str | LLM | Mapping[Any, str | LLM]:
-        """Give what agents think with.
+        """Return what agents think with.
 
         Raises:
             ConfigError: If another model is wanted, and none is named.
@@ -202,78 +203,152 @@ def shown_address(api_base: str) -> str:
 
 
 def takes(factory: Factory, name: str) -> bool:
-    """Say whether a model can be given an argument of this name."""
+    """Check whether a model can be given an argument of this name."""
     parameters = inspect.signature(factory).parameters
     return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+@dataclass(frozen=True)
+class Control:
+    """How one parameter of a model is asked for."""
+
+    name: str
+    """Name of the parameter."""
+
+    kind: str
+    """`Slider`, `Select`, `Checkbox` or `InputText`, as in Mesa's `model_params`."""
+
+    label: str
+    """What the page calls it."""
+
+    value: Any
+    """Its value at first."""
+
+    minimum: float = 0.0
+    """Smallest value on a slider."""
+
+    maximum: float = 0.0
+    """Largest value on a slider."""
+
+    step: float = 1.0
+    """Distance between values on a slider."""
+
+    is_whole: bool = False
+    """Whether a slider holds whole numbers."""
+
+    values: tuple[Any, ...] = ()
+    """What a list offers."""
+
+    @classmethod
+    def of(cls, name: str, described: Any) -> Control:
+        """Read Mesa's description of a parameter: a `Slider`, or a mapping with a type.
+
+        Args:
+            name: Name of the parameter.
+            described: Its description.
+
+        Raises:
+            ConfigError: If it is described as something else.
+        """
+        if isinstance(described, Slider):
+            kind = "SliderFloat" if described.is_float_slider else "SliderInt"
+            described = {**vars(described), "type": kind}
+        label, value, kind = described.get("label") or name, described.get("value"), str(described["type"])
+        if kind in ("SliderInt", "SliderFloat"):
+            ends = float(described["min"]), float(described["max"]), float(described.get("step") or 1)
+            return cls(name, "Slider", label, value, *ends, is_whole=kind == "SliderInt")
+        if kind not in ("Select", "Checkbox", "InputText"):
+            raise ConfigError(
+                f"model_params[{name!r}] has the type {kind!r}; "
+                "a page knows SliderInt, SliderFloat, Select, Checkbox and InputText"
+            )
+        return cls(name, kind, label, value, values=tuple(described.get("values", ())))
+
+
+def controls_of(model_params: Mapping[str, Any]) -> list[Control]:
+    """Return how the adjustable ones of a model's parameters are asked for.
+
+    Args:
+        model_params: Mesa's description of the parameters.
+    """
+    return [Control.of(name, described) for name, described in split_model_params(model_params)[0].items()]
+
+
 def defaults(model_params: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the values that Mesa's description of parameters starts with."""
-    adjustable, fixed = split_model_params(model_params)
-    started = {name: param["value"] if isinstance(param, dict) else param.value for name, param in adjustable.items()}
-    return {**fixed, **started}
+    """Return the values that Mesa's description of parameters starts with."""
+    adjustable = {control.name: control.value for control in controls_of(model_params)}
+    return {**split_model_params(model_params)[1], **adjustable}
 
 
 @component
-def Parameters(factory: Factory, model_params: Mapping[str, Any], chosen: solara.Reactive[Choice]) -> None:
+def Parameters(
+    factory: Factory,
+    model_params: Mapping[str, Any],
+    chosen: solara.Reactive[Choice],
+    meanings: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Let a visitor choose what the next model is built from.
 
     Args:
         factory: What builds the model.
         model_params: Mesa's description of the model's parameters.
         chosen: What is chosen.
+        meanings: Parameter → what it means, shown where the pointer rests on it.
     """
 
     def choose(**changes: Any) -> None:
         chosen.set(replace(chosen.value, **changes))
 
     def adjust(name: str, value: Any) -> None:
-        choose(parameters={**chosen.value.parameters, name: meant(model_params[name], value)})
+        choose(parameters={**chosen.value.parameters, name: value})
 
     with solara.Column(gap="4px"):
         if takes(factory, "llm") and "llm" not in model_params:
             _Thinker(chosen.value, choose)
         if takes(factory, "rng") and "rng" not in model_params:
             _Text("Seed (empty: a new one)", chosen.value.seed, lambda text: choose(seed=text))
-        UserInputs(_labelled(model_params, chosen.value.parameters), on_change=adjust)
+        for control in controls_of(model_params):
+            value = chosen.value.parameters.get(control.name, control.value)
+            meaning = meanings.get(control.name, "")
+            with solara.Div(attributes={"title": meaning}):
+                _Adjuster(control, value, partial(adjust, control.name)).key(control.name)
 
 
-def worded(value: Any) -> Any:
-    """Write one of several values as words: `in_turn` as `in turn`; what is no text stays as it is."""
-    return value.replace("_", " ").replace(",", ", ") if isinstance(value, str) else value
+@component
+def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> None:
+    """Let a visitor adjust one parameter; a slider says in its label where it stands, a list offers words."""
+    match control.kind:
+        case "Slider" if control.is_whole:
+            low, high, step = int(control.minimum), int(control.maximum), int(control.step)
+            solara.SliderInt(f"{control.label}: {value:,}", value, low, high, step, on_value=adjust)
+        case "Slider":
+            low, high, step = control.minimum, control.maximum, control.step
+            solara.SliderFloat(f"{control.label}: {value:,.10g}", value, low, high, step, on_value=adjust)
+        case "Checkbox":
+            solara.Checkbox(label=control.label, value=bool(value), on_value=adjust)
+        case "Select":
+            by_words = {worded(each): each for each in control.values}
+            solara.Select(control.label, list(by_words), worded(value), on_value=lambda words: adjust(by_words[words]))
+        case _:
+            _Text(control.label, "" if value is None else str(value), adjust)
 
 
-def meant(param: Any, shown: Any) -> Any:
-    """Give the value of a parameter that a list showed in words."""
-    values = param["values"] if isinstance(param, dict) and param["type"] == "Select" else ()
-    return next((value for value in values if worded(value) == shown), shown)
-
-
-def _labelled(model_params: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the adjustable parameters; sliders say in their label where they stand, lists offer words."""
-    labelled: dict[str, Any] = {}
-    for name, param in split_model_params(model_params)[0].items():
-        if isinstance(param, Slider):
-            labelled[name] = copy(param)
-            labelled[name].label = f"{param.label or name}: {values[name]:,}"
-        elif str(param["type"]).startswith("Slider"):
-            labelled[name] = {**param, "label": f"{param.get('label', name)}: {values[name]:,}"}
-        elif param["type"] == "Select":
-            labelled[name] = {**param, "value": worded(param["value"]), "values": [*map(worded, param["values"])]}
-        else:
-            labelled[name] = param
-    return labelled
+def worded(value: Any) -> str:
+    """Write one of several values as words: `in_turn` as `in turn`, None as `none`."""
+    if value is None:
+        return "none"
+    return value.replace("_", " ").replace(",", ", ") if isinstance(value, str) else str(value)
 
 
 @component
 def _Thinker(choice: Choice, choose: Callable[..., None]) -> None:
     names = list(THINKERS) if choice.thinker in THINKERS else [choice.thinker, *THINKERS]
-    shown = {THINKERS.get(name, name): name for name in names}
+    by_label = {THINKERS.get(name, name): name for name in names}
     solara.Select(
         "Agents think with",
-        values=list(shown),
+        values=list(by_label),
         value=THINKERS.get(choice.thinker, choice.thinker),
-        on_value=lambda label: choose(thinker=shown[label]),
+        on_value=lambda label: choose(thinker=by_label[label]),
     )
     if choice.thinker == "human":
         _Number("You play agent number (0: all)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
@@ -299,7 +374,7 @@ def _Other(choice: Choice, choose: Callable[..., None]) -> None:
     if choice.api_key:
         solara.Button("Forget the key", on_click=lambda: choose(api_key=""), text=True, small=True)
     if shared_access() is None:
-        _Number("Spend at most, US$", choice.most_dollars, lambda most: choose(most_dollars=most))
+        _Number("Spend at most, US$", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
     else:
         solara.Text("All pages of this server share one budget.", style={"color": "#475569", "font-size": "0.9rem"})
 

@@ -6,12 +6,13 @@ import logging
 import threading
 import time as clock
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mesa_llm.errors import MesaLLMError, Stopped
-from mesa_llm.model import LLMModel
+from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
 
@@ -22,6 +23,32 @@ CLOSING = "mesa-llm-closing"
 
 INSIST_S = 0.2
 """Seconds after which a step that has not stopped is told again: just before it asks, it does not hear."""
+
+
+MAX_REASON = 600
+"""Maximum number of characters of a reason that a page shows."""
+
+ADVICE_ON_ENDPOINTS = (
+    "Check under Parameters what agents think with: whether the endpoint runs, its address, the model's name and the "
+    "key. Then press Reset for new choices, or Play to go on with the same."
+)
+
+ADVICE_ON_REPLIES = (
+    "The tab Agents shows what was asked and replied. A longer reply length or another model may help: choose it under "
+    "Parameters and press Reset, or press Play to go on all the same."
+)
+
+ADVICE = {
+    "ServerTrouble": ADVICE_ON_ENDPOINTS,
+    "BadReply": ADVICE_ON_ENDPOINTS,
+    "Refused": ADVICE_ON_ENDPOINTS,
+    "TransportError": ADVICE_ON_ENDPOINTS,
+    "RateLimited": (
+        "The endpoint asks to be called less often. Wait a while and press Play, take fewer agents, or set a limit of "
+        "requests_per_min in mesa-llm.toml."
+    ),
+}
+"""Kind of a failure → what to do when most decisions of a step fail of it."""
 
 
 class Pulse(NamedTuple):
@@ -66,7 +93,9 @@ class Runner:
     Attributes:
         model: The model that is stepped.
         pause_s: Seconds between two steps while playing.
+        last_step: Last step that a recording holds, at which its replay ends; None: nothing is replayed.
         error: What went wrong, for a person to read; empty if nothing did.
+        alarm: Why so many decisions of the last step failed that Play stopped, and what to do; empty if they did not.
         note: What a person should know besides: that a step was stopped, or that the model has ended.
         drawn: Rises whenever the model has changed: after each step, and with every new model.
         version: Rises whenever the runner does something else than before.
@@ -97,7 +126,8 @@ class Runner:
     def _take(self, model: LLMModel, hide: Callable[[str], str]) -> None:
         self.model = model
         self._hide = hide
-        self.error = self.note = ""
+        self.error = self.note = self.alarm = ""
+        self.last_step: int | None = None
         self.decided = 0
         self._begun: float | None = None
         self._run: _Run | None = None
@@ -155,7 +185,7 @@ class Runner:
             if self._run is not None:
                 return
             self._run = run = _Run(steps)
-            self.error = self.note = ""
+            self.error = self.note = self.alarm = ""
             self.version += 1
         _daemon(self._work, self.model, run)
 
@@ -231,21 +261,29 @@ class Runner:
                 self.drawn += bool(error or note)
 
     def _steps(self, model: LLMModel, run: _Run) -> str:
-        done = 0
-        while model.running and done != run.steps:
+        done, last = 0, self.last_step
+        while model.running and done != run.steps and (last is None or model.now <= last):
             with gate_of(model).writing():
                 if run.halted.is_set():  # also while it waited for the page to be drawn
                     break
                 if self._run is run:
                     self.decided, self._begun = 0, clock.perf_counter()
                 model.step()
+                alarm = self._hide(failed_step(model))
             done += 1
             if self._run is run:
                 self.decided, self._begun = 0, None
+                self.alarm = alarm
                 self.drawn += 1
+            if alarm and run.steps is None:
+                break
             if run.steps is None:
                 run.halted.wait(self.pause_s)
-        return run.why if model.running else "The model has ended; Reset begins anew."
+        if not model.running:
+            return "The model has ended; Reset begins anew."
+        if last is not None and model.now > last:
+            return "The recording ends here; Resume in the tab Runs goes on from here, Reset begins anew."
+        return run.why
 
     def _close(self, model: LLMModel, run: _Run | None) -> None:
         if run is not None:
@@ -254,6 +292,29 @@ class Runner:
             model.close()
         if self._on_closed is not None:
             self._on_closed(model)
+
+
+def failed_step(model: LLMModel) -> str:
+    """Describe why most decisions of the last step failed, and what to do; empty if no more than half did.
+
+    Args:
+        model: A model that has just stepped.
+    """
+    if not model.step_failures:
+        return ""
+    rows: Any = model.runlog.decisions()
+    rows = rows[rows["time"] == model.now - 1]
+    failed = rows[rows["kind"].notna()]
+    n_failed = len(failed)
+    n_decisions = len(rows) - (n_failed if model.on_error == "rule" else 0)  # a rule twin stood in for each
+    if not n_failed or 2 * n_failed <= n_decisions:
+        return ""
+    reasons = Counter(f"{kind}: {reason}" for kind, reason in zip(failed["kind"], failed["reason"], strict=True))
+    reason, count = reasons.most_common(1)[0]
+    share = f"All {n_failed} decisions" if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
+    often = "" if count == n_failed else f" (the reason of {count} of them)"
+    advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
+    return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
 
 
 def wait_until_closed(timeout_s: float) -> None:

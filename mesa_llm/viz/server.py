@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import logging
+import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 import warnings
 import webbrowser
 from collections.abc import Sequence
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,9 +23,11 @@ from solara.server import app as solara_app
 from solara.server import settings, starlette
 from starlette.types import ASGIApp
 
-from mesa_llm.access import Access
+from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.guard import Guard, is_loopback
+from mesa_llm.viz.page import show_model
 from mesa_llm.viz.parameters import share
 from mesa_llm.viz.runner import wait_until_closed
 
@@ -59,7 +66,8 @@ class PageServer:
         """Take the port, so that nobody else can; nothing is answered before `run`.
 
         Args:
-            page: Module or file of the pages, as for `solara run`.
+            page: Module or file of the pages, as for `solara run`; or a model, as `module:Class` or the file that
+                defines it.
             host: Address to listen on.
             port: Port to listen on; 0: any that is free.
             token: What the address carries; None: a new one.
@@ -136,10 +144,72 @@ def _check_token(token: str | None, host: str) -> None:
         )
 
 
+PAGES = frozenset({"page", "Page", "app", "routes"})
+"""Names under which Solara finds a page in a file."""
+
+
+def model_named(page: str) -> type[LLMModel] | None:
+    """Return the model that is to be shown, if what is named is no page but a model.
+
+    Args:
+        page: `module:Class`, or a Python file that defines one model and no page.
+
+    Raises:
+        ConfigError: If it cannot be imported, or has no such class.
+    """
+    if page.endswith(".py"):
+        return _model_in_file(Path(page))
+    module, _, name = page.partition(":")
+    if not name:
+        return None
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        found = attrgetter(name)(import_module(module))
+    except ImportError as error:
+        raise ConfigError(f"there is no module {module!r} to show: {error}") from error
+    except AttributeError:
+        raise ConfigError(f"the module {module!r} has no {name!r}") from None
+    except Exception as error:  # anybody's code
+        raise ConfigError(f"{module!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return found if isinstance(found, type) and issubclass(found, LLMModel) else None
+
+
+def _model_in_file(file: Path) -> type[LLMModel] | None:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        raise ConfigError(f"{str(file)!r} cannot be read: {error}") from error
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+    if names & PAGES:
+        return None
+    sys.path.insert(0, str(file.parent.resolve()))
+    try:
+        module = import_module(file.stem)
+    except Exception as error:  # anybody's code
+        raise ConfigError(f"{str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
+    own = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
+    models = [kind for kind in own if isinstance(kind, type) and issubclass(kind, LLMModel)]
+    if len(models) != 1:
+        found = ", ".join(kind.__name__ for kind in models) or "no model"
+        raise ConfigError(f"{str(file)!r} has no page, and {found}; name one: {file.stem}:CLASS")
+    return models[0]
+
+
 def _solara(page: str) -> ASGIApp:
     """Make Solara's own application show a page, quietly."""
     if page.endswith((".py", ".ipynb")) and not Path(page).is_file():
         raise ConfigError(f"there is no file {page!r} to show")
+    model = model_named(page)
+    if model is not None:
+        page = show_model(model)
     settings.main.mode = "production"
     settings.telemetry.mixpanel_enable = False
     settings.theme.show_banner = False

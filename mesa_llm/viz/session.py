@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import traceback
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from mesa_llm.errors import MesaLLMError
-from mesa_llm.llm.base import LLM
-from mesa_llm.llm.human import HumanDesk
-from mesa_llm.model import LLMModel
+from mesa_llm.llm.human.desk import HumanDesk
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
-from mesa_llm.viz.parameters import Choice, Factory, shared_access, transports_in
+from mesa_llm.viz.parameters import Choice, Factory, shared_access, takes, transports_in
 from mesa_llm.viz.runner import Runner
+from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
 
 logger = logging.getLogger(__name__)
 
@@ -25,39 +27,48 @@ class Session:
     Attributes:
         runner: Steps the model; None until a model could be built.
         desks: Where the model's questions to people lie.
-        shown: The `moment` of the ticker that the page has shown to the end.
+        seen: The `moment` of the ticker that the page has shown to the end.
         error: Why a model could not be built; empty if it could.
         built_from: What the model that is shown was built from.
     """
 
-    def __init__(self, factory: Factory, choice: Choice) -> None:
+    def __init__(self, factory: Factory, choice: Choice, folder: Path | None = None) -> None:
         """Build the first model.
 
         Args:
             factory: What builds models.
             choice: What it is built from.
+            folder: Where runs are kept; None: they are not.
         """
         self.factory = factory
+        self.folder = folder
         self.runner: Runner | None = None
         self.desks: list[HumanDesk] = []
         self.built_from = choice
         self.error = ""
-        self.shown: object = None
+        self.seen: object = None
         self._tries = 0
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.build(choice)
 
-    def build(self, choice: Choice) -> None:
+    def build(self, choice: Choice, kept: KeptRun | None = None, *, replays: bool = False) -> None:
         """Build a model in place of the one there is; if it cannot be built, the old one stays.
 
         Args:
             choice: What it is built from.
+            kept: A run to go on with; None: a new one.
+            replays: Whether that run is only to be shown again, without asking anybody.
         """
         self._tries += 1
         self.error = ""
         typed: list[LLM] = []
+        new: Path | None = None
         try:
             arguments = choice.arguments(self.factory, shared_access())
+            if kept is not None:
+                arguments |= {"log": kept.path, "replay": replays}
+            elif self.folder is not None and takes(self.factory, "log") and "log" not in arguments:
+                arguments["log"] = new = new_log(self.folder, self.factory)
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
             desks = desks_of(model)
@@ -69,8 +80,14 @@ class Session:
         else:
             self._typed[model] = typed
             self._show(model, desks, choice)
+            if kept is not None and self.runner is not None:
+                self.runner.last_step = kept.steps if replays else None
+                if not replays and kept.steps:
+                    self.runner.start(kept.steps)  # what is recorded is not asked again
             return
         _forget(typed)
+        if new is not None:
+            discard_if_empty(new)
 
     def _show(self, model: LLMModel, desks: list[HumanDesk], choice: Choice) -> None:
         self.desks, self.built_from = desks, choice
@@ -80,8 +97,11 @@ class Session:
             self.runner.reset(model, choice.hide)
 
     def _forget(self, model: LLMModel) -> None:
-        """Drop the endpoint that was typed for a model, with its key, which an access of the server would keep."""
+        """Drop what a model leaves: an endpoint typed for it, with its key, and a run log with nothing in it."""
         _forget(self._typed.pop(model, []))
+        path = model.runlog.path
+        if path is not None and path.parent == self.folder:
+            discard_if_empty(path)
 
     @property
     def drawn(self) -> int:

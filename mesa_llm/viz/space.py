@@ -1,30 +1,122 @@
-"""Draws a model's space with Mesa's renderer, anew for each model."""
+"""Draws where agents are: a model's space with Mesa's renderer, or who is tied to whom; a click looks into an agent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
+import networkx as nx
+import numpy as np
+from matplotlib.collections import LineCollection
+from mesa.discrete_space import VoronoiGrid
+from mesa.experimental.continuous_space import ContinuousSpace as ExperimentalSpace
+from mesa.space import ContinuousSpace
+from mesa.visualization.components import AgentPortrayalStyle
 from mesa.visualization.solara_viz import SpaceRendererComponent
-from mesa.visualization.space_renderer import SpaceRenderer
-from reacton import use_memo
+from mesa.visualization.space_renderer import HexGrid, Network, OrthogonalGrid, SpaceRenderer
+from mesa.visualization.utils import update_counter
+from reacton import use_memo, use_ref
 from solara.core import component
 
-from mesa_llm.model import LLMModel
-from mesa_llm.viz.held import held
+from mesa_llm.engine.activation import minded
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.download import Picture, Spot
+from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads, title_of
+from mesa_llm.viz.gate import place_steady, steady
+from mesa_llm.viz.inspector import called, inspect_agent
 
 MakeRenderer = Callable[[LLMModel], SpaceRenderer]
 """Sets a renderer up for a model: `SpaceRenderer(model).setup_agents(portray)`."""
 
+Edges = Callable[[Any], Iterable[tuple[int, int]]]
+"""Returns who is tied to whom in a model now, by `unique_id`."""
+
+MAX_NAMES = 40
+"""Maximum number of agents whose names are written beside them."""
+
+MAX_SPOTS = 500
+"""Maximum number of agents that can be clicked."""
+
+MAX_DRAWN = 1_000
+"""Maximum number of nodes of a network that is drawn unasked: its layout takes long."""
+
+DRAWABLE = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, ExperimentalSpace)
+"""Spaces that Mesa can draw."""
+
+ACTIVE, IDLE = "#f97316", "#60a5fa"
+"""Colours of who did something in the last step, and of who did not."""
+
+SIDE = 6.4
+"""Height of a drawing, in inches; it is a tenth wider."""
+
+
+def portray(agent: Any) -> AgentPortrayalStyle:
+    """Draw an agent as a disc, in another colour if it did something in the last step.
+
+    Args:
+        agent: The agent.
+    """
+    is_active = bool(agent.model.last_outcomes.get(agent.unique_id))
+    return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=3)
+
+
+def space_in(model: LLMModel) -> Any:
+    """Return the space of a model: `model.grid`, or else `model.space`; None if it has none."""
+    grid = getattr(model, "grid", None)
+    return getattr(model, "space", None) if grid is None else grid
+
+
+def has_space(model: LLMModel) -> bool:
+    """Check whether a model has a space that Mesa can draw.
+
+    Args:
+        model: The model; its space is `model.grid` or `model.space`.
+    """
+    space = space_in(model)
+    graph = getattr(space, "G", ())
+    return isinstance(space, DRAWABLE) and len(graph) <= MAX_DRAWN
+
+
+def plain_renderer(model: LLMModel) -> SpaceRenderer:
+    """Set up a renderer that draws any space: agents as discs, and the ties of a network.
+
+    Args:
+        model: The model; its space is `model.grid` or `model.space`.
+    """
+    renderer = SpaceRenderer(model)
+    if hasattr(renderer.space, "G"):
+        lines = {"alpha": 0.35, "style": "-", "edge_color": "#94a3b8"}
+        renderer.setup_structure(node_kwargs={"node_size": 1, "alpha": 0.0}, edge_kwargs=lines)
+    return renderer.setup_agents(portray)
+
 
 @component
-def Space(model: LLMModel, renderer: MakeRenderer) -> None:
-    """Show the space of a model.
+def Space(model: LLMModel, renderer: MakeRenderer = plain_renderer) -> None:
+    """Show the space of a model, with the names of its agents; a click on one opens the inspector.
 
     Args:
         model: The model; its space is `model.grid` or `model.space`.
         renderer: Sets a renderer up for it.
     """
-    held(SpaceRendererComponent(model, use_memo(lambda: rendered(renderer, model), [model])), model)
+    made = use_memo(lambda: rendered(renderer, model), [model])
+    if made.backend == "matplotlib":
+        _Drawn(made, model)
+    else:
+        place_steady(SpaceRendererComponent(model, made), model)
+
+
+@component
+def _Drawn(renderer: SpaceRenderer, model: LLMModel) -> None:
+    moment = update_counter.get()
+
+    def drawn(kind: str) -> tuple[str, bytes, list[Spot]]:
+        with steady(model):
+            places = redraw(renderer, model)
+            figure: Any = renderer.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
+            return title_of(figure) or "Space", picture_of(figure, kind), spots_on(renderer.canvas, places)
+
+    title, png, spots = use_memo(lambda: drawn("png"), [renderer, moment])
+    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[1]), png, spots, inspect_agent)
 
 
 def rendered(renderer: MakeRenderer, model: LLMModel) -> SpaceRenderer:
@@ -35,5 +127,212 @@ def rendered(renderer: MakeRenderer, model: LLMModel) -> SpaceRenderer:
         model: The model.
     """
     made = renderer(model)
+    if made.backend == "matplotlib":
+        figure: Any = made.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
+        if tuple(figure.get_size_inches()) == (6.4, 4.8):  # Matplotlib's own size: nobody chose another
+            figure.set_size_inches(1.1 * SIDE, SIDE)
+            enlarge(figure)
     made.render()
     return made
+
+
+class Place(NamedTuple):
+    """Where an agent stands on a plot, in the plot's own coordinates."""
+
+    agent: Any
+    """The agent."""
+
+    x: float
+    """How far to the right."""
+
+    y: float
+    """How far up."""
+
+
+def redraw(renderer: SpaceRenderer, model: LLMModel) -> list[Place]:
+    """Draw a model's space anew, as it is now, on the canvas of its renderer.
+
+    Args:
+        renderer: The renderer, with Matplotlib as its backend.
+        model: The model.
+
+    Returns:
+        Where each agent was drawn.
+    """
+    axes: Any = renderer.canvas
+    space = renderer.space = space_in(model)
+    bars: list[Any] = renderer.backend_renderer._active_colorbars  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+    for bar in bars:
+        bar.remove()
+    bars.clear()
+    for artist in [*axes.lines, *axes.collections, *axes.patches, *axes.images, *axes.artists, *axes.texts]:
+        artist.remove()
+    drawer: Any = renderer.space_drawer
+    graph = getattr(renderer.space, "G", None)
+    if graph is not None and (graph is not drawer.graph or not set(graph) <= set(drawer.pos)):  # it has grown
+        drawer = type(drawer)(renderer.space)
+        renderer.space_drawer = renderer.backend_renderer.space_drawer = drawer
+    if renderer.space_mesh:
+        renderer.draw_structure()
+    if renderer.propertylayer_mesh:
+        renderer.draw_propertylayer()
+    places: list[Place] = []
+    if renderer.agent_portrayal is not None and len(space.agents):
+        renderer.draw_agents()
+        data = renderer.backend_renderer.collect_agent_data(
+            renderer.space, renderer.agent_portrayal, default_size=drawer.s_default
+        )
+        found = renderer._map_coordinates(data)["loc"]  # pyright: ignore[reportPrivateUsage]
+        places = [Place(agent, float(x), float(y)) for agent, (x, y) in zip(space.agents, found, strict=True)]
+        write_names(axes, places)
+    if renderer.post_process is not None:
+        renderer.post_process(axes)
+    return places
+
+
+def write_names(axes: Any, places: list[Place]) -> None:
+    """Write the names of agents above them, one for each place, if they are few.
+
+    Args:
+        axes: Matplotlib axes.
+        places: Where they are.
+    """
+    if len(places) > MAX_NAMES:
+        return
+    there: dict[tuple[float, float], list[str]] = {}
+    for agent, x, y in places:
+        there.setdefault((x, y), []).append(short_name(agent))
+    for place, names in there.items():
+        text = names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1}"
+        look = {"ha": "center", "fontsize": 9, "color": "#334155", "zorder": 5, "clip_on": False}
+        axes.annotate(text, place, xytext=(0, 8), textcoords="offset points", **look)
+
+
+def short_name(agent: Any) -> str:
+    """Return what is written beside an agent: its name, or its number.
+
+    Args:
+        agent: The agent.
+    """
+    name = getattr(getattr(agent, "config", None), "name", "") or str(agent.unique_id)
+    return name if len(name) <= 18 else f"{name[:17]}…"
+
+
+def spots_on(axes: Any, places: list[Place]) -> list[Spot]:
+    """Return where agents that think stand on a figure that has been drawn, to be clicked.
+
+    Args:
+        axes: Matplotlib axes that fill a figure.
+        places: Where agents are on them.
+    """
+    figure = axes.get_figure()
+    width, height = figure.get_size_inches() * figure.dpi
+    spots: list[Spot] = []
+    for agent, x, y in places[:MAX_SPOTS]:
+        if not getattr(agent, "is_minded", False) or not np.isfinite((x, y)).all():
+            continue
+        left, up = axes.transData.transform((x, y))
+        if 0 <= left <= width and 0 <= up <= height:
+            spots.append(Spot(agent.unique_id, called(agent), 100 * left / width, 100 * (1 - up / height)))
+    return spots
+
+
+# -- who is tied to whom
+
+
+def network_plot(
+    edges: Edges, *, title: str = "", style: Callable[[Any], AgentPortrayalStyle] = portray
+) -> Callable[[Any], Any]:
+    """Make a component that draws the agents of a model and who is tied to whom now.
+
+    Agents keep their places from step to step; newcomers find theirs among those whom they are tied to.
+
+    Args:
+        edges: Returns the ties of a model, as pairs of `unique_id`s.
+        title: What the plot shows.
+        style: Portrays an agent; its place is not asked for.
+    """
+
+    def Network(model: Any) -> Any:
+        return _Network(model, edges, title, style)
+
+    return Network
+
+
+@component
+def _Network(model: LLMModel, edges: Edges, title: str, style: Callable[[Any], AgentPortrayalStyle]) -> None:
+    moment = update_counter.get()
+    kept = use_ref((model, dict[int, Any]()))
+    if kept.current[0] is not model:
+        kept.current = (model, {})
+    known = kept.current[1]
+
+    def drawn(kind: str) -> tuple[bytes, list[Spot]]:
+        with steady(model):
+            figure, places = network_figure(model, edges, title, style, known)
+        return picture_of(figure, kind), spots_on(figure.axes[0], places)
+
+    png, spots = use_memo(lambda: drawn("png"), [model, moment])
+    name = title or "Network"
+    Picture(name, plot_downloads(model, name, lambda kind: drawn(kind)[0]), png, spots, inspect_agent)
+
+
+def network_figure(
+    model: Any,
+    edges: Edges,
+    title: str = "",
+    style: Callable[[Any], AgentPortrayalStyle] = portray,
+    known: dict[int, Any] | None = None,
+) -> tuple[Figure, list[Place]]:
+    """Draw the agents of a model and who is tied to whom now.
+
+    Args:
+        model: The model.
+        edges: Returns its ties, as pairs of `unique_id`s.
+        title: What the figure shows.
+        style: Portrays an agent.
+        known: Places of agents by their number, which are kept; newcomers are added. None: all find theirs.
+
+    Returns:
+        The figure, and where each agent is on it.
+    """
+    known = {} if known is None else known
+    agents = {agent.unique_id: agent for agent in minded(model)}
+    ties = [(first, second) for first, second in edges(model) if first in agents and second in agents]
+    lay_out(agents, ties, known)
+    figure = Figure(figsize=(1.1 * SIDE, SIDE), layout="constrained")
+    axes: Any = figure.subplots()
+    axes.set_axis_off()
+    lines = [(known[first], known[second]) for first, second in ties]
+    axes.add_collection(LineCollection(lines, colors="#94a3b8", alpha=0.45, linewidths=1.0, zorder=1))
+    looks = [style(agent) for agent in agents.values()]
+    if looks:
+        xs, ys = zip(*(known[number] for number in agents), strict=True)
+        colors, sizes = [look.color for look in looks], [look.size for look in looks]
+        axes.scatter(xs, ys, c=colors, s=sizes, edgecolors="white", zorder=3)
+    places = [Place(agent, float(known[number][0]), float(known[number][1])) for number, agent in agents.items()]
+    write_names(axes, places)
+    axes.margins(0.08)
+    if title:
+        axes.set_title(title, loc="left", color=GREY, fontsize=13)
+    enlarge(figure)
+    return figure, places
+
+
+def lay_out(agents: Iterable[int], ties: Iterable[tuple[int, int]], known: dict[int, Any]) -> None:
+    """Find a place for each agent that has none yet.
+
+    Args:
+        agents: Numbers of agents.
+        ties: Who is tied to whom.
+        known: Number of an agent → its place; added to.
+    """
+    graph = nx.Graph()
+    graph.add_nodes_from(agents)
+    graph.add_edges_from(ties)
+    if missing := [number for number in graph if number not in known]:
+        there = [number for number in graph if number in known]
+        start = {number: known[number] for number in there} or None
+        k = 1.2 / max(len(graph), 1) ** 0.5
+        found = nx.spring_layout(graph, pos=start, fixed=there or None, k=k, seed=0)
+        known |= {number: found[number] for number in missing}

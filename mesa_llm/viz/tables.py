@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.model import LLMModel
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
-from mesa_llm.viz.thoughts import called_as, records, shortened
+from mesa_llm.viz.trace import called_as, records, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,16 +67,19 @@ def _Table(
     nothing: str,
 ) -> None:
     update_counter.get()
-    with steady(model):
+    table = None
+    with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
         table = read()
+    if table is None:
+        return
     rows = [row(fields) for fields in records(table.tail(ROWS).iloc[::-1])]
     Markup("table.html", columns=columns, rows=rows, more=len(table) - len(rows), nothing=nothing)
 
 
 def event_row(fields: dict[str, Any]) -> Row:
     """Write an event as a row: step, where, what."""
-    told = fields["text"] or f"{fields['kind']} {fields['facts']}"
-    return Row((str(fields["time"]), fields["source"], shortened(told)))
+    text = fields["text"] or f"{fields['kind']} {fields['facts']}"
+    return Row((str(fields["time"]), fields["source"], shortened(text)))
 
 
 def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
@@ -86,6 +91,6 @@ def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
     """
     who = names.get(fields["agent"]) or f"agent {fields['agent']}"
     result = json.loads(fields["result"])
-    told = result if isinstance(result, str) else fields["result"]
+    text = result if isinstance(result, str) else fields["result"]
     done = called_as(fields["action"], json.loads(fields["arguments"]))
-    return Row((str(fields["time"]), who, done, shortened(told)), "" if fields["ok"] else "failed")
+    return Row((str(fields["time"]), who, done, shortened(text)), "" if fields["ok"] else "failed")

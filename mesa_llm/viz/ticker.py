@@ -48,7 +48,7 @@ _turn = threading.Lock()
 class Watched(Protocol):
     """What the ticker looks at."""
 
-    shown: object
+    seen: object
     """The `moment` that the page has shown to the end."""
 
     @property
@@ -71,7 +71,7 @@ class Watched(Protocol):
 
 
 def watch(watched: Watched) -> Callable[[], None]:
-    """Start the thread; give what ends it.
+    """Start the thread, and return what ends it.
 
     Args:
         watched: What it looks at.
@@ -82,12 +82,12 @@ def watch(watched: Watched) -> Callable[[], None]:
 
 
 def moment() -> tuple[object, ...]:
-    """Give what a page that is drawn now shows; a component that calls this is drawn anew whenever it changes."""
+    """Return what a page that is drawn now shows; a component that calls this is drawn anew whenever it changes."""
     return update_counter.get(), words.get()
 
 
 def is_seen() -> bool:
-    """Say whether a browser has the page of this thread open; outside Solara's server, somebody always looks."""
+    """Check whether a browser has the page of this thread open; outside Solara's server, somebody always looks."""
     if not kernel_context.has_current_context():
         return True
     return kernel_context.PageStatus.CONNECTED in tuple(kernel_context.get_current_context().page_status.values())
@@ -103,7 +103,7 @@ def _tell(watched: Watched, closed: threading.Event) -> None:
                 watched.rest()
             continue
         seen_at = now
-        if watched.shown != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
+        if watched.seen != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
             continue
         settled_at, was_drawn, was_said = now, drawn, state
         drawn, state = watched.drawn, watched.state  # read once: what changes from here on is for the next look
@@ -120,7 +120,7 @@ def _tell(watched: Watched, closed: threading.Event) -> None:
 
 
 def _draw(watched: Watched) -> bool:
-    """Draw all of a page, unless other pages keep their turn for too long; say whether it was drawn."""
+    """Draw all of a page, unless other pages keep their turn for too long; return whether it was drawn."""
     with watched.still():
         if not _turn.acquire(timeout=TICK_S):
             return False

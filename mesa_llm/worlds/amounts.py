@@ -1,4 +1,4 @@
-"""Amounts as the worlds take them: true and false are no numbers, though Python counts with them."""
+"""Checks of amounts: true and false are refused as numbers, although Python computes with them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 
-def _no_flag(given: object) -> object:
-    if isinstance(given, bool):
+def _no_flag(value: object) -> object:
+    if isinstance(value, bool):
         raise PydanticCustomError("number", "Input should be a number, not true or false")
-    return given
+    return value
 
 
 NO_FLAG = BeforeValidator(_no_flag)
-"""Put beside a numeric type of an action's argument: a tool box then refuses true and false."""
+"""Annotation of a numeric argument of an action: a tool box then refuses true and false."""
 
 
 def is_number(value: object) -> bool:
-    """Tell whether a value is a finite number, and neither true nor false."""
+    """Check whether a value is a finite number; true and false are not."""
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number, written as one; true and false are none."""
+    """Check whether a value is an integer; 2.0, true and false are not."""
     return not isinstance(value, bool) and isinstance(value, Integral)

@@ -7,7 +7,7 @@ A belief moves towards the stance of each post by
     trust · social proof · novelty · 0.1 / resistance
 
 of the gap, where resistance grows with confidence. `rules="original"` is that model, number by number.
-`rules="corrected"`, the default, mends this:
+`rules="corrected"`, the default, mends:
 
 * All posts of a step together pull by 1 - exp(-sum of their weights) towards their weighted mean stance, and by
   0.2 at most. A belief never leaves the range between itself and the stances it met. In the original the pulls
@@ -15,14 +15,14 @@ of the gap, where resistance grows with confidence. `rules="original"` is that m
 * Likes count from 0 to 10. In the original their number has no limit, and a negative one turns the pull round.
 * Trust in an author moves once a step, by the mean of the author's stances. In the original once a post.
 * Confidence moves by 0.1 a step at most, in the original without limit.
-* A post is known again by its words, whoever repeats them, whenever. In the original the step and the author are
-  part of its identity, so that hardly anything is ever seen twice. The items forgotten first are the oldest.
-* Authors are known by any id, so that namesakes stay apart. (Pass ids; the original passes display names.)
-* A stance that is no number is refused. In the original NaN spreads.
-* Who has seen which posts is up to the caller (`met`), so that exposure can follow a feed. In the original
-  everyone meets every post.
+* A post is recognised by its words, whoever repeats them, and whenever. In the original step and author are part of
+  its identity, so that hardly anything is ever seen twice. The oldest posts are forgotten first.
+* Authors are told apart by their ids. In the original by their names, so that namesakes share their trust.
+* A stance that is not a number is refused. In the original NaN spreads.
+* The caller says who saw which posts (`feeds`), so that exposure can follow a feed. In the original everyone sees
+  every post.
 
-VADER's compound score of a text, the default stance, measures its tone and not what it argues for ("We oppose this
+VADER's compound score of a text, the default stance, measures its tone, not what it argues for ("We oppose this
 wonderful law" scores as support). Any function from a text to -1..1 can take its place.
 """
 
@@ -33,28 +33,25 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
 
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from mesa_llm.text import quoted
-
-Rules = Literal["original", "corrected"]
-"""Which rules hold: SimSwarm's, or the mended ones."""
+from mesa_llm.worlds import Rules
 
 Author = int | str
-"""Who wrote a post: a Mesa `unique_id`, or a name."""
+"""Author of a post: a Mesa `unique_id`, or a name."""
 
 Stance = Callable[[str], float]
-"""Measures what a text stands for, from -1 (against) to 1 (for)."""
+"""Measures the stance of a text, from -1 (against) to 1 (for)."""
 
 FIRST_POSITION, FIRST_CONFIDENCE, FIRST_TRUST = 0.0, 0.5, 0.5
 NOVELTY_NEW, NOVELTY_SEEN = 1.5, 0.5
-PROOF_FLOOR, PROOF_PER_LIKE, MOST_LIKES = 0.3, 0.07, 10
-PULL, MOST_MOVE = 0.1, 0.2
+PROOF_FLOOR, PROOF_PER_LIKE, MAX_LIKES = 0.3, 0.07, 10
+PULL, MAX_MOVE = 0.1, 0.2
 TRUST_RATE = 0.05
-CONFIDENCE_PER_LIKE, CONFIDENCE_PER_DISLIKE, MOST_CONFIDENCE_MOVE = 0.005, 0.008, 0.1
-MOST_SEEN = 2000
+CONFIDENCE_PER_LIKE, CONFIDENCE_PER_DISLIKE, MAX_CONFIDENCE_MOVE = 0.005, 0.008, 0.1
+MAX_DIGESTS = 2000
 
 POSITION_BANDS = (
     (0.6, "strongly supportive"),
@@ -67,36 +64,36 @@ CONFIDENCE_BANDS = ((0.75, "firmly held"), (0.45, "moderate"), (0.2, "tentative"
 
 @dataclass(frozen=True, slots=True)
 class Beliefs:
-    """What one agent believes."""
+    """The beliefs of one agent."""
 
     positions: Mapping[str, float] = field(default_factory=dict[str, float])
     """Topic → position, from -1 (against) to 1 (for)."""
 
     confidence: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Topic → how sure it is, 0 to 1."""
+    """Topic → confidence in the position, 0 to 1."""
 
     trust: Mapping[Author, float] = field(default_factory=dict[Author, float])
-    """Author → how far it is trusted, 0 to 1."""
+    """Author → trust in them, 0 to 1."""
 
-    seen: tuple[str, ...] = ()
-    """Digests of the posts met, oldest first."""
+    digests: tuple[str, ...] = ()
+    """Digests of the posts read so far, oldest first; at most `MAX_DIGESTS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A post as a reader meets it."""
+    """A post as its readers take it."""
 
     author: Author
-    """Who wrote it."""
+    """Author of the post."""
 
     digest: str
-    """What tells it from other posts."""
+    """Digest that tells it from other posts."""
 
     stance: float
-    """What it stands for, -1 to 1."""
+    """Its stance, -1 to 1."""
 
     likes: int = 0
-    """Likes it has."""
+    """Number of likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +107,16 @@ class Post:
     """Mesa `unique_id` of its author."""
 
     text: str
-    """What it says."""
+    """Its text."""
 
     likes: int = 0
-    """Likes it has."""
+    """Number of likes."""
 
     dislikes: int = 0
-    """Dislikes it has."""
+    """Number of dislikes."""
 
     author_name: str = ""
-    """What the original rules know the author by."""
+    """Name by which the original rules identify the author."""
 
     step: int = 0
     """Step it was written in; part of its identity under the original rules."""
@@ -143,94 +140,94 @@ def tone(text: str) -> float:
 def update_beliefs(
     beliefs: Beliefs,
     topic: str,
-    met: Sequence[Exposure],
+    exposures: Sequence[Exposure],
     *,
     own_likes: int = 0,
     own_dislikes: int = 0,
     rules: Rules = "corrected",
 ) -> Beliefs:
-    """Give the beliefs after a step.
+    """Compute the beliefs of an agent after a step.
 
     Args:
-        beliefs: The beliefs before.
-        topic: What the posts are about.
-        met: Posts met in this step, in order.
-        own_likes: Likes that the agent's own posts got.
-        own_dislikes: Dislikes that they got.
-        rules: SimSwarm's, or the mended ones.
+        beliefs: Its beliefs before.
+        topic: Topic of the posts.
+        exposures: Posts that it read in this step, in order.
+        own_likes: Number of likes that its own posts got.
+        own_dislikes: Number of dislikes that they got.
+        rules: SimSwarm's own, or the mended ones.
 
     Raises:
-        ValueError: If a stance is not within -1..1, under the corrected rules.
+        ValueError: If, under the corrected rules, a stance is not within -1..1.
     """
     is_original = rules == "original"
-    strange = [post.stance for post in met if not -1 <= post.stance <= 1]
-    if strange and not is_original:
-        raise ValueError(f"a stance must be a number from -1 to 1, got {strange[:3]}")
+    outside = [post.stance for post in exposures if not -1 <= post.stance <= 1]
+    if outside and not is_original:
+        raise ValueError(f"a stance must be a number from -1 to 1, got {outside[:3]}")
     position = beliefs.positions.get(topic, FIRST_POSITION)
     confidence = beliefs.confidence.get(topic, FIRST_CONFIDENCE)
-    seen = dict.fromkeys(beliefs.seen)
-    weights = _weights(met, seen, beliefs.trust, 0.3 + 0.7 * confidence, bounded=not is_original)
+    digests = dict.fromkeys(beliefs.digests)
+    weights = _weights(exposures, digests, beliefs.trust, 0.3 + 0.7 * confidence, bounded=not is_original)
     move = _summed_move if is_original else _bounded_move
-    position = _clamp(position + move(position, met, weights), -1.0, 1.0)
-    trust = _trust_after(beliefs.trust, met, position, by_author=not is_original)
+    position = _clamp(position + move(position, exposures, weights), -1.0, 1.0)
+    trust = _trust_after(beliefs.trust, exposures, position, by_author=not is_original)
     gain = own_likes * CONFIDENCE_PER_LIKE - own_dislikes * CONFIDENCE_PER_DISLIKE
     if not is_original:
-        gain = _clamp(gain, -MOST_CONFIDENCE_MOVE, MOST_CONFIDENCE_MOVE)
+        gain = _clamp(gain, -MAX_CONFIDENCE_MOVE, MAX_CONFIDENCE_MOVE)
     return Beliefs(
         positions={**beliefs.positions, topic: position},
         confidence={**beliefs.confidence, topic: _clamp(confidence + gain, 0.0, 1.0)},
         trust=trust,
-        seen=tuple(seen)[-MOST_SEEN:],
+        digests=tuple(digests)[-MAX_DIGESTS:],
     )
 
 
 def _weights(
-    met: Sequence[Exposure],
-    seen: dict[str, None],
+    exposures: Sequence[Exposure],
+    digests: dict[str, None],
     trust: Mapping[Author, float],
     resistance: float,
     *,
     bounded: bool,
 ) -> list[float]:
-    """Weigh posts by trust, likes and novelty, and add them to what was seen."""
+    """Weigh posts by trust, likes and novelty, and add their digests to those of the posts read before."""
     weights: list[float] = []
-    for post in met:
-        novelty = NOVELTY_SEEN if post.digest in seen else NOVELTY_NEW
-        seen[post.digest] = None
-        likes = min(max(post.likes, 0), MOST_LIKES) if bounded else post.likes
+    for post in exposures:
+        novelty = NOVELTY_SEEN if post.digest in digests else NOVELTY_NEW
+        digests[post.digest] = None
+        likes = min(max(post.likes, 0), MAX_LIKES) if bounded else post.likes
         proof = PROOF_FLOOR + PROOF_PER_LIKE * likes
         weights.append(trust.get(post.author, FIRST_TRUST) * proof * novelty / resistance)
     return weights
 
 
-def _summed_move(position: float, met: Sequence[Exposure], weights: list[float]) -> float:
+def _summed_move(position: float, exposures: Sequence[Exposure], weights: list[float]) -> float:
     """Add the pulls of all posts, each from the position before."""
     move = 0.0
-    for post, weight in zip(met, weights, strict=True):
+    for post, weight in zip(exposures, weights, strict=True):
         move += (post.stance - position) * weight * PULL
     return move
 
 
-def _bounded_move(position: float, met: Sequence[Exposure], weights: list[float]) -> float:
-    """Pull towards the weighted mean stance; more posts pull more, up to all the way or a fifth of the half-scale."""
+def _bounded_move(position: float, exposures: Sequence[Exposure], weights: list[float]) -> float:
+    """Pull towards the weighted mean stance: the more weight, the further, by `MAX_MOVE` at most."""
     total = sum(weights)
     if total <= 0:
         return 0.0
-    mean = sum(post.stance * weight for post, weight in zip(met, weights, strict=True)) / total
+    mean = sum(post.stance * weight for post, weight in zip(exposures, weights, strict=True)) / total
     pulled = -math.expm1(-PULL * total) * (mean - position)
-    return _clamp(pulled, -MOST_MOVE, MOST_MOVE)
+    return _clamp(pulled, -MAX_MOVE, MAX_MOVE)
 
 
 def _trust_after(
-    trust: Mapping[Author, float], met: Sequence[Exposure], position: float, *, by_author: bool
+    trust: Mapping[Author, float], exposures: Sequence[Exposure], position: float, *, by_author: bool
 ) -> dict[Author, float]:
-    """Trust authors more whose stance is near the new position, others less: once a post, or once an author."""
-    stances: list[tuple[Author, float]] = [(post.author, post.stance) for post in met]
+    """Trust authors more whose stance is near the new position, others less: for each post, or for each author."""
+    stances: list[tuple[Author, float]] = [(post.author, post.stance) for post in exposures]
     if by_author:
-        said: dict[Author, list[float]] = {}
+        of_author: dict[Author, list[float]] = {}
         for author, stance in stances:
-            said.setdefault(author, []).append(stance)
-        stances = [(author, sum(several) / len(several)) for author, several in said.items()]
+            of_author.setdefault(author, []).append(stance)
+        stances = [(author, sum(several) / len(several)) for author, several in of_author.items()]
     after = dict(trust)
     for author, stance in stances:
         agreement = 1.0 - abs(stance - position) / 2.0
@@ -250,42 +247,40 @@ def apply_posts(
     topic: str,
     *,
     stance: Stance = tone,
-    met: Mapping[int, Collection[int | str]] | None = None,
+    feeds: Mapping[int, Collection[int | str]] | None = None,
     rules: Rules = "corrected",
 ) -> dict[int, Beliefs]:
-    """Give everyone's beliefs after a step's posts.
+    """Compute the beliefs of all agents after the posts of a step.
 
     Args:
         believers: Agent → its beliefs before.
-        posts: Posts of the step, in the order they were written; those without words count for nothing.
-        topic: What they are about.
-        stance: Measures what a text stands for.
-        met: Agent → ids of the posts that it saw; None: everyone saw all. Nobody is moved by its own.
-        rules: SimSwarm's, or the mended ones.
+        posts: Posts of the step, in the order in which they were written; those without text count for nothing.
+        topic: Their topic.
+        stance: Measures the stance of a text.
+        feeds: Agent → ids of the posts that it read; None: all agents read all posts. No agent is moved by its own.
+        rules: SimSwarm's own, or the mended ones.
 
     Returns:
-        Agent → its beliefs; those who saw nothing, and whose posts were neither liked nor disliked, keep theirs.
+        Agent → its beliefs; an agent that read nothing, and whose posts nobody judged, keeps its own.
     """
     written = [post for post in posts if post.text]
-    shown = [(post, exposure_of(post, stance, rules=rules)) for post in written]
+    exposures = [(post, exposure_of(post, stance, rules=rules)) for post in written]
     after: dict[int, Beliefs] = {}
     for agent, beliefs in believers.items():
-        seen_ids = None if met is None else met.get(agent, ())
-        reached = [
-            exposure
-            for post, exposure in shown
-            if post.author != agent and (seen_ids is None or post.post_id in seen_ids)
+        feed = None if feeds is None else feeds.get(agent, ())
+        own = [
+            exposure for post, exposure in exposures if post.author != agent and (feed is None or post.post_id in feed)
         ]
         likes = sum(post.likes for post in written if post.author == agent)
         dislikes = sum(post.dislikes for post in written if post.author == agent)
         after[agent] = beliefs
-        if reached or likes or dislikes:
-            after[agent] = update_beliefs(beliefs, topic, reached, own_likes=likes, own_dislikes=dislikes, rules=rules)
+        if own or likes or dislikes:
+            after[agent] = update_beliefs(beliefs, topic, own, own_likes=likes, own_dislikes=dislikes, rules=rules)
     return after
 
 
 def exposure_of(post: Post, stance: Stance = tone, *, rules: Rules = "corrected") -> Exposure:
-    """Give a post as readers meet it."""
+    """Return a post as its readers take it."""
     words = " ".join(post.text.split()).casefold()
     identity = f"{post.step}:{post.author}:{post.text}" if rules == "original" else words
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -294,22 +289,22 @@ def exposure_of(post: Post, stance: Stance = tone, *, rules: Rules = "corrected"
 
 
 def position_band(position: float) -> str:
-    """Name a position in words."""
+    """Describe a position in words."""
     return next((words for floor, words in POSITION_BANDS[:2] if position >= floor), _lower_band(position))
 
 
 def _lower_band(position: float) -> str:
-    """Name a position below the supportive ones; their lower bounds belong to the band beneath."""
+    """Describe a position below the supportive bands; the lower bound of a band belongs to the one beneath."""
     return next((words for floor, words in POSITION_BANDS[2:] if position > floor), "strongly opposed")
 
 
 def confidence_band(confidence: float) -> str:
-    """Name a confidence in words."""
+    """Describe a confidence in words."""
     return next((words for floor, words in CONFIDENCE_BANDS if confidence >= floor), "uncertain")
 
 
 def beliefs_text(beliefs: Beliefs) -> str:
-    """Tell an agent what it believes, topic by topic; empty if nothing yet."""
+    """Write what an agent believes, a line for each topic; empty without any."""
     lines = [
         f"On {quoted(topic)} you are {position_band(position)}; your view is "
         f"{confidence_band(beliefs.confidence.get(topic, FIRST_CONFIDENCE))}."

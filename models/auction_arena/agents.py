@@ -1,29 +1,28 @@
-"""The bidders: they plan, bid, keep track of everybody's money, and learn; and their rule twins."""
+"""The bidders: they plan, bid, keep track of everybody's money, and learn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from importlib import resources
-from typing import Any
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome, ToolCall, ToolError
-from mesa_llm.memory import ChatMemory
+from mesa_llm import ChatMemory, Decision, Failure, LLMAgent, MemoryEntry, Observation, Outcome, ToolCall, ToolError
+from mesa_llm.engine.decision import written_answer
+from mesa_llm.records import ChatMessage, canonical_json
 from mesa_llm.text import one_line, quoted
-from mesa_llm.worlds.auction import Account, AuctionFacts
-from mesa_llm.worlds.auction.policies import BiddingPolicy
+from mesa_llm.worlds.auction import DESIRES, Account, AuctionFacts, dollars
 from models.auction_arena import twins
-from models.auction_arena.asked import MOST_LESSONS, Lessons, belief_of, plan_of
-from models.auction_arena.story import dollars
+from models.auction_arena.twins import BiddingPolicy
 
-RULES = resources.files("models.auction_arena").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()
-"""What every bidder is told of its task; what the auction says of itself comes after it."""
+MAX_LESSONS = 6
+"""Maximum number of lessons that a bidder draws from one auction."""
 
-MOST_RAISES = 20
-"""Up to so many minimum raises above the least bid are offered to those who choose from a list."""
+MAX_RAISES = 20
+"""Maximum number of minimum raises above the least bid that are offered to those who choose from a list."""
 
 BEYOND = 10
 """How far a sum may be from anything possible and still be taken as a (wrong) belief."""
@@ -37,8 +36,31 @@ LESSONS = "lessons"
 MAX_REASONS = 1_500
 """Maximum number of characters of a plan's reasons that later prompts repeat."""
 
+NO_ANSWER = "(no answer that could be read)"
+"""What stands in a dialogue for an answer that was neither a bid nor a withdrawal."""
+
 UNUSABLE = frozenset({"Unparsed", "Undecided", "Invalid"})
 """Kinds of failure in which something was said; where nothing came, nobody is asked again."""
+
+DIALOGUE = "dialogue"
+"""Name of this memory in the parameters of the model."""
+
+DIALOGUE_TOKENS = 64_000
+"""Maximum number of tokens kept: far more than a plan and the longest bidding on a lot."""
+
+MAX_PAIRS = 2_000
+"""Maximum number of requests and answers kept."""
+
+_PLAN = 1.0
+"""Importance by which the entries of a plan are told from those of bids."""
+
+Lesson = Annotated[str, Field(min_length=1, max_length=300)]
+
+
+class Lessons(TypedDict):
+    """What a bidder has learnt."""
+
+    lessons: Annotated[list[Lesson], Field(min_length=1, max_length=MAX_LESSONS)]
 
 
 class AuctionBidder(LLMAgent):
@@ -48,7 +70,7 @@ class AuctionBidder(LLMAgent):
         policy: What its rule twin bids by.
         lessons: What it has learnt in the auctions so far.
         reasons: What it wrote when it made the plan in force; empty if it gave no reasons.
-        is_asked_again: Whether its last answer was refused, and it may try again in this stage.
+        may_try_again: Whether its last answer was refused, and it is asked again in this stage.
     """
 
     def __init__(self, model: Any, policy: BiddingPolicy, **components: Any) -> None:
@@ -63,25 +85,89 @@ class AuctionBidder(LLMAgent):
         self.policy = policy
         self.lessons: tuple[str, ...] = ()
         self.reasons = ""
-        self.is_asked_again = False
+        self.may_try_again = False
 
     # -- observe
 
     def observe(self) -> Observation:
-        """Look at the auction; before a further one, look back at the last."""
+        """Look at the auction; before a further one, look back at the last.
+
+        With `fidelity="original"` the bidder reads what the original's bidders read, and nothing besides.
+        """
+        is_original = self.model.scenario.fidelity == "original"
         if self.model.is_learning:
-            seen = self.with_news(Observation(self._looking_back(), answer=Lessons, tools=(), label=LESSONS))
-            return replace(seen, rules=RULES)
+            text = self._published_lessons() if is_original else self._retrospect()
+            system = self._published_system() if is_original else ""
+            return self.with_news(Observation(text, system, answer=Lessons, tools=(), label=LESSONS))
+        if is_original:
+            seen = self.model.auction.observe(self.unique_id)
+            facts: AuctionFacts = seen.facts
+            text = self._published_request(facts)
+            return self.with_news(replace(self._question(seen, text), instructions=self._published_system()))
         seen = super().observe()
+        text = "\n".join(filter(None, (self._lessons_text(), seen.text, self._reasons_text(seen.facts))))
+        return self._question(seen, text)
+
+    def _question(self, seen: Observation, text: str) -> Observation:
+        """Ask for what the stage of the auction wants, under a text."""
         facts: AuctionFacts = seen.facts
-        return replace(
-            seen,
-            text="\n".join(filter(None, (self._learnt(), seen.text, self._reasoned(facts)))),
-            rules=f"{RULES}\n\n{seen.rules}",
-            answer=self._answer_type(facts),
-            label=facts.stage,
-            options=self._bids(facts) if facts.stage == "bid" and self.opened.capabilities.needs_options else {},
+        options = self._options(facts)
+        return replace(seen, text=text, answer=self._answer_type(facts), label=facts.stage, options=options)
+
+    # -- the published texts
+
+    def _published_system(self) -> str:
+        """Return what stands before every request: the kind of auction, the desire, what profit is, lessons learnt."""
+        desire = DESIRES[self.account.bidder.desire]
+        return self.model.prompt("original_system.md", desire=desire, lessons=self.lessons)
+
+    def _published_lessons(self) -> str:
+        """Return the request to learn from the last auction."""
+        return self.model.prompt("original_lessons.md", story=self.model.last_story, maximum=MAX_LESSONS)
+
+    def _published_request(self, facts: AuctionFacts) -> str:
+        """Return what the original asks for in the present stage; all bids on the present lot are told.
+
+        Where the conversation holds the request for a bid already, only the refusal is new.
+        """
+        if facts.stage == "over":
+            return "The auction is over."
+        auctioneer = self.model.auction.auctioneer
+        rounds = [
+            [
+                f"{auctioneer.names[one.bidder]} {'withdrew' if one.amount is None else f'bid ${one.amount}'}"
+                for one in records
+            ]
+            for records in auctioneer.bidding.rounds
+        ]
+        return self.model.prompt(
+            f"original_{facts.stage}.md",
+            facts=facts,
+            desire=DESIRES[facts.desire],
+            is_again=self.may_try_again and facts.stage == "bid" and isinstance(self.memory, Dialogue),
+            names=[facts.lot.name, *(lot.name for lot in facts.remaining)],
+            status=self._status(facts),
+            rounds=rounds,
+            minimum_raise=auctioneer.minimum_raise,
+            sale=facts.sales[-1] if facts.sales else None,
+            refusals=" ".join(one_line(refusal) for refusal in facts.refusals),
         )
+
+    def _status(self, facts: AuctionFacts) -> str:
+        """Return the last belief as JSON; empty in a request for a bid to those whose plan holds it."""
+        if facts.stage == "bid" and self.account.bidder.planning == "adaptive":
+            return ""
+        return one_line(canonical_json(facts.belief), 20_000)
+
+    def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
+        """Write the prompt; a dialogue of plan and bids stands before requests for bids only."""
+        prompt = super().prompt(seen)
+        if seen.label == "bid" or not isinstance(self.memory, Dialogue):
+            return prompt
+        return (*(message for message in prompt[:-1] if message.role == "system"), prompt[-1])
+
+    def _options(self, facts: AuctionFacts) -> dict[str, tuple[int, ...]]:
+        return self._bids(facts) if facts.stage == "bid" and self.opened.capabilities.needs_options else {}
 
     def _answer_type(self, facts: AuctionFacts) -> Any:
         """Return the type of the answer; where many bid by rule, names are not spelt out, which takes long."""
@@ -95,30 +181,28 @@ class AuctionBidder(LLMAgent):
         auctioneer = self.model.auction.auctioneer
         names = tuple(account.bidder.name for account in auctioneer.watched_by(self.unique_id))
         lots = tuple(lot.name for lot in auctioneer.lots)
-        return belief_of(names, lots, BEYOND * self.model.most_dollars)
+        return belief_of(names, lots, BEYOND * self.model.max_dollars)
 
     def _bids(self, facts: AuctionFacts) -> dict[str, tuple[int, ...]]:
-        """Give bids to choose from: the least one, and some raises above it; none if the money is short of it."""
+        """Return bids to choose from: the lowest one, and some raises above it; none if the money is short of it."""
         step = self.model.auction.auctioneer.minimum_raise or 1
-        most = min(facts.budget, facts.least_bid + MOST_RAISES * step)
-        return {"amount": tuple(range(facts.least_bid, most + 1, step))}
+        highest = min(facts.budget, facts.min_bid + MAX_RAISES * step)
+        return {"amount": tuple(range(facts.min_bid, highest + 1, step))}
 
-    def _learnt(self) -> str:
+    def _lessons_text(self) -> str:
         if not self.lessons:
             return ""
         return "What you learnt in earlier auctions:\n" + "\n".join(f"- {lesson}" for lesson in self.lessons) + "\n"
 
-    def _reasoned(self, facts: AuctionFacts) -> str:
-        if not self.reasons or facts.stage not in ("bid", "replan"):
+    def _reasons_text(self, facts: AuctionFacts) -> str:
+        if not self.reasons or facts.stage not in ("bid", "replan") or isinstance(self.memory, Dialogue):
             return ""
         return f"When you made your plan you wrote: {quoted(self.reasons, MAX_REASONS)}"
 
-    def _looking_back(self) -> str:
-        ask = f"What do you learn from this for the next auction? At most {MOST_LESSONS} short sentences."
-        told = self.model.last_told
-        return "\n".join(
-            filter(None, (f"You are {self.config.name}. The last auction:", told, "", self._learnt(), ask))
-        )
+    def _retrospect(self) -> str:
+        question = f"What do you learn from this for the next auction? At most {MAX_LESSONS} short sentences."
+        head = f"You are {self.config.name}. The last auction:"
+        return "\n".join(filter(None, (head, self.model.last_story, self._lessons_text(), question)))
 
     # -- the rule twin
 
@@ -151,32 +235,48 @@ class AuctionBidder(LLMAgent):
         before, plans = self._tries(), len(self.account.plans)
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure):
-            self._be_unclear(decision)
+            self._note_unclear(decision)
         elif decision.actions and any(not outcome.ok for outcome in outcomes) and self._tries() == before:
-            self._be_unclear(None)
-        self.is_asked_again = self.model.auction.is_asked(self.unique_id) and self._tries() > before
+            self._note_unclear(None)
+        self.may_try_again = self.model.auction.is_due(self.unique_id) and self._tries() > before
         if isinstance(decision, Decision) and len(self.account.plans) > plans:
             self.reasons = decision.text
+        if seen is not None and isinstance(self.memory, Dialogue) and self.opened.llm is not None:
+            self._converse(self.memory, decision, seen, is_plan=len(self.account.plans) > plans)
         return outcomes
+
+    def _converse(self, dialogue: Dialogue, decision: Decision | Failure, seen: Observation, *, is_plan: bool) -> None:
+        """Keep a plan that was taken, and every request for a bid with its answer."""
+        is_failed = isinstance(decision, Failure)
+        if is_plan and not is_failed:
+            plan = written_answer(decision.answer, seen.answer)
+            dialogue.keep_plan(self.now, seen.text, _reply_text(decision.text, plan))
+        elif seen.label == "bid":
+            calls = () if is_failed else decision.actions
+            bids = [canonical_json({"action": call.name, "arguments": call.arguments}) for call in calls]
+            reasons = "" if is_failed else decision.text
+            dialogue.keep_bid(self.now, seen.text, _reply_text(reasons, "\n".join(bids)) or NO_ANSWER)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
         """Take lessons down; plans and beliefs go to the auction."""
-        given = answer.model_dump() if isinstance(answer, BaseModel) else answer
-        return self._learn(given) if label == LESSONS else super().receive(given, label, world)
+        answer = answer.model_dump() if isinstance(answer, BaseModel) else answer
+        return self._learn(answer) if label == LESSONS else super().receive(answer, label, world)
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember bids; plans and beliefs, which every prompt repeats, only a conversation keeps."""
-        if decision.answer is None or isinstance(self.memory, ChatMemory):
+        if isinstance(self.memory, Dialogue):
+            self.remember_messages()
+        elif decision.answer is None or isinstance(self.memory, ChatMemory):
             super().remember(decision, outcomes, seen)
 
-    def _learn(self, said: Mapping[str, Any]) -> str:
-        lessons = said.get("lessons")
+    def _learn(self, answer: Mapping[str, Any]) -> str:
+        lessons = answer.get("lessons")
         if not isinstance(lessons, list) or not all(isinstance(lesson, str) for lesson in lessons):
             raise ToolError("'lessons' must be a list of sentences.")
-        self.lessons = tuple(one_line(lesson, 300) for lesson in lessons[:MOST_LESSONS])
+        self.lessons = tuple(one_line(lesson, 300) for lesson in lessons[:MAX_LESSONS])
         return f"You keep {len(self.lessons)} lessons in mind."
 
-    def _be_unclear(self, failure: Failure | None) -> None:
+    def _note_unclear(self, failure: Failure | None) -> None:
         """Count an answer that could not be used, if there was one; after some of them nobody is asked again."""
         auction, me = self.model.auction, self.unique_id
         if self.model.is_learning or (failure is not None and failure.kind not in UNUSABLE):
@@ -221,3 +321,91 @@ class AuctionBidder(LLMAgent):
     def skill(self) -> float:
         """Mean of its TrueSkill rating, after the auctions that are over."""
         return self.model.ratings[self.config.name].mu
+
+
+class Dialogue(ChatMemory):
+    """Remembers the last request for a plan with the plan, and every request for a bid on the present lot with the bid.
+
+    Source:
+        Chen et al. (2023), AucArena, arXiv:2310.05746, and its program.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, max_tokens: int = DIALOGUE_TOKENS, pairs: int = MAX_PAIRS) -> None:
+        """Begin with nothing; the arguments are those of `ChatMemory`."""
+        super().__init__(max_tokens, pairs)
+
+    def keep_plan(self, step: int, request: str, answer: str) -> None:
+        """Remember a plan, and forget the one before and all bids.
+
+        Args:
+            step: Step in which it was made.
+            request: What the bidder was asked.
+            answer: Its reasons and its plan.
+        """
+        self._entries = []
+        self._keep(step, request, answer, _PLAN)
+
+    def keep_bid(self, step: int, request: str, answer: str) -> None:
+        """Remember a bid; the arguments are those of `keep_plan`."""
+        self._keep(step, request, answer, 0.5)
+
+    def forget_bids(self) -> None:
+        """Forget what was said about a lot, as the next one is about to come up."""
+        self._entries = [entry for entry in self._entries if entry.importance == _PLAN]
+
+    def forget_all(self) -> None:
+        """Forget everything, as another auction opens."""
+        self._entries = []
+
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """Return requests and answers in turn, word for word."""
+        exchanges = self._exchanges()
+        messages: list[ChatMessage] = []
+        for request, answer in exchanges[: self._count_pairs(exchanges)]:
+            messages += [ChatMessage("user", request.text), ChatMessage("assistant", answer.text)]
+        return tuple(messages)
+
+    def _keep(self, step: int, request: str, answer: str, importance: float) -> None:
+        self.add(MemoryEntry(step, "observation", request, importance))
+        self.add(MemoryEntry(step, "decision", answer, importance))
+
+
+@lru_cache(maxsize=256)
+def plan_of(lots: tuple[str, ...]) -> Any:
+    """Return the type of a plan: each lot still to come → 1 (dispensable), 2 (worth it if affordable) or 3 (top).
+
+    Args:
+        lots: Names of the lots still to come.
+    """
+    return _record("Plan", dict.fromkeys(lots, Literal[1, 2, 3]))
+
+
+@lru_cache(maxsize=256)
+def belief_of(bidders: tuple[str, ...], lots: tuple[str, ...], max_dollars: int) -> Any:
+    """Return the type of a belief, with the three fields of `mesa_llm.worlds.auction.Belief`.
+
+    Args:
+        bidders: Names of all bidders.
+        lots: Names of all lots of the auction.
+        max_dollars: Largest sum, up or down, that is taken as a belief.
+    """
+    dollars = Annotated[float, Field(ge=-max_dollars, le=max_dollars)]
+    won = dict[Literal[lots], dollars]  # pyright: ignore[reportInvalidTypeArguments, reportInvalidTypeForm]
+    fields = {
+        "remaining_budget": dollars,
+        "total_profits": _record("Profits", dict.fromkeys(bidders, dollars)),
+        "winning_bids": _record("Wins", dict.fromkeys(bidders, won)),
+    }
+    return _record("Belief", fields)
+
+
+def _record(name: str, fields: dict[str, Any]) -> Any:
+    make: Any = TypedDict  # a type checker wants the fields as a literal
+    return make(name, fields)
+
+
+def _reply_text(reasons: str, decision: str) -> str:
+    """Write a reply as it stands in a conversation: the reasons, then what was decided."""
+    return "\n".join(filter(None, (reasons.strip(), decision)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,21 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.model.scenario import controls
 from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
-from mesa_llm.worlds.auction import Auction
-from models.auction_arena.model import AuctionArena
-from models.auction_arena.opening import LOTS
-from models.auction_arena.shown import COLOURS, belief_views, bidder_views, colour_of, lot_view, plan_views
+from mesa_llm.worlds.auction import Account, Auction, Bidding, BidRecord, Sale
+from models.auction_arena.model import LOTS, AuctionArena
 from models.auction_arena.twins import TWINS
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 DOLLARS = StrMethodFormatter("${x:,.0f}")
+
+COLOURS = ("#2563eb", "#f97316", "#16a34a", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#475569", "#dc2626", "#65a30d")
+"""Colours of bidders, in the order in which they were created; after the last, the first again."""
+
+WANTS = {"maximize_profit": "profit", "maximize_items": "lots"}
+"""Desire → what a page calls it."""
 
 PRIORITY_COLOURS = {1: "#f1f5f9", 2: "#bfdbfe", 3: "#60a5fa"}
 
@@ -40,9 +46,9 @@ def LotByLot(model: AuctionArena) -> None:
         auction = model.auction
         numbers = [str(number) for number in range(len(auction.sales), 0, -1)]
         newest = len(auction.sales) + (auction.stage == "bid" and bool(auction.auctioneer.bidding.rounds))
-        shown = picked if picked in numbers else "newest"
-        lot = lot_view(auction, newest if shown == "newest" else int(shown))
-    solara.Select("Lot", values=["newest", *numbers], value=shown, on_value=pick, dense=True)
+        choice = picked if picked in numbers else "newest"
+        lot = lot_view(auction, newest if choice == "newest" else int(choice))
+    solara.Select("Lot", values=["newest", *numbers], value=choice, on_value=pick, dense=True)
     Markup(TEMPLATES / "lot.html", lot=lot)
 
 
@@ -56,7 +62,7 @@ def Bidders(model: AuctionArena) -> None:
     update_counter.get()
     with steady(model):
         views = bidder_views(model)
-        count, of = len(model.auctions), model.n_auctions
+        count, of = len(model.auctions), model.scenario.n_auctions
     title = f"Bidders, in auction {count} of {of}" if of > 1 else "Bidders"
     Markup(TEMPLATES / "bidders.html", title=title, bidders=views, is_rated=of > 1)
 
@@ -77,11 +83,11 @@ def Minds(model: AuctionArena) -> None:
 def draw_prices(model: AuctionArena, axes: Any) -> None:
     """Draw price and true value of every lot that has come up, in the colour of its winner."""
     auction: Auction = model.auction
-    for place, sale in enumerate(auction.sales):
-        axes.bar(place, sale.lot.true_value, width=0.8, color="#e2e8f0", zorder=2)
-        axes.plot([place - 0.4, place + 0.4], [sale.lot.start] * 2, color="#475569", linewidth=1.5, zorder=4)
+    for index, sale in enumerate(auction.sales):
+        axes.bar(index, sale.lot.true_value, width=0.8, color="#e2e8f0", zorder=2)
+        axes.plot([index - 0.4, index + 0.4], [sale.lot.start] * 2, color="#475569", linewidth=1.5, zorder=4)
         if sale.winner is not None:
-            axes.bar(place, sale.price, width=0.5, color=colour_of(model, sale.winner), zorder=3)
+            axes.bar(index, sale.price, width=0.5, color=colour_of(model, sale.winner), zorder=3)
     lots = [lot.name for lot in auction.auctioneer.lots]
     axes.set_xticks(range(len(lots)), lots, rotation=35, ha="right", fontsize=9)
     axes.set_xlim(-0.6, len(lots) - 0.4)
@@ -90,14 +96,14 @@ def draw_prices(model: AuctionArena, axes: Any) -> None:
 
 def draw_profits(model: AuctionArena, axes: Any) -> None:
     """Draw everybody's profit, lot by lot."""
-    for number, account in model.auction.accounts.items():
-        _draw_line(axes, account.profits, account.bidder.name, colour_of(model, number))
+    for agent_id, account in model.auction.accounts.items():
+        _draw_line(axes, account.profits, account.bidder.name, colour_of(model, agent_id))
 
 
 def draw_budgets(model: AuctionArena, axes: Any) -> None:
     """Draw everybody's money left, lot by lot."""
-    for number, account in model.auction.accounts.items():
-        _draw_line(axes, account.budgets, account.bidder.name, colour_of(model, number))
+    for agent_id, account in model.auction.accounts.items():
+        _draw_line(axes, account.budgets, account.bidder.name, colour_of(model, agent_id))
 
 
 def _draw_line(axes: Any, values: list[int], name: str, colour: str) -> None:
@@ -154,12 +160,160 @@ def finish_lines(title: str) -> Callable[[Any], None]:
     return finished
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one bidder did in one round."""
+
+    bid: int | None
+    """Dollars; None: no bid."""
+
+    word: str
+    """What is shown where there is no bid."""
+
+    refused: int
+    """Answers that were refused before."""
+
+    leads: bool
+    """Whether it leads after the round."""
+
+
+def colour_of(model: Any, agent_id: int) -> str:
+    """Return the colour of a bidder.
+
+    Args:
+        model: The model.
+        agent_id: Mesa `unique_id` of the bidder.
+    """
+    return COLOURS[list(model.bidders).index(agent_id) % len(COLOURS)]
+
+
+def lot_view(auction: Auction, number: int) -> dict[str, Any] | None:
+    """Return one lot: what was bid round by round and, if it has come up, what it is worth.
+
+    Args:
+        auction: The auction.
+        number: Which lot, from 1; the one after those that were sold is being auctioned now.
+
+    Returns:
+        What the template shows; None if the lot has not come up.
+    """
+    sale = auction.sales[number - 1] if 1 <= number <= len(auction.sales) else None
+    if sale is None and (auction.stage != "bid" or number != len(auction.sales) + 1):
+        return None
+    bidding = auction.auctioneer.bidding if sale is None else sale.bidding
+    return {
+        "number": number,
+        "count": len(auction.auctioneer.lots),
+        "name": bidding.lot.name,
+        "start": bidding.start,
+        "price": _top(bidding) if sale is None else sale.price,
+        "paid": _paid(auction, sale, bidding),
+        "true_value": None if sale is None else bidding.lot.true_value,
+        "profit": None if sale is None or sale.price is None else bidding.lot.true_value - sale.price,
+        "bidders": [account.bidder.name for account in auction.accounts.values()],
+        "rounds": [_cells(auction, bids) for bids in bidding.rounds],
+    }
+
+
+def _top(bidding: Bidding) -> int | None:
+    return None if bidding.standing.leader is None else bidding.standing.top
+
+
+def _paid(auction: Auction, sale: Sale | None, bidding: Bidding) -> str:
+    leader = bidding.standing.leader
+    if leader is None:
+        return "nobody bid" if sale is not None else "no bid yet"
+    return f"{'paid' if sale is not None else 'bid so far'} by {auction.accounts[leader].bidder.name}"
+
+
+def _cells(auction: Auction, bids: tuple[BidRecord, ...]) -> list[Cell]:
+    made = {one.bidder: one for one in bids}
+    leader = bids[-1].standing.leader if bids else None
+    cells: list[Cell] = []
+    for agent_id in auction.accounts:
+        one = made.get(agent_id)
+        refused = sum(attempt.fault is not None for attempt in one.attempts) if one else 0
+        word = "out" if one else "leading" if agent_id == leader else "–"
+        cells.append(Cell(one.amount if one else None, word, refused, agent_id == leader))
+    return cells
+
+
+def bidder_views(model: Any) -> list[dict[str, Any]]:
+    """Return how every bidder stands, by seat."""
+    accounts: Mapping[int, Account] = model.auction.accounts
+    best = max(account.profit for account in accounts.values())
+    return [
+        {
+            "name": account.bidder.name,
+            "colour": colour_of(model, agent_id),
+            "llm": thinks_with(model, agent_id),
+            "desire": WANTS[account.bidder.desire],
+            "budget": account.budget,
+            "wins": len(account.wins),
+            "profit": account.profit,
+            "is_best": account.profit == best and bool(model.auction.sales),
+            "rating": model.ratings[account.bidder.name],
+        }
+        for agent_id, account in accounts.items()
+    ]
+
+
+def thinks_with(model: Any, agent_id: int) -> str:
+    """Return what a bidder thinks with: the name of its rule twin, or of its language model."""
+    opened = model.bidders[agent_id].opened
+    if opened.llm is None:
+        return f"rule: {model.seats[list(model.bidders).index(agent_id)].twin}"
+    return opened.name
+
+
+def plan_views(auction: Auction) -> dict[str, Any]:
+    """Return the plan in force of every bidder: a priority for each lot still to come."""
+    lots = [lot.name for lot in auction.auctioneer.lots[len(auction.sales) :]]
+    plans = [
+        {
+            "name": account.bidder.name,
+            "cells": [account.priorities.get(lot, "") for lot in lots],
+            "count": len(account.plans),
+            "changes": sum(plan.is_change for plan in account.plans),
+        }
+        for account in auction.accounts.values()
+    ]
+    return {"lots": lots, "plans": plans, "note": "" if lots else "All lots have come up."}
+
+
+def belief_views(auction: Auction) -> dict[str, Any]:
+    """Return what every bidder believes, beside the auctioneer's books."""
+    names = [account.bidder.name for account in auction.accounts.values()]
+    true = {account.bidder.name: account.profit for account in auction.accounts.values()}
+    beliefs: list[dict[str, Any]] = []
+    for account in auction.accounts.values():
+        belief, counts = account.belief, account.beliefs
+        profits = belief.get("total_profits", {})
+        cells = [_believed(belief.get("remaining_budget"), account.budget)]
+        cells += [_believed(profits.get(name), true[name]) for name in names]
+        beliefs.append(
+            {
+                "name": account.bidder.name,
+                "cells": cells,
+                "self_wrong": f"{counts.self_errors} of {counts.self_checks}",
+                "other_wrong": f"{counts.other_errors} of {counts.other_checks}",
+                "refused": f"{account.failed_bids} of {account.bid_calls}",
+            }
+        )
+    return {"names": names, "beliefs": beliefs}
+
+
+def _believed(dollars: Any, true: int) -> dict[str, Any]:
+    text = "–" if dollars is None else f"${dollars:,.0f}".replace("$-", "−$")
+    return {"text": text, "is_wrong": dollars != true}
+
+
 prices = plot(draw_prices, finish_bars)
 profits = plot(draw_profits, finish_lines("Profit after each lot"))
 budgets = plot(draw_budgets, finish_lines("Money left after each lot"))
 
-model_params = {
-    "n_agents": {"type": "SliderInt", "label": "Bidders", "value": 3, "min": 2, "max": len(COLOURS), "step": 1},
+OFFERED: dict[str, Any] = {
+    "lots": {"type": "Select", "label": "List of lots", "value": "paper", "values": list(LOTS)},
     "twins": {
         "type": "Select",
         "label": "Rules of those who bid by rule",
@@ -188,22 +342,12 @@ model_params = {
         "max": 100,
         "step": 5,
     },
-    "lots": {"type": "Select", "label": "List of lots", "value": "paper", "values": list(LOTS)},
-    "order": {
-        "type": "Select",
-        "label": "Order of lots",
-        "value": "random",
-        "values": ["random", "ascending", "descending", "listed"],
-    },
-    "tie": {"type": "Select", "label": "Equal bids", "value": "uniform", "values": ["uniform", "scan"]},
-    "rules": {"type": "Select", "label": "Rules", "value": "corrected", "values": ["corrected", "original"]},
-    "n_auctions": {"type": "SliderInt", "label": "Auctions", "value": 1, "min": 1, "max": 20, "step": 1},
-    "learning": {"type": "Checkbox", "label": "Learn from auction to auction", "value": False},
 }
+"""Controls of what may differ by seat, and of the lots: some of the values that there are."""
 
 page = LLMPage(
     AuctionArena,
-    model_params=model_params,
+    model_params={**controls(AuctionArena), **OFFERED},
     components=[LotByLot, Bidders, prices, profits, budgets, (Minds, "Plans and beliefs")],
     name="Auction",
 )

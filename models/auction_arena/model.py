@@ -2,145 +2,274 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any, Literal, Unpack
 
 from mesa.datacollection import DataCollector
-from mesa.experimental.scenarios import Scenario
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mesa_llm import AgentConfig, Event, LLMModel, Settings
-from mesa_llm.activation import Stage
-from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions
-from mesa_llm.worlds.auction import Auction, LotOrder, Sale, TieRule, ordered_lots
-from mesa_llm.worlds.auction.scores import MU, SIGMA, Rating, rate
-from models.auction_arena.agents import AuctionBidder
-from models.auction_arena.opening import RulesName, make_rules, take_lots, whole_from
-from models.auction_arena.seats import PerSeat, take_seats
-from models.auction_arena.story import tell, tell_auction
+from mesa_llm import AgentConfig, ConfigError, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm.engine.activation import Stage
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.tools.tool import describe
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.amounts import NO_FLAG
+from mesa_llm.worlds.auction import (
+    MU,
+    NICHE_LOTS,
+    ORIGINAL_RULES,
+    PAPER_LOTS,
+    REPOSITORY_LOTS,
+    SIGMA,
+    Auction,
+    AuctionRules,
+    Bidder,
+    Desire,
+    Lot,
+    LotOrder,
+    Planning,
+    Rating,
+    Sale,
+    TieRule,
+    ordered_lots,
+    rate,
+    read_lots,
+    score_sales,
+)
+from models.auction_arena.agents import DIALOGUE, AuctionBidder, Dialogue
 from models.auction_arena.twins import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 3000
 """How language models are sampled: as in the paper; long enough to reason about everybody's profits and lots."""
 
+MAX_DOLLARS = 10**9
+"""Largest budget, in dollars."""
 
-class AuctionScenario(Scenario):
-    """Parameters of a series of auctions; see `AuctionArena`."""
+LOTS: dict[str, Sequence[Lot]] = {"paper": PAPER_LOTS, "repository": REPOSITORY_LOTS, "niche": NICHE_LOTS}
+"""Lists of lots by name."""
 
-    n_agents: int = 3
-    names: PerSeat = ""
-    twins: PerSeat = "rule,value,shade"
-    budget: PerSeat = 20_000
-    desire: PerSeat = "maximize_profit"
-    planning: PerSeat = "adaptive"
-    overestimate_percent: PerSeat = 10.0
-    corrects_beliefs: bool = True
-    lots: str = "paper"
-    n_lots: int | None = None
-    order: LotOrder = "random"
-    raise_share: float = 0.1
-    tie: TieRule = "uniform"
-    max_retries: int | None = 3
-    rules: RulesName = "corrected"
-    discount: bool = False
-    n_auctions: int = 1
-    rotate: bool = True
-    learning: bool = False
-    memory: str = "window:6"
+
+class Seat(BaseModel):
+    """One bidder, before it is an agent."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    name: str
+    """What it is called."""
+
+    twin: str
+    """Name of its rule twin."""
+
+    budget: Annotated[int, NO_FLAG, Field(ge=0, le=MAX_DOLLARS)]
+    """Dollars it may spend in one auction."""
+
+    desire: Desire
+    """What it is after."""
+
+    planning: Planning
+    """When it plans."""
+
+    overestimate_percent: Annotated[float, NO_FLAG, Field(gt=-100, le=1000)]
+    """By how much its estimates exceed the true values, in percent."""
+
+    corrects_beliefs: bool
+    """Whether it is told of wrong beliefs and asked again."""
+
+    def bidder(self, unique_id: int) -> Bidder:
+        """Return the bidder as it enters an auction.
+
+        Args:
+            unique_id: Mesa `unique_id` of the agent.
+        """
+        return Bidder(
+            unique_id,
+            self.name,
+            self.budget,
+            self.desire,
+            self.planning,
+            self.overestimate_percent,
+            corrects_beliefs=self.corrects_beliefs,
+        )
+
+
+class AuctionScenario(LLMScenario):
+    """Parameters of a series of auctions.
+
+    What may differ by seat is one value, or several that the seats take in turn: a list, or a text with commas.
+    """
+
+    n_agents: Annotated[int, Field(ge=2), Slider(2, 10, label="Bidders")] = 3
+    """Number of bidders."""
+
+    names: str | list[str] = ""
+    """Names of the bidders, by seat; empty: Bidder 1, Bidder 2, …"""
+
+    twins: str | list[str] = "rule,value,shade"
+    """What bidders bid by with `llm="rule"`, by seat: `rule`, `value`, `shade`, `naive`, `zero`, `pacing` or
+    `selective`; see `models.auction_arena.twins.TWINS`."""
+
+    budget: int | str | list[int] = 20_000
+    """Dollars for one auction, by seat."""
+
+    desire: str | list[str] = "maximize_profit"
+    """What bidders are after, by seat: `maximize_profit` or `maximize_items`."""
+
+    planning: str | list[str] = "adaptive"
+    """When bidders plan, by seat: `adaptive` (before the auction and after every lot), `static` (before) or `none`."""
+
+    overestimate_percent: float | str | list[float] = 10.0
+    """By how much estimates exceed the true values, in percent, by seat."""
+
+    corrects_beliefs: Annotated[bool, Label("Wrong beliefs are sent back")] = True
+    """Whether bidders are told of wrong beliefs, and asked again."""
+
+    lots: Annotated[str, Hidden()] = "paper"
+    """List of lots: `paper` (10 lots), `repository` (26), `niche` (20), or a file with a JSON object a line."""
+
+    n_lots: Annotated[int, Field(ge=1)] | None = None
+    """Number of lots taken from the top of the list; None: all."""
+
+    order: Annotated[LotOrder, Label("Order of lots")] = "random"
+    """Order in which lots come up; two of them go by the starting price."""
+
+    raise_share: Annotated[float, Field(ge=0, le=10), Slider(0, 1, 0.05, label="Minimum raise, share of start")] = 0.1
+    """Minimum raise, as a share of the starting price."""
+
+    tie: Annotated[TieRule, Label("Equal bids")] = "uniform"
+    """How equal bids are decided: with equal chances, or by the original's scan, which favours late seats."""
+
+    max_retries: Annotated[Annotated[int, Field(ge=0)] | None, Label("Tries after an invalid bid")] = 3
+    """Number of times a bidder is asked again after an invalid bid; None: for ever, as in the original."""
+
+    rules: Rules = "corrected"
+    """How the auction is run: `original` as the authors' program runs it, with `tie="scan"`, `max_retries=None`, and
+    its readings of plans, beliefs and prices that fall to zero."""
+
+    discount: Annotated[bool, Label("Halve prices of unwanted lots")] = False
+    """Whether the starting price of lots that nobody wants is halved."""
+
+    n_auctions: Annotated[int, Field(ge=1), Slider(1, 20, label="Auctions")] = 1
+    """Number of auctions, one after the other, with the same bidders."""
+
+    rotate: Annotated[bool, Label("Rotate seats")] = True
+    """Whether everyone moves up a seat from auction to auction."""
+
+    learning: Annotated[bool, Label("Learn from auction to auction")] = False
+    """Whether bidders draw lessons from the auction before."""
+
+    memory: Annotated[str | None, Hidden()] = None
+    """What bidders remember with; `dialogue` is the original's. None: `window:6`, or `dialogue` with
+    `fidelity="original"`."""
+
+    fidelity: Annotated[Literal["corrected", "original"], Label("What bidders see and remember")] = "corrected"
+    """What bidders see and in which order they are asked: what we hold best, or what the original does."""
+
+    def check(self) -> None:
+        """Check seats and lots.
+
+        Raises:
+            ConfigError: If a setting of a seat cannot be, there is no such list or file, or it holds fewer lots.
+        """
+        self.seats()
+        self.listed_lots()
+
+    def seats(self) -> list[Seat]:
+        """Return the seats, with what is set for each."""
+        n = self.n_agents
+        columns: dict[str, list[Any]] = {
+            "name": by_seat(self.names or [f"Bidder {number}" for number in range(1, n + 1)], n),
+            "twin": by_seat(self.twins, n),
+            "budget": by_seat(self.budget, n),
+            "desire": by_seat(self.desire, n),
+            "planning": by_seat(self.planning, n),
+            "overestimate_percent": by_seat(self.overestimate_percent, n),
+            "corrects_beliefs": [self.corrects_beliefs] * n,
+        }
+        try:
+            seats = [Seat(**{name: values[index] for name, values in columns.items()}) for index in range(n)]
+        except ValidationError as error:
+            raise ConfigError(f"a seat cannot be set up: {describe(error)}") from None
+        for seat in seats:
+            twin(seat.twin, seat.overestimate_percent)
+        return seats
+
+    def listed_lots(self) -> Sequence[Lot]:
+        """Return the lots, in the order of their list."""
+        if self.lots not in LOTS and not Path(self.lots).is_file():
+            raise ConfigError(
+                f"lots is one of {', '.join(LOTS)}, or a file with a JSON object a line; got {self.lots!r}"
+            )
+        lots = LOTS[self.lots] if self.lots in LOTS else read_lots(self.lots)
+        if not 1 <= (self.n_lots or len(lots)) <= len(lots):
+            raise ConfigError(f"n_lots is a number of lots from 1 to {len(lots)}, got {self.n_lots!r}")
+        return lots[: self.n_lots]
+
+    def auction_rules(self) -> AuctionRules:
+        """Return how an auction is run."""
+        if self.rules == "original":
+            return replace(ORIGINAL_RULES, raise_share=self.raise_share, discount=self.discount)
+        return AuctionRules(self.raise_share, self.tie, self.max_retries, self.discount)
+
+
+def by_seat(setting: str | float | Sequence[Any], n_agents: int) -> list[Any]:
+    """Return the value of a setting for each seat.
+
+    Args:
+        setting: One value for all; or a list, or a text with commas, whose values the seats take in turn.
+        n_agents: Number of seats.
+
+    Raises:
+        ConfigError: If it holds no value.
+    """
+    if isinstance(setting, str):
+        values: list[Any] = [value.strip() for value in setting.split(",") if value.strip()]
+    else:
+        values = list(setting) if isinstance(setting, Sequence) else [setting]
+    if not values:
+        raise ConfigError(f"a setting of the seats needs at least one value, got {setting!r}")
+    return [values[index % len(values)] for index in range(n_agents)]
 
 
 class AuctionArena(LLMModel):
     """Bidders buy lots with a limited purse; a step is one lot, from the first bid to the plans for the rest.
 
-    Within a step everyone who is asked decides together, stage after stage: plan (before the first lot), bid as many
-    rounds as it takes, say what one believes, plan anew. Who is refused may try again, a few times.
+    Within a step everyone who is due decides together, stage after stage: plan (before the first lot), bid as many
+    rounds as it takes, state one's beliefs, plan anew. Whoever is refused may try again, a few times.
 
     Attributes:
         auctions: All auctions so far; the last one is the present one.
-        bidders: The agents by number, in the order of seats of the first auction.
-        most_dollars: Largest budget and all starting prices together; nobody can have more.
+        seats: What is set for each seat of the first auction.
+        bidders: The agents by `unique_id`, in the order of seats of the first auction.
+        lots: The lots, in the order of their list.
+        rules: How an auction is run.
+        max_dollars: Largest budget and all starting prices together; nobody can have more.
         ratings: TrueSkill ratings by name, after the auctions that are over.
         is_learning: Whether bidders look back at the last auction, before the next one opens.
-        last_told: How the last auction went, for those who look back at it.
+        last_story: How the last auction went, for those who look back at it.
     """
 
-    def __init__(
-        self,
-        n_agents: int = 3,
-        names: PerSeat = "",
-        twins: PerSeat = "rule,value,shade",
-        budget: PerSeat = 20_000,
-        desire: PerSeat = "maximize_profit",
-        planning: PerSeat = "adaptive",
-        overestimate_percent: PerSeat = 10.0,
-        corrects_beliefs: bool = True,
-        lots: str = "paper",
-        n_lots: int | None = None,
-        order: LotOrder = "random",
-        raise_share: float = 0.1,
-        tie: TieRule = "uniform",
-        max_retries: int | None = 3,
-        rules: RulesName = "corrected",
-        discount: bool = False,
-        n_auctions: int = 1,
-        rotate: bool = True,
-        learning: bool = False,
-        memory: str = "window:6",
-        llm: str | LLM | Mapping[Any, str | LLM] = "rule",
-        rng: int | str | None = None,
-        scenario: AuctionScenario | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        """Seat the bidders and open the first auction.
+    scenario_class = AuctionScenario
+    scenario: AuctionScenario
 
-        What can differ by seat is one value, or several that the seats take in turn (a list, or a text with commas).
-
-        Args:
-            n_agents: Bidders, two or more.
-            names: Their names; empty: Bidder 1, Bidder 2, …
-            twins: What they bid by with `llm="rule"`; see `models.auction_arena.twins.TWINS`. By seat.
-            budget: Dollars for one auction. By seat.
-            desire: `maximize_profit` or `maximize_items`. By seat.
-            planning: `adaptive` (before the auction and after every lot), `static` (before) or `none`. By seat.
-            overestimate_percent: By how much estimates exceed true values. By seat.
-            corrects_beliefs: Tell bidders of wrong beliefs, and ask them again.
-            lots: `paper` (10 lots), `repository` (26), `niche` (20), or a file with a JSON object a line.
-            n_lots: Take only so many from the top of the list; None: all.
-            order: `random`, `ascending` or `descending` by price, or `listed`.
-            raise_share: Least raise, as a share of the starting price.
-            tie: How equal bids are decided: `uniform`, or `scan` as in the original, which favours late seats.
-            max_retries: How often a bidder is asked again after an invalid bid; None: for ever, as in the original.
-            rules: `original`: those of the authors' program, with `tie=scan`, `max_retries=None`, and its readings of
-                plans, beliefs and prices that fall to zero; see the README.
-            discount: Halve the starting price of lots that nobody wants.
-            n_auctions: Auctions one after the other, with the same bidders.
-            rotate: Move everyone up a seat from auction to auction.
-            learning: Let bidders draw lessons from the auction before.
-            memory: What bidders remember with.
-            llm: What bidders think with; a mapping goes by name, number or class of the bidder.
-            rng: Seed.
-            scenario: The parameters as a Mesa scenario; goes before the single ones.
-            **options: As of `LLMModel`.
-
-        Raises:
-            ConfigError: If a parameter cannot be.
-        """
-        given = {name: value for name, value in locals().items() if name in AuctionScenario.__annotations__}
+    def __init__(self, scenario: AuctionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Seat the bidders and open the first auction; `llm=` may name what bidders think with by their names, too."""
         options.setdefault("activation", lot_by_lot)
-        super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        self.chosen = chosen = scenario or AuctionScenario(**given)
-        self.n_auctions = whole_from("n_auctions", chosen.n_auctions, 1)
-        details = ("raise_share", "tie", "max_retries", "discount")
-        self.rules = make_rules(chosen.rules, **{name: getattr(chosen, name) for name in details})
-        self.lots = take_lots(chosen.lots, chosen.n_lots)
-        self.bidders = self._seat()
-        self.most_dollars = max(seat.budget for seat in self.seats) + sum(lot.start for lot in self.lots)
+        super().__init__(scenario, **options)
+        if self.scenario.fidelity == "original":
+            self.instructions = ""  # what the original's bidders read stands in each observation
+        self.seats = self.scenario.seats()
+        self.rules = self.scenario.auction_rules()
+        self.lots = self.scenario.listed_lots()
+        self.bidders = self._make_bidders()
+        self.max_dollars = max(seat.budget for seat in self.seats) + sum(lot.start for lot in self.lots)
         self.auctions: list[Auction] = []
         self.ratings = {bidder.config.name: Rating(MU, SIGMA) for bidder in self.bidders.values()}
         self.is_learning = False
-        self.last_told = ""
-        self._heard: list[Event] = []
+        self.last_story = ""
+        self._events: list[Event] = []
         self.open_auction()
         self.datacollector = DataCollector(
             model_reporters={name: name for name in ("lots_sold", "rounds", "bids", "price", "true_value", "revenue")},
@@ -150,17 +279,15 @@ class AuctionArena(LLMModel):
 
     # -- set-up
 
-    def _seat(self) -> dict[int, AuctionBidder]:
-        """Make the agents, seat by seat."""
-        names = ("names", "twins", "budget", "desire", "planning", "overestimate_percent", "corrects_beliefs")
-        self.seats = take_seats(self.chosen.n_agents, **{name: getattr(self.chosen, name) for name in names})
+    def _make_bidders(self) -> dict[int, AuctionBidder]:
+        memory = self.scenario.memory or (DIALOGUE if self.scenario.fidelity == "original" else "window:6")
         settings = Settings(temperature=TEMPERATURE, max_tokens=MAX_TOKENS)
         bidders = [
             AuctionBidder(
                 self,
                 twin(seat.twin, seat.overestimate_percent),
                 config=AgentConfig(name=seat.name, settings=settings, reasoning="inline"),
-                memory=self.chosen.memory,
+                memory=Dialogue if memory == DIALOGUE else memory,
             )
             for seat in self.seats
         ]
@@ -168,17 +295,19 @@ class AuctionArena(LLMModel):
 
     def open_auction(self) -> None:
         """Open the next auction: the same bidders with full purses, the lots in a new order."""
-        entered = [seat.bidder(number) for seat, number in zip(self.seats, self.bidders, strict=True)]
-        first = len(self.auctions) % len(entered) if self.chosen.rotate else 0
-        lots = ordered_lots(self.lots, self.chosen.order, self.random)
-        auction = Auction(lots, [*entered[first:], *entered[:first]], rules=self.rules, rng=self.random)
+        bidders = [seat.bidder(agent_id) for seat, agent_id in zip(self.seats, self.bidders, strict=True)]
+        first = len(self.auctions) % len(bidders) if self.scenario.rotate else 0
+        lots = ordered_lots(self.lots, self.scenario.order, self.random)
+        auction = Auction(lots, [*bidders[first:], *bidders[:first]], rules=self.rules, rng=self.random)
         self.auctions.append(auction)
         for bidder in self.bidders.values():
             bidder.reasons = ""
+            if isinstance(bidder.memory, Dialogue):
+                bidder.memory.forget_all()
         self.worlds = (auction,)
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Say what a bidder thinks with; `llm=` can name it by its name."""
+        """Return what a bidder thinks with; `llm=` can name it by its name."""
         if isinstance(self.llm, Mapping) and agent.config.name in self.llm and self.design is None:
             return self.llm[agent.config.name]
         return super().llm_of(agent)
@@ -196,14 +325,20 @@ class AuctionArena(LLMModel):
         return "lessons" if self.is_learning else self.auction.stage
 
     @property
-    def asked(self) -> Stage:
-        """The bidders who are asked now, by seat."""
-        numbers: Iterable[int] = self.auction.accounts if self.is_learning else self.auction.asked
-        return [self.bidders[number] for number in numbers]
+    def due_bidders(self) -> Stage:
+        """The bidders who are due now, by seat."""
+        agent_ids: Iterable[int] = self.auction.accounts if self.is_learning else self.auction.due
+        return [self.bidders[agent_id] for agent_id in agent_ids]
 
     def next_stage(self, acted: Stage) -> Stage:
-        """Give those who may try again, else those whom the next stage asks; nobody if the lot is done."""
-        again = [bidder for bidder in acted if bidder.is_asked_again]
+        """Return those who may try again, else those who are due in the next stage; nobody if the lot is done.
+
+        With `fidelity="original"` one bidder after the other is asked again for a bid, by seat.
+        """
+        if self.scenario.fidelity == "original" and self.stage == "bid":
+            again = [bidder for bidder in self.due_bidders if bidder.may_try_again][:1]
+        else:
+            again = [bidder for bidder in acted if bidder.may_try_again]
         if again:
             return again
         if self.is_learning:
@@ -212,42 +347,74 @@ class AuctionArena(LLMModel):
         elif self._is_last_stage:
             return []
         else:
-            self._heard += self.auction.end_step()
-        return self.asked
+            self._events += self.auction.end_step()
+        return self.due_bidders
 
     @property
     def _is_last_stage(self) -> bool:
         """Whether the end of the step, which ends the stage as well, is all that is left of this lot."""
-        plans_anew = any(seat.planning == "adaptive" for seat in self.seats) and len(self.auction.sales) < len(
-            self.lots
-        )
+        is_last_lot = len(self.auction.sales) == len(self.lots)
+        plans_anew = not is_last_lot and any(seat.planning == "adaptive" for seat in self.seats)
         return self.auction.stage == "replan" or (self.auction.stage == "belief" and not plans_anew)
 
     def end_step(self) -> None:
-        """Tell how the lot went; after the last one, rate the bidders, and stop after the last auction."""
-        told = [replace(event, time=self.now) for event in self._heard]
-        self._heard = []
-        for event in self.bridge.publish(told):
+        """Report how the lot went; after the last one, rate the bidders, and stop after the last auction."""
+        for bidder in self.bidders.values():
+            if isinstance(bidder.memory, Dialogue):
+                bidder.memory.forget_bids()
+        events = [replace(event, time=self.now) for event in self._events]
+        self._events = []
+        for event in self.bridge.publish(events):
             self.runlog.add(event, self.now)
         if len(self.auction.sales) == len(self.lots):
-            (self.ratings,) = rate([self.results()], self.ratings)
-            self.running = len(self.auctions) < self.n_auctions
-
-    def results(self, auction: Auction | None = None) -> dict[str, float]:
-        """Give what an auction is won by: lots if all are after lots, else profit.
-
-        Args:
-            auction: One of `auctions`; None: the present one.
-
-        Returns:
-            Name of a bidder → result, in the order in which they were created.
-        """
-        by_lots = all(seat.desire == "maximize_items" for seat in self.seats)
-        accounts = (self.auction if auction is None else auction).accounts
-        own = [accounts[number] for number in self.bidders]
-        return {one.bidder.name: float(len(one.wins) if by_lots else one.profit) for one in own}
+            (self.ratings,) = rate([self.outcome(self.auction)], self.ratings)
+            self.running = len(self.auctions) < self.scenario.n_auctions
 
     # -- measures
+
+    def outcome(self, auction: Auction) -> dict[str, float]:
+        """Return what an auction is won by: lots if all are after lots, else profit in dollars.
+
+        Args:
+            auction: One of `auctions`.
+
+        Returns:
+            By name of a bidder, in the order in which they were created.
+        """
+        by_lots = all(seat.desire == "maximize_items" for seat in self.seats)
+        accounts = [auction.accounts[agent_id] for agent_id in self.bidders]
+        return {one.bidder.name: float(len(one.wins) if by_lots else one.profit) for one in accounts}
+
+    @property
+    def finished_auctions(self) -> list[Auction]:
+        """The auctions that are over, in order."""
+        return [auction for auction in self.auctions if auction.is_over]
+
+    def results(self) -> dict[str, Any]:
+        """Return scores over the auctions that are over, or of the first while it goes on.
+
+        Returns:
+            Means over auctions of `lots_sold`, `revenue` (dollars), `price_ratio` (price over starting price) and
+            `curse_rate` (share of lots sold above their true value); for each bidder its mean profit in dollars, its
+            mean number of lots and the mean of its TrueSkill rating, as `profit.NAME`, `lots.NAME` and `skill.NAME`.
+        """
+        auctions = self.finished_auctions or self.auctions
+        sales = [score_sales(auction) for auction in auctions]
+        sold = [[sale for sale in auction.sales if sale.price is not None] for auction in auctions]
+        scores: dict[str, Any] = {
+            "auctions": len(self.finished_auctions),
+            "lots_sold": fmean(map(len, sold)),
+            "revenue": fmean(sum(sale.price or 0 for sale in one) for one in sold),
+            "price_ratio": fmean(score.price_ratio for score in sales),
+            "curse_rate": fmean(score.curse_rate for score in sales),
+        }
+        for agent_id, bidder in self.bidders.items():
+            accounts = [auction.accounts[agent_id] for auction in auctions]
+            name = bidder.config.name
+            scores[f"profit.{name}"] = fmean(account.profit for account in accounts)
+            scores[f"lots.{name}"] = fmean(len(account.wins) for account in accounts)
+            scores[f"skill.{name}"] = self.ratings[name].mu
+        return scores
 
     @property
     def last_sale(self) -> Sale | None:
@@ -256,17 +423,17 @@ class AuctionArena(LLMModel):
 
     @property
     def lots_sold(self) -> int:
-        """Lots sold so far in the present auction."""
+        """Number of lots sold so far in the present auction."""
         return sum(sale.winner is not None for sale in self.auction.sales)
 
     @property
     def rounds(self) -> int:
-        """Rounds of bidding on the last lot."""
+        """Number of rounds of bidding on the last lot."""
         return len(self.last_sale.bidding.rounds) if self.last_sale else 0
 
     @property
     def bids(self) -> int:
-        """Valid bids on the last lot."""
+        """Number of valid bids on the last lot."""
         rounds = self.last_sale.bidding.rounds if self.last_sale else []
         return sum(one.amount is not None for bids in rounds for one in bids)
 
@@ -286,15 +453,20 @@ class AuctionArena(LLMModel):
         return sum(sale.price or 0 for sale in self.auction.sales)
 
     def story(self) -> str:
-        """Say in words how the auction went, lot by lot."""
-        return tell(self)
+        """Describe how the present auction went, lot by lot; in a series, the ratings come first."""
+        lines: list[str] = []
+        if len(self.auctions) > 1:
+            lines.append(f"Auction {len(self.auctions)} of {self.scenario.n_auctions}; ratings so far:")
+            ranked = sorted(self.ratings.items(), key=lambda item: -item[1].mu)
+            lines += [f"  {name}: TrueSkill {rating.mu:.1f} ± {rating.sigma:.1f}" for name, rating in ranked]
+        return "\n".join([*lines, self.auction.story()])
 
 
 def lot_by_lot(model: AuctionArena) -> list[Stage]:
-    """Give the first stage on the next lot; the auction itself calls for the others, one after the other."""
+    """Return the first stage on the next lot; the auction itself calls for the others, one after the other."""
     if model.auction.is_over and not model.is_learning:
-        model.is_learning = model.chosen.learning
-        model.last_told = tell_auction(model.auction) if model.is_learning else ""
+        model.is_learning = model.scenario.learning
+        model.last_story = model.auction.story() if model.is_learning else ""
         if not model.is_learning:
             model.open_auction()
-    return [model.asked]
+    return [model.due_bidders]

@@ -2,26 +2,160 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.auction import AuctionFacts
-from mesa_llm.worlds.auction.policies import (
-    BiddingPolicy,
-    PacingBidder,
-    RuleBidder,
-    SelectiveBidder,
-    ValueBidder,
-    ZeroIntelligenceBidder,
-    chosen_lots,
-)
+from mesa_llm.world import Draws
+from mesa_llm.worlds.auction import Auction, AuctionFacts, LotView
+
+KNOWN_OVERESTIMATE = 1.1
+"""By how much estimates exceed true values by default; a bidder that knows it can correct for it."""
+
+ROUNDING = 1e-6
+"""Dollars by which a bound may fall short of a bid through floating-point division."""
+
+
+class BiddingPolicy(Protocol):
+    """Decides on a bid from what a bidder can know."""
+
+    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+        """Return a bid in dollars, or None to withdraw."""
+        ...
+
+
+def next_bid(facts: AuctionFacts) -> float:
+    """Return the starting price, or the highest bid plus the minimum raise before it is rounded down, in dollars."""
+    return float(facts.lot.start) if facts.top <= 0 else facts.top + facts.raise_exact
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBidder:
+    """Raises by the minimum, a few times on every lot, whatever it is worth.
+
+    Source:
+        The rule bidder of AucArena.
+    """
+
+    max_bids: int = 4
+    """Bids on one lot, the opening one included."""
+
+    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+        """Bid while there is money and bids were few."""
+        wanted = next_bid(facts)
+        return int(wanted) if wanted <= facts.budget and facts.bids_made < self.max_bids else None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueBidder:
+    """Raises by the minimum up to what a lot is worth: the classical strategy of an ascending auction.
+
+    With `share=0.8` it shades its bids; with `overestimate=1` it believes its estimates and meets the winner's
+    curse.
+    """
+
+    share: float = 1.0
+    """Part of the value it goes up to."""
+
+    overestimate: float = KNOWN_OVERESTIMATE
+    """What it divides its estimate by to get the value."""
+
+    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+        """Bid while the value allows it."""
+        return _bid_up_to(facts, self.share * facts.lot.estimate / self.overestimate)
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroIntelligenceBidder:
+    """Withdraws at random, else bids anything between the minimum bid and its estimate."""
+
+    withdraw_probability: float = 0.3
+    """Probability of withdrawing, each time it is asked."""
+
+    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+        """Draw a bid."""
+        low, high = int(next_bid(facts)), min(facts.budget, facts.lot.estimate)
+        if rng.random() < self.withdraw_probability or low > high:
+            return None
+        return rng.randint(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class PacingBidder:
+    """Spreads its money over the lots to come, in proportion to their starting prices."""
+
+    boldness: float = 1.5
+    """How many times the proportional part it risks on one lot."""
+
+    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+        """Bid up to its part of the money left, at least the starting price, at most the estimate."""
+        start = facts.lot.start
+        total = start + sum(lot.start for lot in facts.remaining)
+        part = self.boldness * facts.budget * start / total
+        return _bid_up_to(facts, min(facts.lot.estimate, max(start, part)))
+
+
+@dataclass(frozen=True, slots=True)
+class SelectiveBidder:
+    """Follows the rule bidder, but only on the lots that it would choose for the money it has left.
+
+    It chooses the cheapest first if it wants many lots, the dearest first if it wants profit.
+
+    Source:
+        A helper of the authors' program that it never calls.
+    """
+
+    max_bids: int = 4
+    """Bids on one lot, the opening one included."""
+
+    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+        """Bid if this lot is among those it would choose now."""
+        chosen = chosen_lots(facts.budget, (facts.lot, *facts.remaining), dear_first=facts.desire == "maximize_profit")
+        return RuleBidder(self.max_bids).bid(facts, rng) if facts.lot.name in chosen else None
+
+
+def chosen_lots(budget: int, lots: tuple[LotView, ...], *, dear_first: bool) -> tuple[str, ...]:
+    """Choose lots greedily by estimate until their starting prices use the budget up."""
+    chosen: list[str] = []
+    for lot in sorted(lots, key=lambda lot: lot.estimate, reverse=dear_first):
+        if lot.start <= budget:
+            chosen.append(lot.name)
+            budget -= lot.start
+    return tuple(chosen)
+
+
+def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: Draws) -> Auction:
+    """Run an auction to its end with rule-following bidders, who make no plans and state no beliefs.
+
+    Args:
+        auction: The auction, at any stage.
+        policies: Who bids how, by `unique_id`.
+        rng: Source of random draws.
+    """
+    while not auction.is_over:
+        if auction.stage == "bid":
+            wanted = [(agent_id, policies[agent_id].bid(auction.facts(agent_id), rng)) for agent_id in auction.due]
+            for agent_id, amount in wanted:
+                if amount is None:
+                    auction.withdraw(agent_id)
+                else:
+                    auction.bid(agent_id, amount)
+        auction.end_step()
+    return auction
+
+
+def _bid_up_to(facts: AuctionFacts, bound: float) -> int | None:
+    wanted = next_bid(facts)
+    return int(wanted) if wanted <= min(facts.budget, bound + ROUNDING) else None
+
 
 TWINS = {
-    "rule": "raises by the least amount, at most four times on a lot, whatever it is worth",
+    "rule": "raises by the minimum, at most four times on a lot, whatever it is worth",
     "value": "raises up to the value: the estimate less the known overestimate",
     "shade": "raises up to 80 % of the value",
     "naive": "raises up to its estimate, and meets the winner's curse",
-    "zero": "bids anything between the least bid and its estimate, or withdraws at random",
+    "zero": "bids anything between the minimum bid and its estimate, or withdraws at random",
     "pacing": "spreads its money over the lots to come",
     "selective": "raises like `rule`, but only on the lots it would choose for the money it has left",
 }
@@ -60,7 +194,7 @@ def plan(facts: AuctionFacts) -> dict[str, int]:
 
 
 def belief(facts: AuctionFacts) -> dict[str, Any]:
-    """Say what is true of those it keeps an eye on: the sales are known to everyone."""
+    """Return what is true of those it keeps an eye on: the sales are known to everyone."""
     profits = {facts.name: facts.profit, **{rival.name: rival.profit for rival in facts.rivals}}
     wins: dict[str, dict[str, int]] = {name: {} for name in profits}
     for sale in facts.sales:

@@ -1,139 +1,176 @@
-"""The households, their rule twins, and what they note of each month."""
+"""Households: their months, reflections and memory, and the policies of their rule twins."""
 
 from __future__ import annotations
 
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from importlib import resources
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
 
-from jinja2 import Environment, StrictUndefined
+import numpy as np
 
-from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome, ToolCall
-from mesa_llm.memory import MemoryEntry, NoMemory
-from mesa_llm.worlds.macro import (
-    AtRandom,
-    BufferStock,
-    Fixed,
-    HandToMouth,
-    HouseholdFacts,
-    Lengnick,
-    Policy,
+from mesa_llm import (
+    ChatMemory,
+    ChatMessage,
+    Decision,
+    Failure,
+    LLMAgent,
+    MemoryEntry,
+    NoMemory,
+    Observation,
+    Outcome,
+    ToolCall,
 )
-from mesa_llm.worlds.macro.rules import TOP_LEVEL, level_share
+from mesa_llm.world import Draws
+from mesa_llm.worlds.macro import (
+    CONSUMPTION_STEP,
+    EPSILON,
+    TOP_LEVEL,
+    BoolArray,
+    FloatArray,
+    HouseholdFacts,
+    IntArray,
+    MonthlyEconomy,
+    TaxSchedule,
+    consumption_level,
+    level_share,
+    tax_text,
+    uniforms,
+)
 
 PolicyName = Literal["composite", "len", "cats", "random", "fixed", "hand_to_mouth"]
 
-POLICIES: dict[str, Callable[[random.Random], Policy]] = {
-    "composite": lambda draws: BufferStock() if draws.random() < 0.5 else Lengnick(),
-    "len": lambda draws: Lengnick(),
-    "cats": lambda draws: BufferStock(),
-    "random": lambda draws: AtRandom(),
-    "fixed": lambda draws: Fixed(),
-    "hand_to_mouth": lambda draws: HandToMouth(),
+POLICIES: dict[PolicyName, Callable[[random.Random], Policy]] = {
+    "composite": lambda rng: BufferStock() if rng.random() < 0.5 else Lengnick(),
+    "len": lambda rng: Lengnick(),
+    "cats": lambda rng: BufferStock(),
+    "random": lambda rng: AtRandom(),
+    "fixed": lambda rng: Fixed(),
+    "hand_to_mouth": lambda rng: HandToMouth(),
 }
-"""Name → what makes the policy of one household's rule twin."""
+"""Name → constructor of the policy of one household's rule twin."""
 
-MOST_THOUGHT = 1500
-"""Characters kept of a reflection: some 200 words."""
+MAX_THOUGHT = 1500
+"""Maximum number of characters kept of a reflection: some 200 words."""
 
 REFLECTION = "reflection"
-"""Label of the question what a household makes of the last months."""
+"""Label of the question that asks a household to look back on the last months."""
 
-_TEXT = resources.files("models.econ_agent").joinpath("prompts", "reflection.md").read_text(encoding="utf-8")
-_TEMPLATE = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(_TEXT)
+NO_ANSWER = "(no answer that could be read)"
+"""Stands in a dialogue for the answer of a household whose decision failed."""
 
-RULES = resources.files("models.econ_agent").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()
-"""What every household is told besides the rules of the economy."""
+DIALOGUE = "dialogue"
+"""Name of the memory of the paper's households among the parameters of the model."""
 
-
-class MonthNote(NamedTuple):
-    """What a household notes of a month, to reflect on later."""
-
-    date: str
-    """The month."""
-
-    seen: str
-    """What it saw before it planned."""
-
-    plan: str
-    """What it planned, or why it did not."""
+DIALOGUE_TOKENS = 64_000
+"""Maximum number of tokens of a dialogue: far more than a year of prompts and answers."""
 
 
 class Household(LLMAgent):
     """A household that plans how willing it is to work and which share of its money it spends.
 
     Attributes:
-        policy: Rule of its rule twin.
-        notes: What it noted of the latest months, to reflect on.
-        place: Its place in the arrays of the economy.
+        policy: Policy of its rule twin.
+        notes: Its notes of the latest months, to reflect on.
+        index: Its index in the arrays of the economy.
     """
 
-    def __init__(self, model: Any, policy: Policy, place: int, reflect_every: int = 3, **components: Any) -> None:
-        """Place a household.
+    def __init__(self, model: Any, policy: Policy, index: int, reflect_every: int = 3, **components: Any) -> None:
+        """Add a household to the model.
 
         Args:
             model: The model.
-            policy: Rule of its rule twin.
-            place: Its place in the arrays of the economy.
-            reflect_every: Months it notes to reflect on; 0: it never reflects.
+            policy: Policy of its rule twin.
+            index: Its index in the arrays of the economy.
+            reflect_every: Number of months that it notes to reflect on; 0: it never reflects.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
         self.policy = policy
-        self.place = place
+        self.index = index
         self.notes: deque[MonthNote] = deque(maxlen=reflect_every)
 
     # -- a month
 
     def observe(self) -> Observation:
-        """Look at job, prices, tax, savings and interest; what all households are told comes first."""
-        seen = super().observe()
-        return replace(seen, rules="\n\n".join(filter(None, (seen.rules, RULES))))
+        """Return job, prices, tax, savings and interest; with `fidelity="original"` what the paper shows, and no more.
+
+        The paper shows all of it in one text, as that is what the dialogue keeps.
+        """
+        if self.model.scenario.fidelity != "original":
+            return super().observe()
+        facts, level = self.facts, self._field("level")
+        text = self.model.prompt("original.md", facts=facts, level=level, tax=tax_text(facts.tax))
+        return self.with_news(Observation(text, facts=facts))
+
+    @property
+    def facts(self) -> HouseholdFacts:
+        """What it sees of the economy, as values."""
+        return self.model.world.facts(self.unique_id)
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Plan by the policy: the work draw is made here, so that it works surely or not at all."""
-        plans = self.policy.decide(_facts(seen).standing, self.random)
+        """Plan by the policy, which draws whether the household works: it then works surely, or not at all."""
+        plans = self.policy.decide(Standing.of(self.facts), self.random)
         level = int(plans.levels[0])
-        share = level_share(level) if self.model.world.economy.rules == "original" else level / TOP_LEVEL
+        share = level_share(level) if self.model.scenario.rules == "original" else level / TOP_LEVEL
         return ToolCall("plan_month", {"work": float(plans.works[0]), "consumption": share})
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Do what was planned, and note it if the household reflects."""
         outcomes = super().act(decision, seen)
-        if seen is not None and seen.label != REFLECTION and self.reflects:
-            done = " ".join(str(outcome.result) for outcome in outcomes) or "nothing; you had no plan this month."
-            self.notes.append(MonthNote(_facts(seen).date, seen.text, done))
+        if seen is None or seen.label == REFLECTION:
+            return outcomes
+        if isinstance(self.memory, Dialogue):
+            if isinstance(decision, Failure):
+                self.memory.add(MemoryEntry(self.now, "observation", seen.text))
+                self.memory.add(MemoryEntry(self.now, "decision", NO_ANSWER))
+        elif self.reflects:
+            plan = " ".join(str(outcome.result) for outcome in outcomes) or "nothing; you had no plan this month."
+            self.notes.append(MonthNote(self.facts.date, seen.text, plan))
         return outcomes
 
     # -- reflection
 
     @property
     def reflects(self) -> bool:
-        """Whether it reflects: it thinks with a language model, and can remember what it thought."""
+        """Whether it reflects: it thinks with a language model, and has a memory for its thoughts."""
         if not self.notes.maxlen or isinstance(self.memory, NoMemory):
             return False
         return self.opened.is_language_model
 
     def reflection(self) -> Observation:
-        """Ask what the household makes of the last months, in the light of what it sees now."""
+        """Return the request to look back on the last months; unless its memory is a dialogue, it shows the present."""
+        if isinstance(self.memory, Dialogue):
+            text = self.model.prompt("original_reflection.md", months=self.notes.maxlen)
+            return Observation(text, answer=str, tools=(), label=REFLECTION)
         now = self.observe()
-        text = _TEMPLATE.render(months=list(self.notes), now=now.text)
-        return Observation(text, now.rules, answer=str, tools=(), cue=now.text, label=REFLECTION)
+        text = self.model.prompt("reflection.md", months=list(self.notes), now=now.text)
+        return Observation(text, now.instructions, answer=str, tools=(), cue=now.text, label=REFLECTION)
+
+    def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
+        """Return the prompt; a dialogue is asked to reflect after all prompts and answers of the quarter."""
+        prompt = super().prompt(seen)
+        if seen.label != REFLECTION or not isinstance(self.memory, Dialogue):
+            return prompt
+        system = [message for message in prompt if message.role == "system"]
+        return (*system, *self.memory.last_months(self.notes.maxlen or 1), ChatMessage("user", seen.text))
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember a reflection as a thought, cut to its first words; all else as it came."""
+        """Remember a reflection as a thought, cut to its first words; a dialogue remembers no outcomes."""
+        is_dialogue = isinstance(self.memory, Dialogue)
         if seen is None or seen.label != REFLECTION:
-            super().remember(decision, outcomes, seen)
+            super().remember(decision, () if is_dialogue else outcomes, seen)
         elif decision.answer:
-            self.memory.add(MemoryEntry(self.now, "thought", str(decision.answer)[:MOST_THOUGHT], 0.9))
+            if is_dialogue:
+                self.memory.add(MemoryEntry(self.now, "observation", seen.text, unit=self.unit_in()))
+            thought = str(decision.answer)[:MAX_THOUGHT]
+            self.memory.add(MemoryEntry(self.now, "thought", thought, 0.9, unit=self.unit_in()))
 
-    # -- what is collected
+    # -- measures
 
     def _field(self, name: str) -> Any:
-        return getattr(self.model.world.economy.households, name)[self.place].item()
+        return getattr(self.model.world.economy.households, name)[self.index].item()
 
     @property
     def savings(self) -> float:
@@ -151,7 +188,7 @@ class Household(LLMAgent):
         return self._field("job") >= 0
 
     @property
-    def spent(self) -> float:
+    def spending(self) -> float:
         """Dollars spent last month."""
         return self._field("consumption")
 
@@ -161,6 +198,248 @@ class Household(LLMAgent):
         return self._field("tax_paid")
 
 
-def _facts(seen: Observation) -> HouseholdFacts:
-    """Give the economy's facts of an observation, also where other worlds are seen besides."""
-    return seen.facts["macro"] if isinstance(seen.facts, dict) else seen.facts
+class MonthNote(NamedTuple):
+    """A household's note of a month, to reflect on later."""
+
+    date: str
+    """Name and year of the month."""
+
+    observation: str
+    """Text that the household read before it planned."""
+
+    plan: str
+    """What it planned, or that it did not."""
+
+
+class Dialogue(ChatMemory):
+    """Remembers prompts and answers as the households of the paper do.
+
+    A prompt follows last month's prompt and answer; in the first month of a quarter also the request to reflect on
+    the last one, and the thought. A request to reflect follows the prompts and answers of the quarter (`last_months`).
+    Older months are kept for that request alone, and an older thought for nothing.
+
+    Source:
+        Li et al. (2024), EconAgent, arXiv 2310.10436, and its program: a window of three messages.
+    """
+
+    __slots__ = ()
+
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """Return last month's prompt and answer, and the reflection if it came after them."""
+        pairs = self._pairs()
+        first = -2 if pairs and _is_reflection(pairs[-1]) else -1
+        return _as_messages(pairs[first:])
+
+    def last_months(self, count: int) -> tuple[ChatMessage, ...]:
+        """Return the prompts and answers of the last months, without reflections.
+
+        Args:
+            count: Maximum number of months, 1 or more.
+        """
+        return _as_messages([pair for pair in self._pairs() if not _is_reflection(pair)][-count:])
+
+    def _pairs(self) -> list[list[MemoryEntry]]:
+        """Return the prompts and answers, a list of entries for each pair."""
+        exchanges = self._exchanges()
+        return exchanges[: self._count_pairs(exchanges)]
+
+
+def _is_reflection(pair: list[MemoryEntry]) -> bool:
+    return pair[-1].kind == "thought"
+
+
+def _as_messages(pairs: list[list[MemoryEntry]]) -> tuple[ChatMessage, ...]:
+    """Return each pair as two messages, prompt and answer."""
+    messages: list[ChatMessage] = []
+    for pair in pairs:
+        question = "\n".join(entry.text for entry in pair if entry.kind == "observation")
+        answer = "\n".join(entry.text for entry in pair if entry.kind in ("decision", "thought"))
+        messages += [ChatMessage("user", question), ChatMessage("assistant", answer)]
+    return tuple(messages)
+
+
+WORK_EXPONENT = 0.1
+"""Exponent of the response of the wish to work to a month's pay relative to savings."""
+
+PRICE_EXPONENT = 0.1
+"""Exponent of the response of Lengnick's households to the price relative to their money."""
+
+BUFFER_MONTHS = 1.0
+"""Savings that buffer-stock households aim at, in months of income."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What policies know of households at the start of a month."""
+
+    salary: FloatArray
+    """Dollars for a month at work, shape `(households,)`."""
+
+    coin: FloatArray
+    """Savings in dollars, same shape."""
+
+    last_salary: FloatArray
+    """Salary of the last month at work in dollars, same shape; 0 if there was none."""
+
+    price: float
+    """Dollars per good."""
+
+    interest_rate: float
+    """Yearly rate, as a fraction."""
+
+    tax: TaxSchedule
+    """The tax in force."""
+
+    tax_credit: float
+    """Dollars handed back to each household last month."""
+
+    @classmethod
+    def of(cls, facts: HouseholdFacts) -> Standing:
+        """Return what one household knows, as arrays of one."""
+        return cls(
+            salary=np.array([facts.salary]),
+            coin=np.array([facts.coin]),
+            last_salary=np.array([facts.last_salary]),
+            price=facts.price,
+            interest_rate=facts.interest_rate,
+            tax=facts.tax,
+            tax_credit=facts.tax_credit,
+        )
+
+    @classmethod
+    def of_all(cls, economy: MonthlyEconomy) -> Standing:
+        """Return what all households of an economy know, in the order of its arrays."""
+        homes = economy.households
+        return cls(
+            salary=economy.parameters.hours * homes.skill,
+            coin=homes.coin.copy(),
+            last_salary=homes.last_salary.copy(),
+            price=economy.price,
+            interest_rate=economy.interest_rate,
+            tax=economy.parameters.tax,
+            tax_credit=economy.tax_credit,
+        )
+
+    def __len__(self) -> int:
+        """Count the households."""
+        return len(self.salary)
+
+
+class Plans(NamedTuple):
+    """What households do this month."""
+
+    works: BoolArray
+    """Whether each household works, shape `(households,)`."""
+
+    levels: IntArray
+    """Spending levels 0..50, same shape."""
+
+
+class Policy(Protocol):
+    """Plans a month: a pure function of what households know, the same for one of them and for all at once.
+
+    Source:
+        Lengnick (2013), J. Econ. Behav. Organ. 86; Delli Gatti et al. (2011), Macroeconomics from the Bottom-up (the
+        CATS model); both in the form that Li et al. (2024) use.
+    """
+
+    def decide(self, standing: Standing, rng: Draws) -> Plans:
+        """Return who works and how much each spends.
+
+        Args:
+            standing: What the households know.
+            rng: Source of random draws.
+        """
+        ...
+
+
+def work_propensity(standing: Standing) -> FloatArray:
+    """Compute the chance to work: pay over savings with interest, to the power 0.1; above 1 means surely."""
+    wealth = standing.coin * (1 + standing.interest_rate) + EPSILON
+    return (standing.salary / wealth) ** WORK_EXPONENT
+
+
+def lengnick_share(standing: Standing, works: BoolArray) -> FloatArray:
+    """Compute the share spent under Lengnick's rule: the price over all money, to the power 0.1."""
+    income = works * standing.salary
+    return (standing.price / (EPSILON + standing.coin + income)) ** PRICE_EXPONENT
+
+
+def buffer_stock_share(standing: Standing, works: BoolArray) -> FloatArray:
+    """Compute the share spent under the CATS rule: what lies above a buffer of a month's income.
+
+    Before a first month at work the terms are of the order of 1e8 and the share ends at either bound.
+    """
+    income = works * standing.salary
+    target = BUFFER_MONTHS / (1 + standing.interest_rate)
+    growth = income / (standing.last_salary + EPSILON) - 1
+    excess = standing.coin / (standing.last_salary + EPSILON) - target
+    spending = 1 + (excess - target * growth) / (1 + growth + EPSILON)
+    return spending * income / (standing.coin + income + EPSILON)
+
+
+def floor_level(share: FloatArray) -> IntArray:
+    """Round shares down to the spending grid."""
+    return np.clip(np.floor(share / CONSUMPTION_STEP), 0, TOP_LEVEL).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Lengnick:
+    """LEN: spends a share that falls slowly with wealth."""
+
+    def decide(self, standing: Standing, rng: Draws) -> Plans:
+        """Return who works and how much each spends."""
+        works = uniforms(len(standing), rng) < work_propensity(standing)
+        return Plans(works, floor_level(lengnick_share(standing, works)))
+
+
+@dataclass(frozen=True, slots=True)
+class BufferStock:
+    """CATS: keeps a buffer of one month's income."""
+
+    def decide(self, standing: Standing, rng: Draws) -> Plans:
+        """Return who works and how much each spends."""
+        works = uniforms(len(standing), rng) < work_propensity(standing)
+        return Plans(works, floor_level(buffer_stock_share(standing, works)))
+
+
+@dataclass(frozen=True, slots=True)
+class AtRandom:
+    """Works with a fixed chance and spends a level drawn evenly: the random baseline."""
+
+    work: float = 0.9
+    """Chance to work in a month."""
+
+    def decide(self, standing: Standing, rng: Draws) -> Plans:
+        """Return who works and how much each spends."""
+        works = uniforms(len(standing), rng) < self.work
+        levels = np.array([rng.randint(0, TOP_LEVEL) for _ in range(len(standing))], dtype=np.int64)
+        return Plans(works, levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Plans the same every month."""
+
+    work: float = 1.0
+    """Chance to work in a month."""
+
+    consumption: float = 0.5
+    """Share of all money that is spent."""
+
+    def decide(self, standing: Standing, rng: Draws) -> Plans:
+        """Return who works and how much each spends."""
+        works = uniforms(len(standing), rng) < self.work
+        level = int(consumption_level(self.consumption))
+        return Plans(works, np.full(len(standing), level, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class HandToMouth:
+    """Always works, and spends what it earns after tax, with last month's tax credit."""
+
+    def decide(self, standing: Standing, rng: Draws) -> Plans:
+        """Return who works and how much each spends."""
+        earned = standing.salary - standing.tax.due(standing.salary) + standing.tax_credit
+        share = earned / (standing.coin + earned + EPSILON)
+        return Plans(np.ones(len(standing), dtype=np.bool_), consumption_level(share))

@@ -4,142 +4,184 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Literal, Unpack, get_args
+from typing import Annotated, Literal, Unpack
 
+import numpy as np
 import pandas as pd
 from mesa.datacollection import DataCollector
-from mesa.experimental.scenarios import Scenario
+from pydantic import Field
 
-from mesa_llm import AgentConfig, ConfigError, LLMModel, Settings, Turn
-from mesa_llm.activation import in_order
-from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions, within
+from mesa_llm import (
+    AgentConfig,
+    ChatMemory,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    Turn,
+    WindowMemory,
+    one_line,
+)
+from mesa_llm.engine.activation import in_order
 from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
-from mesa_llm.worlds.macro import NO_TAX, US_TAX, Macroeconomy, MacroParameters, TaxSchedule, flat_tax
-from mesa_llm.worlds.macro.indicators import gini, nominal_okun, okun, phillips, summarise
-from mesa_llm.worlds.macro.rules import Rules
-from models.econ_agent.agents import POLICIES, Household, PolicyName
-from models.econ_agent.story import tell
-
-TaxName = Literal["us", "flat", "none"]
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.macro import (
+    NO_TAX,
+    US_TAX,
+    Macroeconomy,
+    MacroParameters,
+    TaxSchedule,
+    date_of,
+    flat_tax,
+)
+from models.econ_agent.agents import DIALOGUE, DIALOGUE_TOKENS, POLICIES, Dialogue, Household, PolicyName
+from models.econ_agent.scores import inequality, nominal_okun, okun, phillips, scores_of
 
 SETTINGS = Settings(temperature=0.0, max_tokens=2000)
-"""How the paper samples: the likeliest tokens; and room for models that reason before they plan."""
+"""Sampling as in the paper: the likeliest tokens; with room for models that reason before they plan."""
+
+MEASURES = (
+    "price",
+    "mean_wage",
+    "unemployment",
+    "nominal_gdp",
+    "real_gdp",
+    "goods",
+    "imbalance",
+    "interest_rate",
+    "money",
+    "inequality",
+    "undecided",
+    "phillips_r",
+    "okun_r",
+    "okun_nominal_r",
+)
+"""Measures of the economy that are collected each month."""
+
+HOUSEHOLD_MEASURES = ("savings", "wage", "is_employed", "spending", "tax_paid")
+"""Measures of each household that are collected each month."""
+
+MAX_YEARS = 20
+"""Maximum number of years in the story."""
 
 
-class EconAgentScenario(Scenario):
+class EconAgentScenario(LLMScenario):
     """Parameters of the economy."""
 
-    n_agents: int = 20
-    policy: str = "composite"
-    rules: str = "corrected"
-    tax: str = "us"
-    flat_rate: float = 0.2
-    max_wage_change: float = 0.05
-    max_price_change: float = 0.10
-    inflation_target: float = 0.02
-    reflect_every: int = 3
-    memory: str = "window:4"
+    n_agents: Annotated[int, Field(ge=1), Slider(1, 200, label="Households")] = 20
+    """Number of households; the paper has 100."""
+
+    policy: Annotated[PolicyName, Label("Policy of the households")] = "composite"
+    """Policy of the rule twins: `len` (Lengnick), `cats` (a buffer of savings), `composite` (each household one of the
+    two, by a fair coin), `hand_to_mouth`, `fixed` or `random`."""
+
+    rules: Annotated[Rules, Label("Economy")] = "corrected"
+    """The economy as published (`original`), or with its defects mended (`corrected`)."""
+
+    tax: Annotated[Literal["us", "flat", "none"], Label("Income tax")] = "us"
+    """Income tax: the US schedule, one rate for all, or none."""
+
+    flat_rate: Annotated[float, Field(ge=0, le=1), Slider(0, 0.9, 0.05, label="Flat tax rate")] = 0.2
+    """Rate of the flat tax, as a fraction."""
+
+    max_wage_change: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.01, label="Maximum monthly wage change")] = (
+        0.05
+    )
+    """Maximum relative change of a wage in a month."""
+
+    max_price_change: Annotated[
+        float, Field(ge=0, le=1), Slider(0, 0.5, 0.01, label="Maximum monthly price change")
+    ] = 0.1
+    """Maximum relative change of the price in a month."""
+
+    inflation_target: Annotated[float, Field(ge=-1, le=1), Slider(0, 0.1, 0.005, label="Inflation target")] = 0.02
+    """Yearly inflation that the bank aims at, as a fraction."""
+
+    reflect_every: Annotated[int, Field(ge=0, le=12), Slider(0, 12, label="Months between reflections (0: none)")] = 3
+    """Number of months between two reflections; 0: none."""
+
+    memory: Annotated[str | None, Label("Memory")] = None
+    """Memory of the households; `none` is the agent of Shachi's study, `dialogue` the memory of the paper. None:
+    `window:4`, or `dialogue` with `fidelity="original"`."""
+
+    fidelity: Annotated[Literal["corrected", "original"], Label("What households see and remember")] = "corrected"
+    """What households see and remember: what we hold best, or what the paper shows (`original`). The economy itself is
+    chosen by `rules`."""
 
 
 class EconAgentModel(LLMModel):
     """Households plan a month together; then they work, pay tax, buy one after the other, and prices move.
 
-    One step is one month. At the start of a quarter, households that think with a language model reflect on the last.
+    One step is one month. At the start of a quarter, households that think with a language model reflect on the last;
+    those whose memory is a dialogue at its end, once they have planned its last month.
 
     Attributes:
         world: The economy.
-        reflect_every: Months between two reflections; 0: none.
     """
 
-    def __init__(
-        self,
-        n_agents: int = 20,
-        policy: PolicyName = "composite",
-        rules: Rules = "corrected",
-        tax: TaxName = "us",
-        flat_rate: float = 0.2,
-        max_wage_change: float = 0.05,
-        max_price_change: float = 0.10,
-        inflation_target: float = 0.02,
-        reflect_every: int = 3,
-        memory: str = "window:4",
-        llm: str | LLM = "rule",
-        rng: int | str | None = None,
-        scenario: EconAgentScenario | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        """Found the households and their economy.
+    scenario_class = EconAgentScenario
+    scenario: EconAgentScenario
 
-        Args:
-            n_agents: Households; the paper has 100.
-            policy: What the rule twins plan by: `len` (Lengnick), `cats` (a buffer of savings), `composite` (each
-                household one of the two, by a fair coin), `hand_to_mouth`, `fixed` or `random`.
-            rules: The economy as published (`original`), or with its defects mended (`corrected`).
-            tax: The US schedule, one rate for all, or none.
-            flat_rate: That one rate, as a fraction.
-            max_wage_change: Largest relative change of a wage in a month.
-            max_price_change: Largest relative change of the price in a month.
-            inflation_target: Yearly inflation that the bank aims at, as a fraction.
-            reflect_every: Months between two reflections, at most 12; 0: none.
-            memory: What households remember with; `none` is the agent of Shachi's study.
-            llm: What households think with.
-            rng: Seed.
-            scenario: The parameters as a Mesa scenario; goes before the single ones.
-            **options: As of `LLMModel`.
-
-        Raises:
-            ConfigError: If a parameter is unknown or out of range; says which, and what is possible.
-        """
-        if scenario is not None:
-            n_agents, memory = scenario.n_agents, scenario.memory
-            policy, rules, tax = scenario.policy, scenario.rules, scenario.tax  # pyright: ignore[reportAssignmentType]
-            flat_rate, inflation_target = scenario.flat_rate, scenario.inflation_target
-            max_wage_change, max_price_change = scenario.max_wage_change, scenario.max_price_change
-            reflect_every = scenario.reflect_every
+    def __init__(self, scenario: EconAgentScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         options.setdefault("activation", in_order)
-        super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        self.reflect_every = int(within("reflect_every", reflect_every, 0, 12))
+        super().__init__(scenario, **options)
+        chosen = self.scenario
+        if chosen.fidelity == "original":
+            self.instructions = ""
         parameters = MacroParameters(
-            max_wage_change=within("max_wage_change", max_wage_change, 0, 1),
-            max_price_change=within("max_price_change", max_price_change, 0, 1),
-            inflation_target=within("inflation_target", inflation_target, -1, 1),
-            tax=_tax_of(tax, within("flat_rate", flat_rate, 0, 1)),
+            max_wage_change=chosen.max_wage_change,
+            max_price_change=chosen.max_price_change,
+            inflation_target=chosen.inflation_target,
+            tax=_tax_of(chosen),
         )
-        self._found(n_agents, policy, memory)
-        actors = [household.unique_id for household in self.households]
-        self.world = Macroeconomy(actors, self.random, rules=rules, parameters=parameters)
+        self._add_households()
+        agent_ids = [household.unique_id for household in self.households]
+        self.world = Macroeconomy(agent_ids, self.random, rules=chosen.rules, parameters=parameters)
         self.worlds = (self.world,)
         self._laws_of: tuple[int, tuple[float, float, float]] = (0, (math.nan, math.nan, math.nan))
         activation = self.activation
-        self.activation = lambda model: [model.reflections(), *activation(model)]
+        self.activation = lambda model: [model.reflections(), *activation(model), model.late_reflections()]
         self.datacollector = DataCollector(
             model_reporters={name: name for name in MEASURES},
-            agent_reporters={name: name for name in ("savings", "wage", "is_employed", "spent", "tax_paid")},
+            agent_reporters={name: name for name in HOUSEHOLD_MEASURES},
         )
         self.datacollector.collect(self)
 
-    def _found(self, n_agents: int, policy: str, memory: str) -> None:
-        """Found the households, each with a name and the policy of its rule twin."""
-        if policy not in POLICIES:
-            raise ConfigError(f"no policy is called {policy!r}; choose one of {', '.join(POLICIES)}")
-        for place, name in enumerate(draw_names(within("n_agents", n_agents, 1), self.random)):
+    def _add_households(self) -> None:
+        """Add the households, each with a name and the policy of its rule twin."""
+        chosen = self.scenario
+        memory = chosen.memory or (DIALOGUE if chosen.fidelity == "original" else "window:4")
+        for index, name in enumerate(draw_names(chosen.n_agents, self.random)):
             Household(
                 self,
-                POLICIES[policy](self.random),
-                place,
-                self.reflect_every,
+                POLICIES[chosen.policy](self.random),
+                index,
+                chosen.reflect_every,
                 config=AgentConfig(name=name, settings=SETTINGS),
-                memory=memory,
+                memory=Dialogue(DIALOGUE_TOKENS, chosen.reflect_every + 1) if memory == DIALOGUE else memory,
             )
 
     # -- the loop
 
     def reflections(self) -> list[Turn]:
         """Return, at the start of a quarter, the turns of the households that reflect on the last one."""
-        if not self.reflect_every or self.now == 1 or (self.now - 1) % self.reflect_every:
+        every = self.scenario.reflect_every
+        if not every or self.now == 1 or (self.now - 1) % every:
             return []
-        return [Turn(household, household.reflection()) for household in self.households if household.reflects]
+        return self._reflecting(in_dialogue=False)
+
+    def late_reflections(self) -> list[Turn]:
+        """Return, in a quarter's last month, the turns of the households that reflect before the month has passed."""
+        every = self.scenario.reflect_every
+        if not every or self.now % every:
+            return []
+        return self._reflecting(in_dialogue=True)
+
+    def _reflecting(self, *, in_dialogue: bool) -> list[Turn]:
+        homes = [one for one in self.households if one.reflects and isinstance(one.memory, Dialogue) == in_dialogue]
+        return [Turn(household, household.reflection()) for household in homes]
 
     # -- measures
 
@@ -162,7 +204,7 @@ class EconAgentModel(LLMModel):
     def unemployment(self) -> float:
         """Share of households that did not work last month; NaN before the first."""
         months = self.world.economy.months
-        return 1 - months[-1].employed / len(self.world.actors) if months else math.nan
+        return 1 - months[-1].employed / len(self.world.agent_ids) if months else math.nan
 
     @property
     def nominal_gdp(self) -> float:
@@ -194,13 +236,13 @@ class EconAgentModel(LLMModel):
 
     @property
     def money(self) -> float:
-        """Savings of all, less the producer's debt, in dollars; stays 0 under the corrected rules."""
+        """Savings of all less the debt of the producer, in dollars; stays 0 under the corrected rules."""
         return self.world.economy.money
 
     @property
     def inequality(self) -> float:
         """Gini coefficient of savings; NaN while nobody has any."""
-        return gini(self.world.economy.households.coin, self.world.economy.rules)
+        return inequality(self.world.economy.households.coin, self.world.economy.rules)
 
     @property
     def phillips_r(self) -> float:
@@ -227,7 +269,7 @@ class EconAgentModel(LLMModel):
 
     @property
     def undecided(self) -> int:
-        """Households that had no plan last month."""
+        """Number of households that had no plan last month."""
         months = self.world.economy.months
         return months[-1].undecided if months else 0
 
@@ -241,50 +283,81 @@ class EconAgentModel(LLMModel):
         """One row a full year: unemployment, output, interest, inflation, growth."""
         return self.world.economy.yearly_table()
 
-    @property
-    def indicators(self) -> dict[str, float]:
-        """The published measures of the run so far: unemployment, inflation, Phillips, Okun, output, inequality."""
+    def results(self) -> dict[str, float]:
+        """Return the published measures: unemployment, inflation, Phillips curve, Okun's law, output, inequality."""
         economy = self.world.economy
-        return summarise(self.years, economy.households.coin, economy.rules)
+        return scores_of(self.years, economy.households.coin, economy.rules)
 
     def story(self) -> str:
-        """Say in words how prices, work and output went, and what the two laws came to."""
-        return tell(self)
+        """Describe prices, work, output, the two laws, inequality, and a thought if there was one."""
+        economy = self.world.economy
+        if not economy.months:
+            return "No month has passed yet."
+        first, last, gap = economy.prices[0], economy.price, self.inequality
+        date = date_of(economy.month, economy.parameters.first_year)
+        lines = [
+            f"What happened until the end of {date}, month {economy.month}, to {len(self.households)} households:",
+            f"The good cost ${first:.2f} at first, and now ${last:.2f}. "
+            f"The mean wage is ${self.mean_wage:.2f} an hour.",
+            f"Last month {self.unemployment:.0%} had no work; {economy.goods:,.0f} goods are unsold.",
+            *_year_lines(self.years),
+            *_law_lines(self.years),
+            f"Savings of all: ${economy.households.coin.sum():,.0f}"
+            + ("." if np.isnan(gap) else f"; their inequality (Gini): {gap:.2f}."),
+            f"Interest: {economy.interest_rate:.2%} a year.",
+        ]
+        missing = sum(month.undecided for month in economy.months)
+        if missing:
+            lines.append(f"{missing} plans are missing: those households stayed at home that month and bought nothing.")
+        return "\n".join([*lines, *self._thought_lines()])
+
+    def _thought_lines(self) -> list[str]:
+        """Return the latest thought that somebody remembers, if any, as a line."""
+        for household in self.households:
+            if household.reflects and isinstance(household.memory, WindowMemory | ChatMemory):
+                thoughts = [entry for entry in household.memory.entries if entry.kind == "thought"]
+                if thoughts:
+                    last = thoughts[-1]
+                    return [f"{household.config.name} thought in month {last.time}: {one_line(last.text, 300)}"]
+        return []
 
 
-MEASURES = (
-    "price",
-    "mean_wage",
-    "unemployment",
-    "nominal_gdp",
-    "real_gdp",
-    "goods",
-    "imbalance",
-    "interest_rate",
-    "money",
-    "inequality",
-    "undecided",
-    "phillips_r",
-    "okun_r",
-    "okun_nominal_r",
-)
-"""What is collected of the economy each month."""
+def _year_lines(years: pd.DataFrame) -> list[str]:
+    """Describe each of the last years in a line."""
+    recent = years.tail(MAX_YEARS)
+    lines = [f"(The first {len(years) - len(recent)} years are left out.)"] if len(recent) < len(years) else []
+    for year, row in recent.iterrows():
+        change = row["price_inflation"]
+        moved = "" if np.isnan(change) else f", prices {change:+.1%}, wages {row['wage_inflation']:+.1%}"
+        lines.append(f"Year {year}: unemployment {row['unemployment']:.1%}, real output ${row['real_gdp']:,.0f}{moved}")
+    return lines
 
 
-def draw_names(count: int, draws: random.Random) -> list[str]:
-    """Draw names, each another as long as there are enough.
+def _law_lines(years: pd.DataFrame) -> list[str]:
+    """Describe the Phillips curve and Okun's law, a line each."""
+    curve, law, nominal = phillips(years), okun(years), nominal_okun(years)
+    if np.isnan(curve.r) or np.isnan(law.r):
+        return ["The Phillips curve and Okun's law need four years that differ in unemployment."]
+    return [
+        f"Phillips curve, wage inflation on unemployment: r = {curve.r:+.2f} (p = {curve.p:.2g}) over {curve.points} "
+        "years. Published: -0.62 for GPT-3.5, above 0 for rules.",
+        f"Okun's law: r = {law.r:+.2f}; this one is bookkeeping, as output is made by those at work alone. "
+        f"In nominal output, which could be otherwise, r = {nominal.r:+.2f}.",
+    ]
+
+
+def draw_names(count: int, rng: random.Random) -> list[str]:
+    """Draw names, all different as long as there are enough.
 
     Args:
-        count: How many.
-        draws: Where the draws come from.
+        count: Number of names.
+        rng: Source of random draws.
     """
     given = [name for names in GIVEN_NAMES.values() for name in names]
-    everyone = [f"{first} {last}" for first in given for last in FAMILY_NAMES]
-    chosen = draws.sample(everyone, min(count, len(everyone)))
-    return [chosen[place % len(chosen)] for place in range(count)]
+    full = [f"{first} {last}" for first in given for last in FAMILY_NAMES]
+    names = rng.sample(full, min(count, len(full)))
+    return [names[index % len(names)] for index in range(count)]
 
 
-def _tax_of(name: str, flat_rate: float) -> TaxSchedule:
-    if name not in get_args(TaxName):
-        raise ConfigError(f"no tax is called {name!r}; choose one of {', '.join(get_args(TaxName))}")
-    return {"us": US_TAX, "flat": flat_tax(flat_rate), "none": NO_TAX}[name]
+def _tax_of(scenario: EconAgentScenario) -> TaxSchedule:
+    return {"us": US_TAX, "flat": flat_tax(scenario.flat_rate), "none": NO_TAX}[scenario.tax]

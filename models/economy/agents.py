@@ -1,4 +1,4 @@
-"""Firms and the government, and the rules of thumb of their rule twins."""
+"""Firms and the government, and their rule twins: rules of thumb."""
 
 from __future__ import annotations
 
@@ -7,36 +7,39 @@ from random import Random
 from typing import Any
 
 from mesa_llm import LLMAgent, Mind, Observation, ToolCall
-from mesa_llm.worlds.economy import EconomyFacts, Participant
-from mesa_llm.worlds.economy.state import Role
+from mesa_llm.worlds.economy import EconomyFacts, Participant, Role
 
 MARKUP = (1.1, 1.5)
-"""Range of a new firm's price over its cost."""
+"""Range of a new firm's price, as a multiple of its cost."""
 
 PRICE_CHANGE = 0.05
-"""Part by which a firm changes its price."""
+"""Relative change of a price."""
 
 RESERVE_STEPS = 4
-"""Steps of wages that a firm keeps before it invests."""
+"""Number of steps whose wages a firm keeps before it invests."""
 
 COUNTS = (1, 2, 5, 10, 20, 50, 100)
-"""People that can be hired or let go, for those who draw or pick from what is offered."""
+"""Numbers of people to hire or let go, for the random baseline and for models that cannot count."""
 
 SHARES = (0.02, 0.05, 0.1, 0.2)
-"""Shares of one's balance that they can pay or invest."""
+"""Shares of their balance that they can pay or invest."""
 
 PRICES = (0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25)
-"""Prices that they can ask, over the present one (or the average, or the wage)."""
+"""Prices that they can ask, as multiples of their price, of the average price, or of the wage."""
 
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
 """Tax rates that they can set."""
 
 
+MAX_ACTIONS = 3
+"""Maximum number of actions of one decision."""
+
+
 class Player(LLMAgent):
-    """Somebody who runs a firm, or governs.
+    """A participant, which runs a firm or governs.
 
     Attributes:
-        role: `producer` or `government`.
+        role: Whether it produces or governs.
         payout: Share of a step's profit that the rule twin pays out to households.
         activity: Probability that the rule twin does anything when it is its turn.
     """
@@ -44,12 +47,12 @@ class Player(LLMAgent):
     def __init__(
         self, model: Any, role: Role = "producer", payout: float = 0.9, activity: float = 0.9, **components: Any
     ) -> None:
-        """Let somebody enter the economy.
+        """Create a participant.
 
         Args:
             model: The model.
-            role: What it does.
-            payout: Share of a step's profit that the rule twin pays out to households: the owners live there too.
+            role: Whether it produces or governs.
+            payout: Share of a step's profit that the rule twin pays out to households, where the owners live.
             activity: Probability that the rule twin does anything when it is its turn.
             **components: `config`, `memory`, `llm`, `tools`.
         """
@@ -60,64 +63,58 @@ class Player(LLMAgent):
         model.world.enter(self.unique_id, role)
 
     def observe(self) -> Observation:
-        """Look at the economy and at one's own books."""
-        seen = super().observe()
-        seen = replace(seen, rules=f"{self.model.rules}\n\n{seen.rules}", max_actions=MOST_ACTIONS)
-        return with_offers(self, seen)
+        """Look at the economy and at its own account."""
+        return with_offers(self, replace(super().observe(), max_actions=MAX_ACTIONS))
 
     @property
     def account(self) -> Participant:
-        """Its books."""
+        """Its account."""
         return self.model.world.enter(self.unique_id)
 
     @property
     def balance(self) -> float:
-        """Dollars it has."""
+        """Its balance, in dollars."""
         return self.account.balance
 
     @property
     def workforce(self) -> int:
-        """People it employs."""
+        """Number of people it employs."""
         return self.account.workforce
 
     @property
     def price(self) -> float:
-        """Dollars it asks for a good."""
+        """Its price of a good, in dollars."""
         return self.account.price
 
     def rule(self, seen: Observation) -> list[ToolCall]:
-        """Run the firm, or govern, by rules of thumb."""
+        """Produce or govern by rules of thumb."""
         if self.random.random() >= self.activity:
             return [ToolCall("do_nothing")]
         return govern(seen.facts) if self.role == "government" else produce(seen.facts, self.random, self.payout)
 
 
-MOST_ACTIONS = 3
-"""Actions that one decision may hold."""
-
-
 def produce(facts: EconomyFacts, rng: Random, payout: float) -> list[ToolCall]:
-    """Run a firm: price and hire by what is left unsold; invest while goods sell out, else pay profits out.
+    """Choose a firm's actions: price and hire by what is unsold; invest while goods sell out, else pay profits out.
 
     Args:
-        facts: What its owner sees.
-        rng: Source of draws.
+        facts: What it sees.
+        rng: Source of random draws.
         payout: Share of a step's profit that is paid out, 0 to 1.
 
     Returns:
-        From one to three actions.
+        One to three actions.
     """
     spent = _investing(facts) or _paying_out(facts, payout)
     return [*_pricing(facts, rng), *_staffing(facts, rng), *spent] or [ToolCall("do_nothing")]
 
 
 def unit_cost(facts: EconomyFacts) -> float:
-    """Compute what a good costs a firm: the wage, over what a worker makes, and the tax on its sale."""
+    """Compute the cost of a good, in dollars: the wage over the goods of a worker, plus the tax on its sale."""
     return facts.wage / (facts.goods_per_worker or 1.0) / max(1 - facts.tax_rate, 0.05)
 
 
 def _pricing(facts: EconomyFacts, rng: Random) -> list[ToolCall]:
-    """Ask a markup at first; then more when sold out, less when goods pile up, never less than they cost."""
+    """Ask a markup at first; then more when sold out, less when goods pile up, and never less than the cost."""
     own, cost = facts.own, unit_cost(facts)
     if own.price <= 0:
         price = (cost or 10.0) * rng.uniform(*MARKUP)
@@ -132,28 +129,28 @@ def _pricing(facts: EconomyFacts, rng: Random) -> list[ToolCall]:
 
 
 def is_sold_out(own: Participant) -> bool:
-    """Tell whether a firm sold nearly all it had."""
+    """Check whether a firm sold nearly all of its goods."""
     return own.output > 0 and own.stock < 0.05 * own.output
 
 
 def _staffing(facts: EconomyFacts, rng: Random) -> list[ToolCall]:
     """Hire a few to begin with, a tenth more when sold out, and let a tenth go when goods pile up."""
     own, wage = facts.own, facts.wage
-    if not wage:  # the original rules: hiring is free, and all that is shown is how many have work
+    if not wage:  # the original rules: hiring is free, and firms see the employment rate only
         is_needed = facts.metrics["employment_rate"] < 0.95
         return [ToolCall("hire", {"count": rng.randint(5, 20)})] if is_needed else []
     if own.workforce and own.stock > 2 * own.output:
         return [ToolCall("fire", {"count": max(1, own.workforce // 10)})]
     if own.workforce and not is_sold_out(own):
         return []
-    wanted = max(2, own.workforce // 10) if own.workforce else rng.randint(20, 60)
+    target = max(2, own.workforce // 10) if own.workforce else rng.randint(20, 60)
     payable = int(own.balance / (RESERVE_STEPS * wage)) - own.workforce
-    count = min(wanted, facts.unemployed, payable)
+    count = min(target, facts.unemployed, payable)
     return [ToolCall("hire", {"count": count})] if count >= 1 else []
 
 
 def _investing(facts: EconomyFacts) -> list[ToolCall]:
-    """Invest a tenth of what several steps of wages leave over, while goods sell out."""
+    """Invest a tenth of what the reserve for wages leaves over, while goods sell out."""
     own = facts.own
     spare = own.balance - RESERVE_STEPS * facts.wage * own.workforce
     if not facts.wage or spare < 100 or not is_sold_out(own):
@@ -170,23 +167,23 @@ def _paying_out(facts: EconomyFacts, payout: float) -> list[ToolCall]:
 
 
 def govern(facts: EconomyFacts) -> list[ToolCall]:
-    """Govern: a tax of a tenth at first, less of it while many are without work, and transfers to households."""
+    """Choose a government's actions: a tax of a tenth at first, less while many are without work, and transfers."""
     own, employment = facts.own, facts.metrics["employment_rate"]
-    done: list[ToolCall] = []
+    actions: list[ToolCall] = []
     rate = facts.tax_rate
     if not facts.policies:
-        done.append(tax(0.1))
+        actions.append(tax(0.1))
     elif facts.step % 5 == 0 and employment < 0.5 and rate >= 0.05:
-        done.append(tax(rate - 0.05))
+        actions.append(tax(rate - 0.05))
     elif facts.step % 5 == 0 and employment > 0.9 and rate <= 0.25:
-        done.append(tax(rate + 0.05))
+        actions.append(tax(rate + 0.05))
     if own.balance >= 100:
-        done.append(ToolCall("allocate", {"target": "households", "amount": round(own.balance / 2, 2)}))
-    return done or [ToolCall("do_nothing")]
+        actions.append(ToolCall("allocate", {"target": "households", "amount": round(own.balance / 2, 2)}))
+    return actions or [ToolCall("do_nothing")]
 
 
 def tax(rate: float) -> ToolCall:
-    """Enact a tax on sales.
+    """Return the action that enacts a tax on sales.
 
     Args:
         rate: Share of every sale, 0 to 1.
@@ -199,10 +196,10 @@ def tax(rate: float) -> ToolCall:
 
 
 def with_offers(player: Mind, seen: Observation) -> Observation:
-    """Hold those who cannot count to round figures.
+    """Restrict models that cannot count to round figures.
 
     Args:
-        player: Who looks.
+        player: The participant.
         seen: What it sees of the economy.
     """
     if not player.opened.capabilities.needs_options:
@@ -211,7 +208,7 @@ def with_offers(player: Mind, seen: Observation) -> Observation:
 
 
 def offers(facts: EconomyFacts) -> dict[str, tuple[Any, ...]]:
-    """Give round figures to choose from; and a payee, where nobody is shown."""
+    """Return round figures to choose from, and a payee where no others are shown, by name of the argument."""
     own = facts.own
     base = own.price or facts.metrics["avg_price"] or facts.wage or 10.0
     payable = tuple(round(own.balance * share, 2) for share in SHARES if own.balance * share >= 0.01)

@@ -24,7 +24,7 @@ def Books(model: EconomyModel) -> None:
         rows = [
             Row(
                 (
-                    f"{number} · {name}",
+                    f"{agent_id} · {name}",
                     own.role,
                     f"${own.balance:,.2f}",
                     f"{own.workforce}",
@@ -35,53 +35,14 @@ def Books(model: EconomyModel) -> None:
                     f"${own.capital:,.2f}",
                 )
             )
-            for number, name, own in books
+            for agent_id, name, own in books
         ]
     columns = ("Who", "Role", "Balance", "Workers", "Price", "Made", "Sales", "Unsold", "Capital")
     Markup("table.html", columns=columns, rows=rows, more=0, nothing="Nobody is here.")
 
 
-model_params = {
-    "n_agents": {"type": "SliderInt", "label": "Participants", "value": 9, "min": 1, "max": 50, "step": 1},
-    "government": {"type": "Checkbox", "label": "The first participant governs", "value": True},
-    "rules": {"type": "Select", "label": "Rules", "value": "corrected", "values": ["corrected", "original"]},
-    "payout": {
-        "type": "SliderFloat",
-        "label": "Share of profits paid out",
-        "value": 0.9,
-        "min": 0.0,
-        "max": 1.0,
-        "step": 0.1,
-    },
-    "labor_force": {
-        "type": "SliderInt",
-        "label": "People who can work",
-        "value": 1000,
-        "min": 10,
-        "max": 5000,
-        "step": 10,
-    },
-    "wage": {
-        "type": "SliderFloat",
-        "label": "Wage at the start, $",
-        "value": 10.0,
-        "min": 1.0,
-        "max": 50.0,
-        "step": 1.0,
-    },
-    "spending_share": {
-        "type": "SliderFloat",
-        "label": "Share of money households spend",
-        "value": 0.9,
-        "min": 0.0,
-        "max": 1.0,
-        "step": 0.05,
-    },
-}
-
 page = LLMPage(
     EconomyModel,
-    model_params=model_params,
     components=[
         drawn_by(work_figure),
         drawn_by(price_figure),

@@ -1,22 +1,20 @@
-"""Draws an economy: work, prices, goods, and where the money is."""
+"""Figures of an economy: work, prices, goods, and where the money is."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 
-from models.market.charts import COLOURS, GREY, legend_below, sheet, stacked
-
-if TYPE_CHECKING:
-    from models.economy.model import EconomyModel
+from mesa_llm.viz.figures import GREY, Figure
+from models.economy.model import EconomyModel
+from models.figures import COLOURS, legend_below, marker, sheet, stacked
 
 CENTS = StrMethodFormatter("${x:,.2f}")
 
 
 def work_figure(model: EconomyModel) -> Figure:
-    """Draw who has work, and the tax."""
+    """Draw the employment rate and the tax on sales."""
     table = model.datacollector.get_model_vars_dataframe()
     figure, axes = sheet("People with work, and the tax on sales")
     _line(axes, table["employment_rate"], COLOURS[0], "employment rate")
@@ -27,7 +25,7 @@ def work_figure(model: EconomyModel) -> Figure:
 
 
 def price_figure(model: EconomyModel) -> Figure:
-    """Draw what goods cost, and what a worker earns."""
+    """Draw the average price of a good, and the wage at the start."""
     table = model.datacollector.get_model_vars_dataframe()
     figure, axes = sheet("Price of a good, and wage in a step")
     _line(axes, table["average_price"].where(table["average_price"] > 0), COLOURS[1], "average price")
@@ -39,7 +37,7 @@ def price_figure(model: EconomyModel) -> Figure:
 
 
 def goods_figure(model: EconomyModel) -> Figure:
-    """Draw how many goods are made, and how many wait for a buyer."""
+    """Draw the goods made in a step, and the goods unsold."""
     table = model.datacollector.get_model_vars_dataframe()
     figure, axes = sheet("Goods made in a step, and goods unsold")
     _line(axes, table["total_output"], COLOURS[2], "made")
@@ -49,7 +47,7 @@ def goods_figure(model: EconomyModel) -> Figure:
 
 
 def money_figure(model: EconomyModel) -> Figure:
-    """Draw where the money is: with households, with firms, with the government."""
+    """Draw the money of households, firms and the government."""
     table = model.datacollector.get_model_vars_dataframe()
     parts = {
         "households": table["households_money"],
@@ -60,8 +58,7 @@ def money_figure(model: EconomyModel) -> Figure:
 
 
 def _line(axes: Any, values: Any, colour: str, label: str, **style: Any) -> None:
-    marker = "o" if len(values) < 12 else ""
-    axes.plot(range(len(values)), values, color=colour, lw=2.4, ms=4, marker=marker, label=label, **style)
+    axes.plot(range(len(values)), values, color=colour, lw=2.4, ms=4, marker=marker(values), label=label, **style)
 
 
 def _finished(figure: Figure, axes: Any, steps: int) -> Figure:

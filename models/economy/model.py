@@ -3,37 +3,62 @@
 from __future__ import annotations
 
 import math
-from importlib import resources
-from typing import Any, Literal, Unpack
+from typing import Annotated, Unpack
 
 from mesa.datacollection import DataCollector
-from mesa.experimental.scenarios import Scenario
+from pydantic import Field
 
-from mesa_llm import LLMModel, Settings
-from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions, within
+from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.population import invented
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.economy import Economy, EconomyParameters
 from models.economy.agents import Player
-from models.economy.story import tell
 
-RULES = resources.files("models.economy").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()
-"""What everyone is told."""
+STORY_FIRMS = 10
+"""Maximum number of firms in the story of a run."""
 
 
-class EconomyScenario(Scenario):
+class EconomyScenario(LLMScenario):
     """Parameters of an economy."""
 
-    n_agents: int = 9
-    government: bool = True
-    rules: Literal["corrected", "original"] = "corrected"
-    labor_force: int = 1000
-    wage: float = 10.0
-    productivity: float = 1.0
-    starting_balance: float = 10_000.0
-    starting_purse: float = 10_000.0
-    spending_share: float = 0.9
-    payout: float = 0.9
+    n_agents: Annotated[int, Field(ge=1), Slider(1, 50, label="Participants")] = 9
+    """Number of participants; with `government`, the first one governs, and the others run firms."""
+
+    government: Annotated[bool, Label("The first participant governs")] = True
+    """Whether there is a government. Without one, any firm may enact policies."""
+
+    rules: Rules = "corrected"
+    """`original` is SimSwarm's economy: hiring is free, balances are 0, nothing is made or sold."""
+
+    labor_force: Annotated[int, Field(ge=1), Slider(10, 5000, 10, label="People who can work")] = 1000
+    """Number of people who can work."""
+
+    wage: Annotated[float, Field(ge=0), Slider(1, 50, 1, label="Wage at the start, $")] = 10.0
+    """Dollars a worker earns in a step."""
+
+    productivity: Annotated[float, Field(ge=0), Slider(0, 10, 0.5, label="Goods of a worker in a step")] = 1.0
+    """Goods a worker makes in a step without capital."""
+
+    starting_balance: Annotated[
+        float, Field(ge=0), Slider(0, 50_000, 1000, label="Balance of a participant at the start, $")
+    ] = 10_000.0
+    """Dollars each participant starts with."""
+
+    starting_purse: Annotated[
+        float, Field(ge=0), Slider(0, 50_000, 1000, label="Money of all households at the start, $")
+    ] = 10_000.0
+    """Dollars all households together start with."""
+
+    spending_share: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Share of money households spend")] = (
+        0.9
+    )
+    """Share of their money that households spend in a step, as far as there are goods."""
+
+    payout: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.1, label="Share of profits paid out")] = 0.9
+    """Share of a step's profit that the rule twins of firms pay out to households."""
+
+    memory: str = "window:6"
+    """Memory of the participants."""
 
 
 class EconomyModel(LLMModel):
@@ -41,67 +66,28 @@ class EconomyModel(LLMModel):
 
     Attributes:
         world: Participants, households, policies and metrics.
-        rules: What everyone is told first.
     """
 
-    def __init__(
-        self,
-        n_agents: int = 9,
-        government: bool = True,
-        rules: Literal["corrected", "original"] = "corrected",
-        labor_force: int = 1000,
-        wage: float = 10.0,
-        productivity: float = 1.0,
-        starting_balance: float = 10_000.0,
-        starting_purse: float = 10_000.0,
-        spending_share: float = 0.9,
-        payout: float = 0.9,
-        memory: str = "window:6",
-        llm: str | LLM = "rule",
-        rng: int | str | None = None,
-        scenario: EconomyScenario | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        """Let firms and the government enter.
+    scenario_class = EconomyScenario
+    scenario: EconomyScenario
 
-        Args:
-            n_agents: Participants; with `government`, the first one governs, and the others run firms.
-            government: Whether there is a government. Without one, any firm may enact policies.
-            rules: `original` is SimSwarm's economy: hiring is free, balances are 0, nothing is made or sold.
-            labor_force: People who can work.
-            wage: Dollars a worker earns in a step.
-            productivity: Goods a worker makes in a step without capital.
-            starting_balance: Dollars each participant starts with.
-            starting_purse: Dollars all households together start with.
-            spending_share: Share of their purse that households spend in a step, as far as there are goods.
-            payout: Share of a step's profit that the rule twins of firms pay out to households.
-            memory: What participants remember with.
-            llm: What participants think with.
-            rng: Seed.
-            scenario: The parameters as a Mesa scenario; goes before the single ones.
-            **options: As of `LLMModel`.
-        """
-        amounts: dict[str, Any] = {
-            "labor_force": labor_force,
-            "wage": wage,
-            "productivity": productivity,
-            "starting_balance": starting_balance,
-            "starting_purse": starting_purse,
-            "spending_share": spending_share,
-        }
-        if scenario is not None:
-            n_agents, government = scenario.n_agents, scenario.government
-            rules, payout = scenario.rules, scenario.payout
-            amounts = {name: getattr(scenario, name) for name in amounts}
-        super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        self.rules = RULES
-        within("labor_force", amounts["labor_force"], 1)
-        self.world = Economy(EconomyParameters(**amounts), rules=rules)
+    def __init__(self, scenario: EconomyScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        chosen = self.scenario
+        parameters = EconomyParameters(
+            labor_force=chosen.labor_force,
+            wage=chosen.wage,
+            productivity=chosen.productivity,
+            starting_balance=chosen.starting_balance,
+            starting_purse=chosen.starting_purse,
+            spending_share=chosen.spending_share,
+        )
+        self.world = Economy(parameters, rules=chosen.rules)
         self.worlds = (self.world,)
-        for place, persona in enumerate(invented(within("n_agents", n_agents, 1), self.random)):
-            role = "government" if government and place == 0 and n_agents > 1 else "producer"
+        for index, persona in enumerate(invented(chosen.n_agents, self.random)):
+            role = "government" if chosen.government and index == 0 and chosen.n_agents > 1 else "producer"
             config = persona.config(settings=Settings(max_tokens=2000))
-            Player(self, role, within("payout", payout, 0, 1), config=config, memory=memory)
+            Player(self, role, chosen.payout, config=config, memory=chosen.memory)
         self.world.names |= {player.unique_id: player.config.name for player in self.agents}
         metrics = {name: name for name in ("employment_rate", "average_price", "total_output", "total_investment")}
         money = {name: name for name in ("firms_money", "government_money", "households_money", "tax_rate")}
@@ -120,7 +106,7 @@ class EconomyModel(LLMModel):
 
     @property
     def average_price(self) -> float:
-        """Dollars a good cost on average in the last step."""
+        """Average price of the goods sold in the last step, in dollars."""
         return self.world.state.metrics["avg_price"]
 
     @property
@@ -135,7 +121,7 @@ class EconomyModel(LLMModel):
 
     @property
     def firms_money(self) -> float:
-        """Balances of all firms together, in dollars."""
+        """Balances of all firms, in dollars."""
         return math.fsum(player.balance for player in self.agents if player.role == "producer")
 
     @property
@@ -145,12 +131,12 @@ class EconomyModel(LLMModel):
 
     @property
     def households_money(self) -> float:
-        """What all households together have, in dollars."""
+        """Money of all households, in dollars."""
         return self.world.state.purse
 
     @property
     def money(self) -> float:
-        """All money there is, in dollars; under the corrected rules it never changes."""
+        """All money, in dollars; under the corrected rules it never changes."""
         return self.firms_money + self.government_money + self.households_money
 
     @property
@@ -160,15 +146,35 @@ class EconomyModel(LLMModel):
 
     @property
     def tax_rate(self) -> float:
-        """Share of every sale that is taken as tax."""
+        """Tax on sales, as a share of the price."""
         rate = self.world.state.variables.get("tax_rate", 0.0)
         return rate if isinstance(rate, float) else 0.0
 
-    @property
-    def n_refused(self) -> int:
-        """Actions of the last step that were refused."""
-        return sum(not outcome.ok for outcomes in self.last_outcomes.values() for outcome in outcomes)
-
     def story(self) -> str:
-        """Say in words what happened: policies, how the economy moved, and how each firm stands."""
-        return tell(self)
+        """Describe the policies, how the measures moved, each firm, and where the money is."""
+        state, names = self.world.state, self.world.names
+        table = self.datacollector.get_model_vars_dataframe()
+        first, last = table.iloc[0], table.iloc[-1]
+        firms = [player for player in list(self.agents)[:STORY_FIRMS] if player.role == "producer"]
+        lines = [
+            *(
+                f"{names[policy.enacted_by]} enacted {policy.name} (step {policy.step + 1}): {policy.description}"
+                for policy in state.policies
+            ),
+            f"Work went from {first.employment_rate:.1%} to {last.employment_rate:.1%} of people; goods cost "
+            f"${last.average_price:.2f} on average; {last.total_output:.0f} were made in the last step, and "
+            f"{last.unsold:.0f} are unsold.",
+            *map(_firm_line, firms),
+            f"Of ${self.money:,.0f} in all, firms have ${self.firms_money:,.0f}, households "
+            f"${self.households_money:,.0f} and the government ${self.government_money:,.0f}.",
+        ]
+        return "\n".join(["What happened:", *lines])
+
+
+def _firm_line(player: Player) -> str:
+    """Describe how a firm stands."""
+    own = player.account
+    return (
+        f"{player.config.name} employs {own.workforce}, asks ${own.price:.2f}, took ${own.sales:.0f} in the last step "
+        f"and has ${own.balance:,.0f}."
+    )

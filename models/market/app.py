@@ -10,8 +10,8 @@ from mesa_llm.viz.tables import Row
 from models.market.charts import gains_figure, money_figure, price_figure, truth_figure
 from models.market.model import MarketModel
 
-TRADES_SHOWN = 40
-"""Latest trades that are listed."""
+MAX_TRADES = 40
+"""Maximum number of trades that are listed, the latest."""
 
 
 @component
@@ -24,64 +24,28 @@ def Trades(model: MarketModel) -> None:
     update_counter.get()
     with steady(model):
         trades, names = list(model.world.ledger.trades), dict(model.world.names)
-        questions = {number: fate.text for number, fate in zip(model.world.ledger.markets, model.fates, strict=True)}
+        questions = {
+            market_id: fate.text for market_id, fate in zip(model.world.ledger.markets, model.fates, strict=True)
+        }
     rows = [
         Row(
             (
                 str(trade.step),
-                names.get(trade.actor, f"trader {trade.actor}"),
+                names.get(trade.agent_id, f"trader {trade.agent_id}"),
                 f"{'buys' if trade.side == 'buy' else 'sells'} {trade.shares:.2f} {trade.outcome.upper()}",
                 questions[trade.market_id],
                 f"${trade.dollars:.2f}",
                 f"${trade.price_yes:.3f}",
             )
         )
-        for trade in reversed(trades[-TRADES_SHOWN:])
+        for trade in reversed(trades[-MAX_TRADES:])
     ]
     columns = ("Step", "Who", "Trade", "Question", "Dollars", "YES afterwards")
     Markup("table.html", columns=columns, rows=rows, more=len(trades) - len(rows), nothing="Nobody has traded yet.")
 
 
-model_params = {
-    "n_agents": {"type": "SliderInt", "label": "Traders", "value": 12, "min": 1, "max": 50, "step": 1},
-    "n_questions": {"type": "SliderInt", "label": "Questions", "value": 4, "min": 1, "max": 20, "step": 1},
-    "maker": {
-        "type": "Select",
-        "label": "Market maker",
-        "value": "fixed_product",
-        "values": ["fixed_product", "lmsr", "constant_product_legacy"],
-    },
-    "rules": {"type": "Select", "label": "Rules", "value": "corrected", "values": ["corrected", "original"]},
-    "horizon": {"type": "SliderInt", "label": "Last answer in step", "value": 10, "min": 1, "max": 50, "step": 1},
-    "noise": {
-        "type": "SliderFloat",
-        "label": "Error of private hints",
-        "value": 1.0,
-        "min": 0.0,
-        "max": 4.0,
-        "step": 0.1,
-    },
-    "liquidity": {
-        "type": "SliderFloat",
-        "label": "Depth of the market, $",
-        "value": 500.0,
-        "min": 20.0,
-        "max": 2000.0,
-        "step": 20.0,
-    },
-    "fee": {
-        "type": "SliderFloat",
-        "label": "Fee, share of a trade",
-        "value": 0.0,
-        "min": 0.0,
-        "max": 0.1,
-        "step": 0.005,
-    },
-}
-
 page = LLMPage(
     MarketModel,
-    model_params=model_params,
     components=[
         drawn_by(price_figure),
         drawn_by(money_figure),

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
-from typing import Literal, Unpack
+from typing import Annotated, Any, Unpack
 
+import numpy as np
 import pandas as pd
 from mesa.datacollection import DataCollector
-from mesa.experimental.scenarios import Scenario
+from pydantic import Field
+from scipy.special import expit, logit
 
-from mesa_llm import LLMModel, Settings
-from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions, within
+from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.measures import gini
 from mesa_llm.population import invented
+from mesa_llm.text import quoted
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.market import (
     Forecast,
     ForecastScore,
@@ -25,25 +31,94 @@ from mesa_llm.worlds.market import (
     score_forecasts,
 )
 from models.market.agents import Trader
-from models.market.questions import asked, fates, hint
-from models.market.story import tell
 
-RULES = resources.files("models.market").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()
-"""What every trader is told."""
+QUESTIONS = tuple(
+    resources.files("models.market").joinpath("data", "questions.txt").read_text(encoding="utf-8").splitlines()
+)
+"""Invented questions about a small town."""
+
+CHANCES, HINTS = (0.02, 0.98), (0.001, 0.999)
+"""Bounds of the chances that hints are drawn around, and of the hints."""
+
+STORY_LINES = 8
+"""Maximum number of trades, and of remarks, in the story of a run."""
 
 
-class MarketScenario(Scenario):
+class MarketScenario(LLMScenario):
     """Parameters of a prediction market."""
 
-    n_agents: int = 12
-    n_questions: int = 4
-    maker: MakerName | None = None
-    rules: Literal["corrected", "original"] = "corrected"
-    horizon: int = 10
-    noise: float = 1.0
-    cash: float = 1000.0
-    liquidity: float = 500.0
-    fee: float = 0.0
+    n_agents: Annotated[int, Field(ge=1), Slider(1, 50, label="Traders")] = 12
+    """Number of traders."""
+
+    n_questions: Annotated[int, Field(ge=1), Slider(1, 20, label="Questions")] = 4
+    """Number of invented questions; without effect where `questions` are given."""
+
+    questions: Annotated[Sequence[str], Field(min_length=1)] | None = None
+    """Questions to bet on; None: invented ones."""
+
+    chances: Sequence[Annotated[float, Field(ge=0, le=1)]] | None = None
+    """Probability of yes of each question; 1 and 0 for known answers. None: drawn, uniform from 0.05 to 0.95."""
+
+    maker: Annotated[MakerName | None, Label("Market maker")] = None
+    """Market maker; None: `fixed_product`, or `constant_product_legacy` under the original rules."""
+
+    rules: Rules = "corrected"
+    """`original` is SimSwarm's market: traders see no cash, and no question is ever paid out."""
+
+    horizon: Annotated[int, Field(ge=1), Slider(1, 50, label="Last answer in step")] = 10
+    """Step in which the last question is answered; the others are answered before, evenly spread."""
+
+    noise: Annotated[float, Field(ge=0), Slider(0, 4, 0.1, label="Error of private hints")] = 1.0
+    """Standard deviation of the error of traders' hints, in units of log-odds."""
+
+    cash: Annotated[float, Field(ge=0), Slider(0, 5000, 100, label="Cash at the start, $")] = 1000.0
+    """Dollars each trader starts with."""
+
+    liquidity: Annotated[float, Field(gt=0), Slider(20, 2000, 20, label="Depth of the market, $")] = 500.0
+    """Depth of the market makers, in dollars: prices move less where it is larger."""
+
+    fee: Annotated[float, Field(ge=0, lt=1), Slider(0, 0.1, 0.005, label="Fee, share of a trade")] = 0.0
+    """Share of the dollars of every trade that is kept as a fee."""
+
+    max_trade_dollars: Annotated[
+        Annotated[float, Field(gt=0)] | None, Label("Maximum of one trade, $ (empty: none)")
+    ] = None
+    """Maximum number of dollars of one trade; None: no limit."""
+
+    max_trade_move: Annotated[
+        Annotated[float, Field(gt=0)] | None, Label("Maximum price change of one trade, $ (empty: none)")
+    ] = None
+    """Maximum change of a price by one trade, as a difference of probabilities; None: no limit."""
+
+    memory: str = "window:6"
+    """Memory of the traders."""
+
+    def check(self) -> None:
+        """Check that there is a chance for each question.
+
+        Raises:
+            ConfigError: If there is not.
+        """
+        n = self.n_questions if self.questions is None else len(self.questions)
+        if self.chances is not None and len(self.chances) != n:
+            raise ConfigError(f"chances are one number from 0 to 1 for each of {n} questions, got {len(self.chances)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """The future of one question, which no trader sees."""
+
+    text: str
+    """The question."""
+
+    chance: float
+    """Probability of yes, 0 to 1; traders have hints of it."""
+
+    is_yes: bool
+    """The answer."""
+
+    due: int
+    """Step in which it is answered."""
 
 
 class MarketModel(LLMModel):
@@ -51,73 +126,31 @@ class MarketModel(LLMModel):
 
     Attributes:
         world: The markets.
-        fates: What becomes of each question, in the order asked; no trader sees it.
-        rules: What every trader is told first.
-        horizon: Step in which the last question is answered.
+        fates: The future of each question, in the order of the questions; no trader sees it.
     """
 
-    def __init__(
-        self,
-        n_agents: int = 12,
-        n_questions: int = 4,
-        questions: Sequence[str] | None = None,
-        chances: Sequence[float] | None = None,
-        maker: MakerName | None = None,
-        rules: Literal["corrected", "original"] = "corrected",
-        horizon: int = 10,
-        noise: float = 1.0,
-        cash: float = 1000.0,
-        liquidity: float = 500.0,
-        fee: float = 0.0,
-        most_dollars: float | None = None,
-        most_move: float | None = None,
-        memory: str = "window:6",
-        llm: str | LLM = "rule",
-        rng: int | str | None = None,
-        scenario: MarketScenario | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        """Open the markets, and let each trader find something out.
+    scenario_class = MarketScenario
+    scenario: MarketScenario
 
-        Args:
-            n_agents: Traders.
-            n_questions: Invented questions, where `questions` asks nothing else.
-            questions: What is asked.
-            chances: Probability of yes of each question; 1 and 0 for known answers. None: drawn.
-            maker: Who trades with everyone; None: `fixed_product`, or `constant_product_legacy` under original rules.
-            rules: `original` is SimSwarm's market: traders see no cash, and no question is ever paid out.
-            horizon: Step in which the last question is answered; the others are answered before, evenly spread.
-            noise: Standard deviation of the log-odds of what traders find out, around the truth.
-            cash: Dollars each trader starts with.
-            liquidity: Depth of the makers.
-            fee: Share of every trade that the house keeps.
-            most_dollars: Most dollars of one trade; None: no limit.
-            most_move: Most by which one trade may move a price, as a difference of probabilities; None: no limit.
-            memory: What traders remember with.
-            llm: What traders think with.
-            rng: Seed.
-            scenario: The parameters as a Mesa scenario; goes before the single ones.
-            **options: As of `LLMModel`.
-        """
-        if scenario is not None:
-            n_agents, n_questions = scenario.n_agents, scenario.n_questions
-            maker, rules = scenario.maker, scenario.rules
-            horizon, noise, cash = scenario.horizon, scenario.noise, scenario.cash
-            liquidity, fee = scenario.liquidity, scenario.fee
-        super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        self.rules, self.horizon = RULES, horizon
-        self.fates = fates(questions or asked(within("n_questions", n_questions, 1)), chances, horizon, self.random)
+    def __init__(self, scenario: MarketScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        chosen = self.scenario
+        questions = invented_questions(chosen.n_questions) if chosen.questions is None else chosen.questions
+        self.fates = draw_fates(questions, chosen.chances, chosen.horizon, self.random)
         self.world = PredictionMarkets(
             [Question(fate.text, due=fate.due) for fate in self.fates],
-            maker=maker,
-            cash=cash,
-            liquidity=liquidity,
-            fee=fee,
-            limits=TradeLimits(most_dollars, most_move),
-            rules=rules,
+            maker=chosen.maker,
+            cash=chosen.cash,
+            liquidity=chosen.liquidity,
+            fee=chosen.fee,
+            limits=TradeLimits(chosen.max_trade_dollars, chosen.max_trade_move),
+            rules=chosen.rules,
         )
         self.worlds = (self.world,)
-        self._gather(n_agents, noise, memory)
+        for persona in invented(chosen.n_agents, self.random):
+            config = persona.config(settings=Settings(max_tokens=2000))
+            Trader(self, self._draw_hints(), config=config, memory=chosen.memory)
+        self.world.names = {trader.unique_id: trader.config.name for trader in self.agents}
         self.datacollector = DataCollector(
             model_reporters={name: name for name in ("dollars_traded", "price_error", "brier", "gini")}
             | {"traders": "traders_cash", "makers": "makers_cash", "fees": "fees", "refused": "n_refused"},
@@ -125,16 +158,13 @@ class MarketModel(LLMModel):
         )
         self.datacollector.collect(self)
 
-    def _gather(self, n_agents: int, noise: float, memory: str) -> None:
-        """Let the traders come, each with hints of its own."""
-        within("noise", noise, 0)
-        for persona in invented(within("n_agents", n_agents, 1), self.random):
-            hints = {
-                market_id: hint(fate.chance, noise, self.random)
-                for market_id, fate in zip(self.world.ledger.markets, self.fates, strict=True)
-            }
-            Trader(self, hints, config=persona.config(settings=Settings(max_tokens=2000)), memory=memory)
-        self.world.names = {trader.unique_id: trader.config.name for trader in self.agents}
+    def _draw_hints(self) -> dict[str, float]:
+        """Draw what one trader finds out about each market."""
+        noise = self.scenario.noise
+        return {
+            market_id: draw_hint(fate.chance, noise, self.random)
+            for market_id, fate in zip(self.world.ledger.markets, self.fates, strict=True)
+        }
 
     def end_step(self) -> None:
         """Answer the questions that are due, and end after the last; under the original rules nothing is paid."""
@@ -142,28 +172,29 @@ class MarketModel(LLMModel):
             for market_id, fate in zip(self.world.ledger.markets, self.fates, strict=True):
                 if fate.due == self.now:
                     self.world.resolve(market_id, "yes" if fate.is_yes else "no")
-        self.running = self.now < self.horizon
+        self.running = self.now < self.scenario.horizon
 
     # -- measures
 
-    def wealth_of(self, trader: int) -> float:
-        """Give a trader's cash, and its shares at the shown prices, in dollars."""
-        portfolio = self.world.ledger.portfolio(trader)
-        held = (
-            shares * self.world.ledger.markets[market_id].maker.price(outcome)
+    def wealth_of(self, trader_id: int) -> float:
+        """Compute a trader's cash, and its shares at the current prices, in dollars."""
+        portfolio = self.world.ledger.portfolio(trader_id)
+        markets = self.world.ledger.markets
+        values = (
+            shares * markets[market_id].maker.price(outcome)
             for market_id, sides in portfolio.shares.items()
             for outcome, shares in sides.items()
         )
-        return portfolio.cash + math.fsum(held)
+        return portfolio.cash + math.fsum(values)
 
     @property
     def traders_cash(self) -> float:
-        """Cash of all traders together, in dollars."""
+        """Cash of all traders, in dollars."""
         return math.fsum(trader.cash for trader in self.agents)
 
     @property
     def makers_cash(self) -> float:
-        """Cash of all makers together, in dollars: what backs the shares."""
+        """Cash of all market makers, in dollars: it backs the shares."""
         return math.fsum(market.maker_cash for market in self.world.ledger.markets.values())
 
     @property
@@ -173,7 +204,7 @@ class MarketModel(LLMModel):
 
     @property
     def money(self) -> float:
-        """All cash there is, in dollars; it never changes."""
+        """All cash, in dollars; it never changes."""
         return self.traders_cash + self.makers_cash + self.fees
 
     @property
@@ -182,13 +213,8 @@ class MarketModel(LLMModel):
         return math.fsum(trade.dollars for trade in self.world.ledger.trades)
 
     @property
-    def n_refused(self) -> int:
-        """Actions of the last step that were refused."""
-        return sum(not outcome.ok for outcomes in self.last_outcomes.values() for outcome in outcomes)
-
-    @property
     def price_error(self) -> float:
-        """Mean distance of price and chance over all questions, 0 to 1, as each last stood."""
+        """Mean distance of the last price of a question from its chance, 0 to 1."""
         markets = self.world.ledger.markets.values()
         errors = [
             abs((market.prices_yes[-1] if market.answer else market.maker.price("yes")) - fate.chance)
@@ -198,27 +224,24 @@ class MarketModel(LLMModel):
 
     @property
     def brier(self) -> float | None:
-        """Brier score of the prices at which questions were answered so far; None before the first."""
+        """Brier score of the last prices of the questions answered so far; None before the first answer."""
         forecasts = self.forecasts()
         return score_forecasts(forecasts).brier if forecasts else None
 
     @property
     def gini(self) -> float:
         """Inequality of the traders' wealth, 0 to 1."""
-        wealth = sorted(trader.wealth for trader in self.agents)
-        total, n = math.fsum(wealth), len(wealth)
-        ranked = math.fsum((2 * rank - n - 1) * owned for rank, owned in enumerate(wealth, start=1))
-        return ranked / (n * total) if total > 0 else 0.0
+        return gini(trader.wealth for trader in self.agents)
 
     def forecasts(self) -> tuple[Forecast, ...]:
-        """Give what the prices said of the questions that are due by now, and what came true."""
+        """Return the prices of the questions that are due by now, and their answers."""
         if not self.world.is_original:
             return self.world.forecasts()
         markets = self.world.ledger.markets.values()
         return tuple(
-            Forecast(market.market_id, paid[fate.due], math.fsum(paid[: fate.due]) / fate.due, fate.is_yes)
+            Forecast(market.market_id, path[fate.due], math.fsum(path[: fate.due]) / fate.due, fate.is_yes)
             for market, fate in zip(markets, self.fates, strict=True)
-            if len(paid := market.prices_yes) > fate.due
+            if len(path := market.prices_yes) > fate.due
         )
 
     def scores(self) -> ForecastScore:
@@ -230,20 +253,119 @@ class MarketModel(LLMModel):
         return score_forecasts(self.forecasts())
 
     def hint_scores(self) -> ForecastScore:
-        """Score what single traders found out, all of them taken together, on the same questions."""
-        answered = {forecast.market_id: forecast.is_yes for forecast in self.forecasts()}
+        """Score the hints of all traders on the questions answered so far.
+
+        Raises:
+            ValueError: Before the first question is answered.
+        """
+        answers = {forecast.market_id: forecast.is_yes for forecast in self.forecasts()}
         return score_forecasts(
             [
                 Forecast(market_id, trader.hints[market_id], trader.hints[market_id], is_yes)
                 for trader in self.agents
-                for market_id, is_yes in answered.items()
+                for market_id, is_yes in answers.items()
             ]
         )
 
+    def results(self) -> dict[str, Any]:
+        """Return the measures of the last step, and the scores of the prices and of single traders' hints by name."""
+        if not self.forecasts():
+            return super().results()
+        prices, hints = self.scores(), self.hint_scores()
+        scores = {"answered": prices.count, "log_score": prices.log_score, "hint_brier": hints.brier}
+        return super().results() | scores | {"calibration_error": prices.calibration_error}
+
     def price_table(self) -> pd.DataFrame:
-        """Give the price of YES by step (from 0) and market; NaN after a question was answered."""
+        """Return the price of YES by step (from 0) and market; NaN after a question was answered."""
         return pd.DataFrame({key: pd.Series(market.prices_yes) for key, market in self.world.ledger.markets.items()})
 
     def story(self) -> str:
-        """Say in words what happened: prices, answers, winners and losers, and how well the prices foretold."""
-        return tell(self)
+        """Describe the last trades and remarks, how prices moved, who gained, and how good the prices are."""
+        lines = [*_trade_lines(self), *_price_lines(self)]
+        ranked = sorted(self.agents, key=lambda trader: -trader.wealth)
+        best, worst = ranked[0], ranked[-1]
+        lines.append(
+            f"{best.config.name} stands best with ${best.wealth:.2f}, "
+            f"{worst.config.name} worst with ${worst.wealth:.2f}."
+        )
+        if forecasts := self.forecasts():
+            lines.append(
+                f"Brier score of the prices on {len(forecasts)} questions: {self.scores().brier:.3f}; of single "
+                f"traders' own research: {self.hint_scores().brier:.3f} (0 is best, 0.25 is a coin)."
+            )
+        return "\n".join(["What happened:", *lines])
+
+
+def _trade_lines(model: MarketModel) -> list[str]:
+    """Describe the last trades and remarks."""
+    ledger, names = model.world.ledger, model.world.names
+    verbs = {"buy": "buys", "sell": "sells"}
+    remarks = [comment for comments in ledger.comments.values() for comment in comments]
+    return [
+        *(
+            f"Step {trade.step}: {names[trade.agent_id]} {verbs[trade.side]} {trade.shares:.1f} "
+            f"{trade.outcome.upper()} of [{trade.market_id}] for ${trade.dollars:.2f}; YES is at "
+            f"${trade.price_yes:.2f}."
+            for trade in ledger.trades[-STORY_LINES:]
+        ),
+        *(
+            f"Step {remark.step}: {names[remark.agent_id]} on [{remark.market_id}]: {quoted(remark.text, 110)}"
+            for remark in remarks[-STORY_LINES:]
+        ),
+    ]
+
+
+def _price_lines(model: MarketModel) -> list[str]:
+    """Describe how the price of each question moved, and its answer."""
+    lines: list[str] = []
+    for market, fate in zip(model.world.ledger.markets.values(), model.fates, strict=True):
+        path = market.prices_yes
+        answer = f"Answer: {market.answer}. (Its chance was {fate.chance:.0%}.)" if market.answer else ""
+        lines.append(
+            f"{market.question.text} YES went from ${path[0]:.2f} to ${path[-1]:.2f}. {answer or 'Not answered yet.'}"
+        )
+    return lines
+
+
+# -- what becomes of questions
+
+
+def invented_questions(n: int) -> list[str]:
+    """Return invented questions; after all of them they repeat, for a later year.
+
+    Args:
+        n: Number of questions.
+    """
+    years = ("", *(f" (year {year})" for year in range(2, n // len(QUESTIONS) + 2)))
+    return [f"{text}{year}" for year in years for text in QUESTIONS][:n]
+
+
+def draw_fates(texts: Sequence[str], chances: Sequence[float] | None, horizon: int, rng: random.Random) -> list[Fate]:
+    """Draw the future of questions.
+
+    Args:
+        texts: The questions.
+        chances: Probability of yes of each; None: drawn, uniform from 0.05 to 0.95.
+        horizon: Step in which the last question is answered; the others are answered before, evenly spread.
+        rng: Source of random draws.
+    """
+    likely = [rng.uniform(0.05, 0.95) for _ in texts] if chances is None else chances
+    return [
+        Fate(text, chance, rng.random() < chance, math.ceil(horizon * rank / len(texts)))
+        for rank, (text, chance) in enumerate(zip(texts, likely, strict=True), start=1)
+    ]
+
+
+def draw_hint(chance: float, noise: float, rng: random.Random) -> float:
+    """Draw what one trader finds out: the chance, with a normal error of its log-odds.
+
+    Args:
+        chance: Probability of yes, 0 to 1.
+        noise: Standard deviation of the error, in units of log-odds.
+        rng: Source of random draws.
+
+    Returns:
+        A probability within `HINTS`.
+    """
+    log_odds = logit(np.clip(chance, *CHANCES)) + rng.gauss(0.0, noise)
+    return float(np.clip(expit(log_odds), *HINTS))

@@ -13,7 +13,7 @@ from mesa.discrete_space import CellAgent
 
 from mesa_llm import Mind, Observation, ToolCall
 from mesa_llm.records import options_for
-from mesa_llm.worlds.social.seen import FeedItem, SocialFacts
+from mesa_llm.worlds.social import FeedItem, SocialFacts
 
 WORD = re.compile(r"[^\W\d_]{5,}")
 """Words that can carry an interest: five letters or more."""
@@ -50,7 +50,7 @@ INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
 
 @lru_cache(maxsize=20_000)
 def words_of(text: str) -> frozenset[str]:
-    """Give the words of a text that can carry an interest, in lower case."""
+    """Return the words of a text that can carry an interest, in lower case."""
     return frozenset(word.lower() for word in WORD.findall(text))
 
 
@@ -93,15 +93,15 @@ class SocialUser(Mind, CellAgent):
         self.interests = words_of(f"{self.config.persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
-        """Look at the feed; what all users are told comes first."""
-        seen = replace(super().observe(), rules=self.model.rules)
+        """Look at the feed; whoever chooses from lists is offered every id in it."""
+        seen = super().observe()
         if not self.opened.capabilities.needs_options:
             return seen
         return replace(seen, options={**self.model.world.ids(seen.facts), **seen.options})
 
     @property
     def n_followers(self) -> int:
-        """How many follow the user now."""
+        """Number of users who follow it now."""
         return int(self.model.world.users.get("followers", self.unique_id))
 
     # -- the rule twin
@@ -113,18 +113,17 @@ class SocialUser(Mind, CellAgent):
         when it sees nothing to react to), or reacts to one post, drawn by interest and popularity.
         """
         facts: SocialFacts = seen.facts["social"] if isinstance(seen.facts, dict) else seen.facts
-        chance = self.random.random
-        if chance() >= self.activity:
+        if self.random.random() >= self.activity:
             return self._wish(seen, ())
         others = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
-        if not others or chance() < 0.15:
+        if not others or self.random.random() < 0.15:
             return self._wish(seen, ("post",), content=self.remark())
         weights = [self.pull(item) for item in others]
         item = self.random.choices(others, weights)[0]
         return self._react(seen, item, min(1.0, self.pull(item) / 4))
 
     def pull(self, item: FeedItem) -> float:
-        """Say how much a post draws the user: interest, acquaintance and popularity add up.
+        """Compute how much a post draws the user: interest, acquaintance and popularity add up.
 
         Args:
             item: A post of the feed.
@@ -136,14 +135,14 @@ class SocialUser(Mind, CellAgent):
         return 0.2 + min(shared, 3) + item.is_followed + math.log1p(item.post.likes + item.post.shares)
 
     def _react(self, seen: Observation, item: FeedItem, interest: float) -> ToolCall | None:
-        chance = self.random.random
-        friendly = chance() < self.mood
+        draw = self.random.random
+        friendly = draw() < self.mood
         wishes = ["like" if friendly else "dislike"] if item.vote == 0 else []
-        if chance() < 0.35 * interest:
+        if draw() < 0.35 * interest:
             wishes.insert(0, "share")
-        elif chance() < 0.3:
+        elif draw() < 0.3:
             wishes.insert(0, "answer")
-        elif friendly and not item.is_followed and chance() < 0.4 * interest:
+        elif friendly and not item.is_followed and draw() < 0.4 * interest:
             wishes.insert(0, "follow")
         return self._wish(
             seen,
@@ -151,11 +150,11 @@ class SocialUser(Mind, CellAgent):
             content=self.random.choice(ANSWERS),
             post_id=item.post.source_id,
             user_id=item.post.source_author_id,
-            shared_id=item.post.post_id,  # of a repost, itself: who passes it on has it from there
+            repost_id=item.post.post_id,  # of a repost, itself: whoever passes it on has it from there
         )
 
     def _wish(self, seen: Observation, wishes: Sequence[str], **arguments: Any) -> ToolCall | None:
-        """Give the first action that does one of the wishes and may be used now; else do nothing."""
+        """Return the first action that does one of the wishes and may be used now; else do nothing."""
         offered = seen.tools or ()
         whom = options_for("follow", seen.options).get("user_id")
         if whom is not None and arguments.get("user_id") not in whom:
@@ -164,10 +163,9 @@ class SocialUser(Mind, CellAgent):
         for wish in wishes:
             for name, fixed in INTENTS[wish]:
                 if name in offered:
-                    wanted = needs.get(wish, ("post_id",))
-                    chosen = {key: arguments[key] for key in wanted}
+                    chosen = {key: arguments[key] for key in needs.get(wish, ("post_id",))}
                     if wish == "share":
-                        chosen["post_id"] = arguments["shared_id"]
+                        chosen["post_id"] = arguments["repost_id"]
                     return ToolCall(name, {**chosen, **fixed})
         return ToolCall("do_nothing") if "do_nothing" in offered else None
 

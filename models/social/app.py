@@ -12,8 +12,9 @@ from reacton import ipyvuetify as vuetify
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.model.scenario import controls
 from mesa_llm.viz import LLMPage, Markup, finish, steady
-from mesa_llm.viz.plots import enlarge
+from mesa_llm.viz.figures import enlarge
 from models.social.model import SocialModel
 
 FEED = Path(__file__).parent / "templates" / "feed.html"
@@ -74,25 +75,8 @@ def Feed(model: SocialModel) -> None:
     Markup(FEED, items=facts.feed, followers=facts.followers, followings=facts.followings)
 
 
-model_params = {
-    "n_agents": {"type": "SliderInt", "label": "Users", "value": 20, "min": 2, "max": 200, "step": 1},
-    "preset": {
-        "type": "Select",
-        "label": "Actions and feed as in",
-        "value": "simswarm",
-        "values": ["simswarm", "x", "reddit"],
-    },
-    "follows": {"type": "SliderInt", "label": "Users a newcomer follows", "value": 3, "min": 0, "max": 10, "step": 1},
-    "viral_threshold": {
-        "type": "SliderInt",
-        "label": "Likes to go viral",
-        "value": 5,
-        "min": 1,
-        "max": 20,
-        "step": 1,
-    },
-    "hourly": {"type": "Checkbox", "label": "Active by the hour of the day", "value": False},
-}
+N_AGENTS = {"type": "SliderInt", "label": "Users", "value": 20, "min": 2, "max": 200, "step": 1}
+"""Control of the number of users, which are invented on this page."""
 
 activity = make_plot_component(
     {"posts": "#2563eb", "replies": "#16a34a", "likes": "#f97316"},
@@ -107,7 +91,7 @@ spread = make_plot_component(
 
 page = LLMPage(
     SocialModel,
-    model_params=model_params,
+    model_params={**controls(SocialModel), "n_agents": N_AGENTS},
     components=[activity, spread, (Feed, "Feed")],
     renderer=network,
     name="Social network",

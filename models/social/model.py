@@ -2,46 +2,80 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
+import networkx as nx
 from mesa.datacollection import DataCollector
-from mesa.experimental.scenarios import Scenario
+from mesa.discrete_space import Network
+from pydantic import Field
 
-from mesa_llm import LLMModel, Settings
-from mesa_llm.activation import Hourly, everyone
-from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions, within
-from mesa_llm.population import Persona, from_file, invented
-from mesa_llm.worlds.social import SocialWorld
-from mesa_llm.worlds.social.accounts import Account
-from mesa_llm.worlds.social.settings import PRESETS
+from mesa_llm import Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
+from mesa_llm.population import from_file, invented, preferential_follows
+from mesa_llm.text import counted, quoted
+from mesa_llm.worlds.social import PRESETS, Account, FeedName, SocialWorld
 from models.social.agents import SocialUser
-from models.social.network import MOST_DRAWN, follow_edges, follow_network
-from models.social.story import tell
-
-Preset = Literal["simswarm", "x", "reddit"]
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """How the users' language model is sampled."""
 
-RULES = resources.files("models.social").joinpath("prompts", "rules.md").read_text(encoding="utf-8").strip()
-"""What every user is told."""
+N_INVENTED = 20
+"""Number of users where neither a number nor a file is given."""
+
+MAX_DRAWN = 500
+"""Maximum number of users whose network is laid out and drawn."""
+
+MAX_SPRUNG = 150
+"""Maximum number of users whose network is laid out by springs; more stand in a circle."""
+
+MAX_LINES = 12
+"""Maximum number of posts, of comments and of follows in the story."""
 
 
-class SocialScenario(Scenario):
+class SocialScenario(LLMScenario):
     """Parameters of a social network."""
 
-    n_agents: int = 20
-    preset: Preset = "simswarm"
-    follows: int = 3
-    hourly: bool = False
-    step_minutes: float = 60.0
-    start_hour: float = 8.0
-    viral_threshold: int = 5
-    threading: bool = True
+    n_agents: Annotated[int, Field(ge=1)] | None = None
+    """Number of users; None: 20, or all in the file. With `users`, the maximum number that is taken from it."""
+
+    preset: Annotated[Literal["simswarm", "x", "reddit"], Label("Actions and feed as in")] = "simswarm"
+    """Actions and feed: SimSwarm's, or those of OASIS's X and Reddit."""
+
+    feed: Annotated[FeedName | None, Label("Feed")] = None
+    """What users are shown; None: the preset's feed."""
+
+    feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
+    """Maximum number of posts in a feed; None: as the preset has it."""
+
+    may_pass: Annotated[bool, Label("Users may do nothing")] = True
+    """Whether users may do nothing when it is their turn."""
+
+    follows: Annotated[int, Field(ge=0), Slider(0, 10, label="Users a newcomer follows")] = 3
+    """Number of users that a new user follows, where the population brings no follows."""
+
+    users: Annotated[str | None, Hidden()] = None
+    """File with a population, in one of OASIS's formats or a table; None: invented residents."""
+
+    hourly: Annotated[bool, Label("Active by the hour of the day")] = False
+    """Whether users are active by the hour of the day, instead of always."""
+
+    step_minutes: Annotated[float, Field(ge=0), Slider(1, 240, 1, label="Minutes in a step")] = 60.0
+    """Simulated minutes in a step."""
+
+    start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 8.0
+    """Hour of the day at the start."""
+
+    viral_threshold: Annotated[int, Field(ge=0), Slider(1, 20, label="Likes to go viral")] = 5
+    """Number of likes, reposts and quotes at which a post goes viral."""
+
+    threading: Annotated[bool, Label("Replies stand under posts")] = True
+    """Whether replies and comments stand under posts."""
+
+    memory: Annotated[str, Hidden()] = "window:6"
+    """What users remember with."""
 
 
 class SocialModel(LLMModel):
@@ -49,85 +83,48 @@ class SocialModel(LLMModel):
 
     Attributes:
         world: Users, posts and follows.
-        grid: The follow network at the start, for drawing; empty beyond `MOST_DRAWN` users.
-        rules: What every user is told first.
+        grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
     """
 
-    def __init__(
-        self,
-        n_agents: int | None = None,
-        preset: Preset = "simswarm",
-        feed: str | None = None,
-        feed_size: int | None = None,
-        may_pass: bool = True,
-        follows: int = 3,
-        users: str | None = None,
-        hourly: bool = False,
-        step_minutes: float = 60.0,
-        start_hour: float = 8.0,
-        viral_threshold: int = 5,
-        threading: bool = True,
-        memory: str = "window:6",
-        llm: str | LLM = "rule",
-        rng: int | str | None = None,
-        scenario: SocialScenario | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        """Let users sign up, follow one another and publish what they brought.
+    scenario_class = SocialScenario
+    scenario: SocialScenario
 
-        Args:
-            n_agents: Users; None: 20, or all in the file. With `users`, the most that are taken from it.
-            preset: Actions and feed: SimSwarm's, or those of OASIS's X and Reddit.
-            feed: Another feed than the preset's: `newest`, `simswarm`, `reddit_hot`, `x`.
-            feed_size: Most posts in a feed; None: as the preset has it.
-            may_pass: Whether users may do nothing when it is their turn.
-            follows: Users that a new user follows, where the population brings no follows.
-            users: File with a population, in one of OASIS's formats or a table; None: invented residents.
-            hourly: Let users be active by the hour of the day, instead of always.
-            step_minutes: Simulated minutes in a step.
-            start_hour: Hour of the day at the start.
-            viral_threshold: Likes and reposts at which a post goes viral.
-            threading: Whether replies and comments stand under posts.
-            memory: What users remember with.
-            llm: What users think with.
-            rng: Seed.
-            scenario: The parameters as a Mesa scenario; goes before the single ones.
-            **options: As of `LLMModel`.
-        """
-        if scenario is not None:
-            n_agents, preset, follows = scenario.n_agents, scenario.preset, scenario.follows
-            hourly, step_minutes, start_hour = scenario.hourly, scenario.step_minutes, scenario.start_hour
-            viral_threshold, threading = scenario.viral_threshold, scenario.threading
-        hours = Hourly(lambda user: user.hours, step_minutes, within("start_hour", start_hour, 0, 24))
-        options.setdefault("activation", hours if hourly else everyone)
-        super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        self.rules = RULES
-        changes: dict[str, Any] = {
-            "viral_threshold": viral_threshold,
-            "step_minutes": step_minutes,
-            "threading": threading,
-        }
-        changes |= {name: value for name, value in (("feed", feed), ("feed_size", feed_size)) if value is not None}
-        if not may_pass:
-            changes["actions"] = tuple(action for action in PRESETS[preset].actions if action != "do_nothing")
-        self.world = SocialWorld(preset, rng=self.random, **changes)
+    def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Let users sign up, follow one another and publish what they bring along."""
+        super().__init__(scenario, **options)
+        chosen = self.scenario
+        if chosen.hourly and "activation" not in options:
+            self.activation = Hourly(lambda user: user.hours, chosen.step_minutes, chosen.start_hour)
+        self.world = SocialWorld(chosen.preset, rng=self.random, **self._changes())
         self.worlds = (self.world,)
-        n_taken = None if n_agents is None else within("n_agents", n_agents, 1)
-        personas = invented(n_taken or 20, self.random) if users is None else from_file(Path(users), n_taken)
-        self._settle(personas, within("follows", follows, 0), memory)
+        self._settle(self._personas())
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
-            model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts", "follows")}
-            | {"largest_cascade": "largest_cascade", "active": "n_active"},
-            agent_reporters={"followers": "n_followers"} if len(self.agents) <= MOST_DRAWN else {},
+            model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
+            | {"follow_edges": "n_follows", "largest_cascade": "largest_cascade", "active": "n_active"},
+            agent_reporters={"followers": "n_followers"} if len(self.agents) <= MAX_DRAWN else {},
         )
         self.datacollector.collect(self)
 
     # -- set-up
 
-    def _settle(self, personas: Sequence[Persona], follows: int, memory: str) -> None:
+    def _changes(self) -> dict[str, Any]:
+        """Return in what the world differs from its preset."""
+        chosen = self.scenario
+        changes = {name: getattr(chosen, name) for name in ("viral_threshold", "step_minutes", "threading")}
+        changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(chosen, name)) is not None}
+        if not chosen.may_pass:
+            changes["actions"] = tuple(name for name in PRESETS[chosen.preset].actions if name != "do_nothing")
+        return changes
+
+    def _personas(self) -> Sequence[Persona]:
+        """Return the population: invented, or as many as are wanted of those in the file."""
+        n, users = self.scenario.n_agents, self.scenario.users
+        return invented(n or N_INVENTED, self.random) if users is None else from_file(Path(users), n)
+
+    def _settle(self, personas: Sequence[Persona]) -> None:
         """Sign the users up, let them follow one another, and publish what they brought."""
-        edges = follow_edges(personas, follows, self.random)
+        edges = follow_edges(personas, self.scenario.follows, self.random)
         self.grid = follow_network(len(personas), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) if len(self.grid.all_cells) else [None] * len(personas)
         users = [
@@ -137,7 +134,7 @@ class SocialModel(LLMModel):
                 topics=persona.topics,
                 hours=persona.activity,
                 config=persona.config(settings=SETTINGS),
-                memory=memory,
+                memory=self.scenario.memory,
             )
             for persona, cell in zip(personas, cells, strict=True)
         ]
@@ -157,41 +154,116 @@ class SocialModel(LLMModel):
 
     @property
     def n_posts(self) -> int:
-        """Posts of one's own so far."""
+        """Number of posts of one's own so far."""
         return self.world.totals()["original"]
 
     @property
     def n_replies(self) -> int:
-        """Replies and comments so far."""
+        """Number of replies and comments so far."""
         totals = self.world.totals()
         return totals["reply"] + totals["comments"]
 
     @property
     def n_likes(self) -> int:
-        """Likes so far."""
+        """Number of likes so far."""
         return self.world.totals()["likes"]
 
     @property
     def n_reposts(self) -> int:
-        """Reposts and quotes so far."""
+        """Number of reposts and quotes so far."""
         totals = self.world.totals()
         return totals["repost"] + totals["quote"]
 
     @property
     def n_follows(self) -> int:
-        """Follows now."""
+        """Number of follows now."""
         return self.world.totals()["follows"]
 
     @property
     def n_active(self) -> int:
-        """Users who did something in the last step."""
+        """Number of users who did something in the last step."""
         return sum(any(o.action != "do_nothing" for o in outcomes) for outcomes in self.last_outcomes.values())
 
     @property
     def largest_cascade(self) -> int:
-        """Users in the largest cascade of reposts, its author included; 0 before the first post."""
+        """Number of users in the largest cascade of reposts, its author included; 0 before the first post."""
         return self.world.largest_cascade()
 
     def story(self) -> str:
-        """Say in words what happened: posts, replies, reactions, new follows, and the liveliest posts."""
-        return tell(self)
+        """Describe what happened: posts, replies, reactions, new follows."""
+        return _story(self)
+
+
+def follow_edges(personas: Sequence[Persona], follows: int, rng: random.Random) -> list[tuple[int, int]]:
+    """Return who follows whom: what the population brings, or new users following popular ones.
+
+    Args:
+        personas: The population.
+        follows: Number of users that each follows, where the population brings no follows.
+        rng: Source of random draws.
+
+    Returns:
+        (follower, followee), as indices of the population, sorted.
+    """
+    n = len(personas)
+    if any(persona.follows for persona in personas):
+        return sorted({(a, b) for a, persona in enumerate(personas) for b in persona.follows if b < n and a != b})
+    if n < 2 or follows < 1:
+        return []
+    return [(int(a), int(b)) for a, b in preferential_follows(n, min(follows, n - 1), rng)]
+
+
+def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: random.Random) -> Network:
+    """Lay the follow network out for drawing; beyond `MAX_DRAWN` users it is empty.
+
+    Args:
+        n: Number of users.
+        edges: Who follows whom.
+        seed: Seed of the layout.
+        rng: Source of random draws of the space.
+    """
+    graph = nx.Graph()
+    if n <= MAX_DRAWN:
+        graph.add_nodes_from(range(n))
+        graph.add_edges_from(edges)
+    sprung = 0 < n <= MAX_SPRUNG
+    layout = (
+        nx.spring_layout(graph, seed=seed % 2**31, k=1.6 / max(n, 1) ** 0.5) if sprung else nx.circular_layout(graph)
+    )
+    return Network(graph, capacity=None, random=rng, layout=layout)
+
+
+def _story(model: SocialModel) -> str:
+    """Describe who posted, answered, shared and followed whom."""
+    world = model.world
+    posts = world.posts_table()
+    lines = [f"Step {post['step']}: {_post_line(world, post, posts)}" for post in posts][-MAX_LINES:]
+    comments = [
+        f"Step {c['step']}: {world.names[c['user_id']]} comments on post {c['post_id']}: {quoted(c['content'], 110)}"
+        for c in world.comments_table()
+    ][-MAX_LINES:]
+    actions = model.runlog.actions()
+    follows = [
+        f"Step {row['time']}: {world.names[row['agent']]}: {json.loads(row['result'])}"
+        for row in actions.to_dict("records")
+        if row["action"] == "follow" and row["ok"]
+    ]
+    totals = (
+        f"{model.n_posts} posts, {model.n_replies} replies, {model.n_reposts} reposts, {model.n_likes} likes, "
+        f"{model.n_follows} follows; the largest cascade reached {counted(model.largest_cascade, 'user')}."
+    )
+    return "\n".join(["What happened:", *lines, *comments, *follows[-MAX_LINES:], totals])
+
+
+def _post_line(world: Any, post: dict[str, Any], posts: list[dict[str, Any]]) -> str:
+    author = world.names[post["user_id"]]
+    words = quoted(post["content"], 110)
+    match post["kind"]:
+        case "repost":
+            return f"{author} reposts post {post['parent_id']}"
+        case "quote":
+            return f"{author} quotes post {post['parent_id']}: {words}"
+        case "reply":
+            return f"{author} answers post {post['parent_id']}: {words}"
+        case _:
+            return f"{author} writes post {post['post_id']}: {words}"

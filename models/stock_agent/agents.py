@@ -1,63 +1,92 @@
-"""The traders, their rule twin, and the menu that chance chooses from."""
+"""Traders: what they see with either fidelity, a menu for those who cannot count, and the rules of their twins.
+
+Where only equal prices trade (all settlements but `strict`), a rule that wants to trade has to look at the book.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
-from importlib import resources
-from typing import Any
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean
+from typing import Any, Literal, Protocol
 
-from mesa_llm import AgentConfig, LLMAgent, Observation, Settings, ToolCall
-from mesa_llm.records import Decision, Failure, Outcome
-from mesa_llm.worlds.exchange import STOCKS, STYLES, Endowment, Side, Stock, TraderFacts
-from models.stock_agent.strategies import Strategy
+from mesa_llm import (
+    ChatMemory,
+    Decision,
+    Failure,
+    LLMAgent,
+    MemoryEntry,
+    Observation,
+    Outcome,
+    ToolCall,
+)
+from mesa_llm.worlds.exchange import (
+    COMPANIES,
+    FIRST_PRICES,
+    STOCKS,
+    Account,
+    OrderBook,
+    Side,
+    Stock,
+    TraderFacts,
+    company_news,
+    forum_text,
+    introduction,
+    order_text,
+    shares_text,
+    spendable_text,
+)
 
-PROMPTS = resources.files("models.stock_agent").joinpath("prompts")
+Twin = Literal["fundamentalist", "zero_intelligence", "chartist", "mixed", "hold"]
+"""Rule by which rule twins trade; `mixed`: one third each by the first three."""
 
-RULES = PROMPTS.joinpath("rules.md").read_text(encoding="utf-8").strip()
-"""What every trader is told before the rules of the exchange."""
+ORDERS: tuple[tuple[Side, Stock], ...] = (("buy", "A"), ("buy", "B"), ("sell", "A"), ("sell", "B"))
+"""Side and stock of the orders that a forecast is about."""
 
-PERSONAS = {style: PROMPTS.joinpath(f"{style.lower()}.md").read_text(encoding="utf-8").strip() for style in STYLES}
-"""Style of investing → who a trader is."""
-
-SETTINGS = Settings(temperature=1.0, max_tokens=2000)
-"""How traders' models are sampled; the temperature is that of both studies."""
+ORIGINAL_ACTIONS = {
+    "loan": ("take_loan", "do_nothing"),
+    "trade": ("buy", "sell", "do_nothing"),
+    "estimate": ("estimate", "do_nothing"),
+    "post": ("post_message", "do_nothing"),
+}
+"""Stage → actions with `fidelity="original"`: nothing can be looked up, as the forum is shown to everybody."""
 
 MENU_PRICES = (0.95, 0.975, 1.0, 1.025, 1.05)
-"""Prices on the menu, as multiples of the latest: few, as only equal prices trade."""
+"""Prices on the menu, as multiples of the latest: few, so that two traders often name the same."""
 
 MENU_PARTS = 10
-"""Into how many equal parts the menu divides what a trader can afford."""
+"""Number of equal parts into which the menu divides what a trader can afford."""
 
-MOST_READERS = 100
-"""With more traders than these, those that think by rule are shown values only, no text."""
+MAX_READERS = 100
+"""Number of traders above which rule twins observe values only, no text."""
 
+NO_ANSWER = "(no answer that could be read)"
+"""Stands in the day's conversation for the answer of a trader whose decision failed."""
 
-def config_of(endowment: Endowment) -> AgentConfig:
-    """Say who a trader is: its number, and how it invests."""
-    return AgentConfig(
-        name=f"Trader {endowment.trader}",
-        persona=PERSONAS[endowment.style],
-        traits={"style of investing": endowment.style},
-        settings=SETTINGS,
-    )
+TICK = 0.1
+"""Step of the prices that fundamentalists and chartists name, in money."""
+
+COARSE_TICK = 0.5
+"""Step of the prices that zero intelligence names: coarse, so that two traders often name the same."""
 
 
 class Trader(LLMAgent):
-    """Somebody who trades on the exchange.
+    """A trader on the exchange.
 
     Attributes:
-        strategy: How its rule twin trades.
+        strategy: Rule by which its rule twin trades.
         last_order: Side and stock of the last order it placed; None before the first.
     """
 
     def __init__(self, model: Any, strategy: Strategy, **components: Any) -> None:
-        """Place a trader.
+        """Add a trader to the model.
 
         Args:
             model: The model.
-            strategy: How its rule twin trades.
+            strategy: Rule by which its rule twin trades.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -65,34 +94,81 @@ class Trader(LLMAgent):
         self.last_order: tuple[Side, Stock] | None = None
 
     def observe(self) -> Observation:
-        """Look at prices, books and the own account; what all traders are told comes first."""
-        if self.opened.llm is None and len(self.model.world.market.accounts) > MOST_READERS:
-            return Observation(facts=self.model.world.facts(self.unique_id))
-        seen = super().observe()
-        seen = replace(seen, rules=f"{RULES}\n\n{seen.rules}")
+        """Return prices, books and the own account; with `fidelity="original"` what the paper shows, and no more."""
+        if self.opened.llm is None and len(self.model.world.market.accounts) > MAX_READERS:
+            return Observation(facts=self.facts)
+        has_left, stage = self.account.has_left, self.model.world.now.stage
+        if self.is_original and stage in ORIGINAL_ACTIONS and not has_left:
+            seen = self.with_news(self._original_observation())
+        else:
+            seen = super().observe()
+        if not self.opened.capabilities.needs_options:
+            return seen
         fees = self.model.world.trading.fees
-        return (
-            with_menu(seen, self._facts(seen), fees.most if fees else 0.0)
-            if self.opened.capabilities.needs_options
-            else seen
+        return with_menu(seen, self.facts, fees.maximum if fees else 0.0)
+
+    @property
+    def facts(self) -> TraderFacts:
+        """What it sees of the exchange, as values."""
+        return self.model.world.facts(self.unique_id)
+
+    @property
+    def is_original(self) -> bool:
+        """Whether it sees and remembers what the traders of the paper do."""
+        return self.model.scenario.fidelity == "original"
+
+    def _original_observation(self) -> Observation:
+        """Return what the paper shows in the present stage.
+
+        All of it stands in the conversation of the day, so that a stage repeats nothing of an earlier one. Every order
+        in the books is listed, oldest first.
+
+        Source:
+            Zhang et al. (2024), StockAgent, arXiv 2407.18957, and its program.
+        """
+        facts, books = self.facts, self.model.world.market.books
+        text = self.model.prompt(
+            f"original_{facts.now.stage}.md",
+            facts=facts,
+            introductions={stock: introduction(COMPANIES[stock]) for stock in STOCKS},
+            shares={stock: shares_text(facts.shares[stock]) for stock in STOCKS},
+            cash=spendable_text(facts.cash),
+            limit=spendable_text(facts.loan_limit),
+            loans=list(zip(facts.term_days, facts.rates, strict=True)),
+            forum=forum_text(facts.posts),
+            companies=company_news(facts.now.day),
+            books=[(stock, _book_text(books[stock], "sell"), _book_text(books[stock], "buy")) for stock in STOCKS],
         )
+        return Observation(text, tools=ORIGINAL_ACTIONS[facts.now.stage], facts=facts)
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Do what was decided, and note which order was placed."""
         outcomes = super().act(decision, seen)
+        if isinstance(decision, Failure) and seen is not None and self._keeps_original_day:
+            self.memory.add(MemoryEntry(self.now, "observation", seen.text))
+            self.memory.add(MemoryEntry(self.now, "decision", NO_ANSWER))
         for outcome in outcomes:
             if outcome.ok and outcome.action in ("buy", "sell"):
                 self.last_order = (outcome.action, outcome.arguments["stock"])
         return outcomes
 
+    def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
+        """Remember observation, decision and outcome; of outcomes the original conversation holds refusals only."""
+        if self._keeps_original_day:
+            outcomes = [outcome for outcome in outcomes if not outcome.ok]
+        super().remember(decision, outcomes, seen)
+
+    @property
+    def _keeps_original_day(self) -> bool:
+        return self.is_original and isinstance(self.memory, ChatMemory)
+
     # -- the rule twin
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Borrow nothing, trade by the strategy, expect to go on as before, and say what was done."""
-        facts = self._facts(seen)
-        match facts.now.stage:
+        """Borrow nothing, trade by the strategy, expect to go on as before, and post what was done."""
+        match self.model.world.now.stage:
             case "trade":
-                return self.strategy.order(facts, self.random)
+                return self.strategy.order(self.facts, self.random)
             case "estimate":
                 plans = {f"{side}_{stock.lower()}": (side, stock) == self.last_order for side, stock in ORDERS}
                 return ToolCall("estimate", {**plans, "take_loan": False})
@@ -107,13 +183,10 @@ class Trader(LLMAgent):
         side, stock = self.last_order
         return f"I was on the side of those who {side} {stock}, and I expect to stay there."
 
-    def _facts(self, seen: Observation) -> TraderFacts:
-        return seen.facts[self.model.world.name] if isinstance(seen.facts, dict) else seen.facts
-
     # -- measures
 
     @property
-    def account(self) -> Any:
+    def account(self) -> Account:
         """What it owns and owes."""
         return self.model.world.market.accounts[self.unique_id]
 
@@ -134,24 +207,28 @@ class Trader(LLMAgent):
 
     @property
     def profit(self) -> float:
-        """Money that its property less its debts has grown by, at the latest prices."""
+        """Change of property less debts since the start, in money at the latest prices."""
         return self.model.world.market.holding(self.account).profit
 
 
-ORDERS: tuple[tuple[Side, Stock], ...] = (("buy", "A"), ("buy", "B"), ("sell", "A"), ("sell", "B"))
-"""What a forecast is about."""
+def _book_text(book: OrderBook, side: Side) -> str:
+    """List all orders of a side, oldest first."""
+    return "; ".join(map(order_text, book.arrived(side))) or "none"
 
 
-def with_menu(seen: Observation, facts: TraderFacts, fee: float = 0.0) -> Observation:
-    """Hold a choice to orders and loans that can be honoured, for those who cannot count.
+# -- the menu
+
+
+def with_menu(seen: Observation, facts: TraderFacts, max_fee: float = 0.0) -> Observation:
+    """Restrict a choice to orders and loans that can be honoured, for deciders that cannot count.
 
     In a session one of the two stocks is on the menu, the other one in the next session; traders with odd and even
-    numbers alternate.
+    ids alternate.
 
     Args:
         seen: What a trader sees.
         facts: The same, as values.
-        fee: Most that a trade costs, in money.
+        max_fee: Maximum fee of a trade, in money.
     """
     if facts.now.stage == "loan":
         amounts = _parts(math.floor(facts.loan_limit))
@@ -160,13 +237,150 @@ def with_menu(seen: Observation, facts: TraderFacts, fee: float = 0.0) -> Observ
         return seen
     stock = STOCKS[(facts.trader + facts.now.day + facts.now.session) % len(STOCKS)]
     prices = sorted({max(0.01, round(part * facts.prices[stock], 2)) for part in MENU_PRICES})
-    most = {"buy": int(max(facts.cash - fee, 0.0) / prices[-1]), "sell": int(facts.shares[stock])}
-    sides = [side for side, quantity in most.items() if quantity > 0]
-    quantities = _parts(min((most[side] for side in sides), default=0))
+    maximum = {"buy": int(max(facts.cash - max_fee, 0.0) / prices[-1]), "sell": int(facts.shares[stock])}
+    sides = [side for side, quantity in maximum.items() if quantity > 0]
+    quantities = _parts(min((maximum[side] for side in sides), default=0))
     menu: Mapping[str, tuple[Any, ...]] = {"stock": (stock,), "price": tuple(prices), "quantity": quantities}
-    return replace(seen, tools=("do_nothing", "read_forum", *sides), options={**seen.options, **menu})
+    readers = ("read_forum",) if seen.tools is None or "read_forum" in seen.tools else ()
+    return replace(seen, tools=("do_nothing", *readers, *sides), options={**seen.options, **menu})
 
 
 def _parts(whole: int) -> tuple[int, ...]:
-    """Divide a number into equal parts, and give the sums of the first one, two, … of them."""
+    """Divide a number into equal parts, and return the sums of the first one, two, … of them."""
     return tuple(sorted({max(1, whole * part // MENU_PARTS) for part in range(1, MENU_PARTS + 1)} if whole > 0 else ()))
+
+
+# -- rules of the rule twins
+
+
+class Strategy(Protocol):
+    """Chooses an order."""
+
+    def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
+        """Return the order to place now; None: no order.
+
+        Args:
+            facts: What the trader sees.
+            rng: Source of random draws.
+        """
+        ...
+
+
+class Hold:
+    """Never trades."""
+
+    def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
+        """Return no order."""
+        return None
+
+
+class ZeroIntelligence:
+    """Trades at random within its means.
+
+    Source:
+        Gode and Sunder (1993), Allocative Efficiency of Markets with Zero-Intelligence Traders, JPE 101(1): ZI-C.
+    """
+
+    def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
+        """Draw stock and side, a price within 5% of the latest, and up to a fifth of what it has."""
+        stock = rng.choice(STOCKS)
+        side: Side = rng.choice(("buy", "sell"))
+        price = facts.prices[stock] * rng.uniform(0.95, 1.05)
+        return sized(facts, side, stock, on_grid(price, COARSE_TICK), rng.uniform(0, 0.2))
+
+
+@dataclass(frozen=True)
+class Fundamentalist:
+    """Trades towards its own opinion of what the shares are worth.
+
+    Source:
+        Lux and Marchesi (1999), Nature 397; Chiarella and Iori (2002), Quantitative Finance 2(5).
+    """
+
+    value_a: float
+    """Opinion of the worth of a share of A, in money."""
+
+    value_b: float
+    """Opinion of the worth of a share of B, in money."""
+
+    @classmethod
+    def drawn(cls, rng: random.Random) -> Fundamentalist:
+        """Draw an opinion: the first price times a lognormal factor with a spread of 10%."""
+        first, second = (FIRST_PRICES[stock] * math.exp(rng.gauss(0, 0.1)) for stock in STOCKS)
+        return cls(first, second)
+
+    def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
+        """Trade the stock that is furthest from its opinion, with more the further; none if both are within 2%."""
+        values: dict[Stock, float] = {"A": self.value_a, "B": self.value_b}
+        gaps: dict[Stock, float] = {stock: values[stock] / facts.prices[stock] - 1 for stock in STOCKS}
+        stock = max(STOCKS, key=lambda stock: abs(gaps[stock]))
+        gap = gaps[stock]
+        if abs(gap) < 0.02:
+            return None
+        limit = facts.prices[stock] * (1 + 0.3 * gap)
+        return take(facts, "buy" if gap > 0 else "sell", stock, limit, min(0.3, abs(gap)))
+
+
+class Chartist:
+    """Follows the trend of the last three sessions.
+
+    Source:
+        Chiarella and Iori (2002), Quantitative Finance 2(5).
+    """
+
+    def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
+        """Buy a stock that has risen, sell one that has fallen, with a tenth of what it has."""
+        stock = rng.choice(STOCKS)
+        path = facts.recent_prices[stock][-4:]
+        returns = [after / before - 1 for before, after in pairwise(path)]
+        expected = (fmean(returns) if returns else 0.0) + rng.gauss(0, 0.01)
+        limit = facts.prices[stock] * (1 + expected)
+        return take(facts, "buy" if expected > 0 else "sell", stock, limit, 0.1)
+
+
+TWINS: Mapping[Twin, tuple[Callable[[random.Random], Strategy], ...]] = {
+    "fundamentalist": (Fundamentalist.drawn,),
+    "zero_intelligence": (lambda rng: ZeroIntelligence(),),
+    "chartist": (lambda rng: Chartist(),),
+    "mixed": (Fundamentalist.drawn, lambda rng: ZeroIntelligence(), lambda rng: Chartist()),
+    "hold": (lambda rng: Hold(),),
+}
+"""Name of a rule → constructors of the strategies of one trader after another, and round again."""
+
+
+def strategies(twin: Twin, count: int, rng: random.Random) -> list[Strategy]:
+    """Return the strategies of some traders.
+
+    Args:
+        twin: Name of the rule.
+        count: Number of traders.
+        rng: Source of random draws.
+    """
+    constructors = TWINS[twin]
+    return [constructors[index % len(constructors)](rng) for index in range(count)]
+
+
+def take(facts: TraderFacts, side: Side, stock: Stock, limit: float, fraction: float) -> ToolCall | None:
+    """Return an order at the best price of the other side, if it is no worse than a limit; otherwise at the limit.
+
+    Args:
+        facts: What the trader sees.
+        side: Whether it buys or sells.
+        stock: Stock that it trades.
+        limit: Worst acceptable price, in money.
+        fraction: Share of its cash, or of its shares, that it wants to trade.
+    """
+    best = facts.asks[stock] if side == "buy" else facts.bids[stock]
+    is_good = best is not None and (best.price <= limit if side == "buy" else best.price >= limit)
+    return sized(facts, side, stock, best.price if best and is_good else on_grid(limit, TICK), fraction)
+
+
+def sized(facts: TraderFacts, side: Side, stock: Stock, price: float, fraction: float) -> ToolCall | None:
+    """Return an order of as many whole shares as a fraction of cash or shares gives; None if less than one."""
+    quantity = int(fraction * facts.cash / price) if side == "buy" else int(fraction * facts.shares[stock])
+    return ToolCall(side, {"stock": stock, "quantity": quantity, "price": price}) if quantity > 0 else None
+
+
+def on_grid(price: float, tick: float) -> float:
+    """Round a price to whole ticks, at least one."""
+    return round(max(1, round(price / tick)) * tick, 2)

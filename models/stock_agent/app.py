@@ -14,19 +14,18 @@ from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.worlds.exchange import OFFICIAL, Exchange
 from models.stock_agent.charts import book_figure, price_figure, profit_figure, trading_figure
 from models.stock_agent.model import StockAgentModel
-from models.stock_agent.strategies import TWINS
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 def of_exchange(draw: Callable[[Exchange], Figure]) -> Any:
-    """Make a component that shows the exchange of a model as a figure."""
+    """Return a component that shows the exchange of a model as a figure."""
     return drawn_by(lambda model: draw(model.world))
 
 
 @component
 def Forum(model: StockAgentModel) -> None:
-    """Show what traders can read on the forum now.
+    """Show the posts and announcements on the forum now.
 
     Args:
         model: The model.
@@ -35,7 +34,7 @@ def Forum(model: StockAgentModel) -> None:
     world = model.world
     with steady(model):
         posts = world.facts(min(world.market.accounts)).posts
-    Markup(TEMPLATES / "forum.html", posts=posts, shown=world.screen.shows_posts, official=OFFICIAL)
+    Markup(TEMPLATES / "forum.html", posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
 
 
 @component
@@ -53,23 +52,8 @@ def Traders(model: StockAgentModel) -> None:
     Markup(TEMPLATES / "traders.html", holdings=holdings, left=left)
 
 
-model_params = {
-    "n_agents": {"type": "SliderInt", "label": "Traders", "value": 20, "min": 2, "max": 100, "step": 1},
-    "days": {"type": "SliderInt", "label": "Days", "value": 10, "min": 1, "max": 264, "step": 1},
-    "sessions": {"type": "SliderInt", "label": "Sessions a day", "value": 3, "min": 1, "max": 6, "step": 1},
-    "twin": {"type": "Select", "label": "Rule of the traders", "value": "mixed", "values": list(TWINS)},
-    "rules": {
-        "type": "Select",
-        "label": "Settlement",
-        "value": "strict",
-        "values": ["strict", "corrected", "original"],
-    },
-    "shows_forum": {"type": "Checkbox", "label": "Show everyone the forum", "value": False},
-}
-
 page = LLMPage(
     StockAgentModel,
-    model_params=model_params,
     components=[
         of_exchange(price_figure),
         of_exchange(book_figure),

@@ -1,4 +1,4 @@
-"""Draws an exchange: price paths, order books, trading, and who won and lost."""
+"""Figures of an exchange: price paths, order books, trading, and profits."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ GREY, LIGHT = "#475569", "#e2e8f0"
 THOUSANDS = StrMethodFormatter("{x:,.0f}")
 
 BOOK_REACH = 0.12
-"""How far from the latest price, as a share of it, orders are drawn."""
+"""Distance from the latest price, as a share of it, up to which orders are drawn."""
 
-MOST_NAMED = 30
-"""Up to so many traders, each bar says whose it is."""
+MAX_NAMED = 30
+"""Maximum number of traders up to which each bar is labelled with its trader."""
 
 
 def price_figure(world: Exchange) -> Figure:
@@ -33,10 +33,10 @@ def price_figure(world: Exchange) -> Figure:
     sessions = world.calendar.sessions
     for stock in STOCKS:
         path = world.market.paths[stock]
-        days = [place / sessions for place in range(len(path))]
+        days = [index / sessions for index in range(len(path))]
         axes.plot(days, path, color=STOCK_COLOURS[stock], lw=2.4, marker="o" if len(path) <= 40 else "", ms=4)
-        told = f"  {stock} {path[-1]:.4g}"
-        axes.annotate(told, (days[-1], path[-1]), color=STOCK_COLOURS[stock], va="center", fontsize=13, weight="bold")
+        label = f"  {stock} {path[-1]:.4g}"
+        axes.annotate(label, (days[-1], path[-1]), color=STOCK_COLOURS[stock], va="center", fontsize=13, weight="bold")
     begun = max(1, -(-(len(world.market.paths["A"]) - 1) // sessions))
     axes.set_xlim(0, begun * 1.12)
     axes.set_xticks(range(0, begun + 1, max(1, begun // 10)))
@@ -55,14 +55,14 @@ def _draw_book(axes: Any, world: Exchange, stock: Stock) -> None:
     """Draw one book: bids to the left, offers to the right, each at its price."""
     latest, depth = world.market.prices[stock], world.market.depth(stock)
     reach = BOOK_REACH * latest
-    most = 1.0
+    widest = 1.0
     sides: tuple[tuple[Side, int, str], ...] = (("buy", -1, BUY), ("sell", 1, SELL))
-    for side, towards, colour in sides:
+    for side, direction, colour in sides:
         near = [quote for quote in depth[side] if quote.quantity and abs(quote.price - latest) <= reach]
         shares = [quote.quantity for quote in near]
-        axes.barh([quote.price for quote in near], [towards * one for one in shares], height=reach / 40, color=colour)
-        most = max(most, *shares) if shares else most
-    axes.set_xlim(-1.1 * most, 1.1 * most)
+        axes.barh([quote.price for quote in near], [direction * one for one in shares], height=reach / 40, color=colour)
+        widest = max(widest, *shares) if shares else widest
+    axes.set_xlim(-1.1 * widest, 1.1 * widest)
     axes.set_ylim(latest - reach, latest + reach)
     axes.axvline(0, color=GREY, lw=1)
     axes.axhline(latest, color=GREY, lw=1, ls="--")
@@ -74,8 +74,8 @@ def _draw_book(axes: Any, world: Exchange, stock: Stock) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda shares, _: f"{abs(shares):,.0f}"))
     if not any(depth.values()):
-        words = "no orders\n(the book is emptied\nevery morning)"
-        axes.text(0.5, 0.6, words, ha="center", transform=axes.transAxes, backgroundcolor="white", color=GREY)
+        note = "no orders\n(the book is emptied\nevery morning)"
+        axes.text(0.5, 0.6, note, ha="center", transform=axes.transAxes, backgroundcolor="white", color=GREY)
         axes.set_xticks([])
 
 
@@ -83,9 +83,9 @@ def trading_figure(world: Exchange) -> Figure:
     """Draw the shares traded in each session."""
     figure, axes = _sheet("Shares traded in each session", "day", world)
     sessions = world.calendar.sessions
-    for place, stock in enumerate(STOCKS):
+    for index, stock in enumerate(STOCKS):
         closes = [close for close in world.history.closes if close.stock == stock]
-        days = [(number + (0.3 if place == 0 else 0.7)) / sessions for number in range(len(closes))]
+        days = [(session + (0.3 if index == 0 else 0.7)) / sessions for session in range(len(closes))]
         volumes = [close.volume for close in closes]
         axes.bar(days, volumes, width=0.36 / sessions, color=STOCK_COLOURS[stock], label=stock if days else None)
     begun = max(1, -(-len(world.history.closes) // len(STOCKS) // sessions))
@@ -103,11 +103,11 @@ def profit_figure(world: Exchange) -> Figure:
     figure, axes = _sheet("Profit by trader, debts deducted", "", world)
     ranked = sorted(world.market.portfolios(), key=lambda holding: -holding.profit)
     for style, colour in STYLE_COLOURS.items():
-        bars = [(place, one.profit) for place, one in enumerate(ranked) if one.style == style]
+        bars = [(index, one.profit) for index, one in enumerate(ranked) if one.style == style]
         if bars:
             axes.bar(*zip(*bars, strict=True), color=colour, label=style, width=0.8)
     axes.axhline(0, color=GREY, lw=1)
-    if len(ranked) <= MOST_NAMED:
+    if len(ranked) <= MAX_NAMED:
         axes.set_xticks(range(len(ranked)), [str(one.trader) for one in ranked])
     else:
         axes.set_xticks([])
@@ -120,19 +120,19 @@ def profit_figure(world: Exchange) -> Figure:
     return figure
 
 
-def _sheet(title: str, across: str, world: Exchange) -> tuple[Figure, Any]:
-    """Give an empty plot, whose title says when it is."""
+def _sheet(title: str, xlabel: str, world: Exchange) -> tuple[Figure, Any]:
+    """Return an empty plot, with the moment in its title."""
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes: Any = figure.subplots()
     axes.set_title(title, loc="left", fontsize=13, color=GREY)
-    axes.set_title(moment_words(world), loc="right", fontsize=11, color=GREY)
-    axes.set_xlabel(across, color=GREY)
+    axes.set_title(moment_text(world), loc="right", fontsize=11, color=GREY)
+    axes.set_xlabel(xlabel, color=GREY)
     _plain(axes, grid="y")
     return figure, axes
 
 
-def moment_words(world: Exchange) -> str:
-    """Say what comes next."""
+def moment_text(world: Exchange) -> str:
+    """Describe what comes next."""
     day, stage, session = world.now
     match stage:
         case "closed":

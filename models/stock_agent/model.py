@@ -2,69 +2,171 @@
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Annotated, Any, Literal, TypeVar, Unpack
 
+import pandas as pd
 from mesa.datacollection import DataCollector
-from mesa.experimental.scenarios import Scenario
+from pydantic import Field
 
-from mesa_llm import ChatMemory, Event, Failure, LLMModel
-from mesa_llm.activation import Stage, minded
-from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions, within
+from mesa_llm import (
+    AgentConfig,
+    ChatMemory,
+    ConfigError,
+    Event,
+    Failure,
+    Hidden,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    quoted,
+)
+from mesa_llm.engine.activation import Stage, minded
+from mesa_llm.text import counted
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.exchange import (
+    STOCKS,
     Calendar,
+    Cancellation,
+    Close,
+    Endowment,
     Exchange,
     Fees,
     Moment,
     Screen,
+    Stock,
+    Submission,
     TradingRules,
     draw_endowments,
 )
-from models.stock_agent.agents import Trader, config_of
-from models.stock_agent.orders import Turns, turns_of
-from models.stock_agent.reported import REPORTED, Measures
-from models.stock_agent.story import tell
-from models.stock_agent.strategies import Twin, strategies
+from models.stock_agent.agents import Trader, Twin, strategies
+from models.stock_agent.scores import (
+    TurnCounts,
+    changes_error,
+    forecasts_table,
+    gemini_paths,
+    orders_table,
+    sessions_table,
+    spread_of,
+    styles_table,
+    total_change,
+    turn_counts_of,
+    turns_table,
+)
 
-Rules = Literal["strict", "corrected", "original"]
-"""By which rules fills are settled; see `mesa_llm.worlds.exchange.TradingRules`."""
+Row = TypeVar("Row", Submission, Cancellation)
+
+SETTINGS = Settings(temperature=1.0, max_tokens=2000)
+"""Sampling of traders' replies; the temperature is that of both studies."""
 
 DAY = "day"
 """Name of the memory that is the conversation of one day, forgotten overnight."""
 
 DAY_TOKENS = 12_000
-"""Most tokens of one day's conversation."""
+"""Maximum number of tokens of one day's conversation."""
 
-MOST_TRACED = 500
-"""Most traders whose cash and shares are collected in every step."""
+ORIGINAL_DAY_TOKENS = 500_000
+"""The same with `fidelity="original"`: room for every order, and for a post of full length by each of 200 traders."""
+
+MAX_TRACED = 500
+"""Maximum number of traders up to which each one's cash and shares are collected in every step."""
+
+MAX_LINES = 12
+"""Maximum number of sessions, and of other happenings, in the story."""
+
+MEASURES = {
+    "day": "day",
+    "session": "session",
+    "stage": "stage",
+    "price_A": "price_a",
+    "price_B": "price_b",
+    "volume_A": "volume_a",
+    "volume_B": "volume_b",
+    "trades": "n_trades",
+    "orders": "n_orders",
+    "borrowed": "borrowed",
+    "traders": "n_traders",
+    "abstention_share": "abstention_share",
+    "refused": "n_refused",
+    "cancellations": "n_cancellations",
+    "fill_ratio": "fill_ratio",
+    "spread_A": "spread_a",
+    "spread_B": "spread_b",
+}
+"""Measures of the exchange that are collected in every step."""
+
+TRADER_MEASURES = {"cash": "cash", "shares_A": "shares_a", "shares_B": "shares_b", "profit": "profit"}
+"""Measures of each trader that are collected in every step."""
 
 
-TRACED = {"cash": "cash", "shares_A": "shares_a", "shares_B": "shares_b", "profit": "profit"}
-"""What is collected of every trader in every step."""
+class StockAgentScenario(LLMScenario):
+    """Parameters of an exchange; 50 traders and 10 days are those of Shachi's study."""
+
+    n_agents: Annotated[int, Field(ge=1), Slider(1, 100, label="Traders")] = 10
+    """Number of traders; 50 in both studies."""
+
+    days: Annotated[int, Field(ge=1), Slider(1, 264, label="Days")] = 10
+    """Number of days until the exchange closes: 10 in Shachi's study, 264 in the original program."""
+
+    sessions: Annotated[int, Field(ge=1), Slider(1, 6, label="Sessions a day")] = 3
+    """Number of trading sessions a day."""
+
+    twin: Annotated[Twin, Label("Rule of the traders")] = "mixed"
+    """Rule by which rule twins trade."""
+
+    rules: Annotated[Rules, Label("Trading rules")] = "corrected"
+    """Trading rules: `original` has the fault of the published program, and lets equal prices trade only."""
+
+    settlement: Annotated[Literal["strict", "one_sided"], Label("Settlement, if corrected")] = "strict"
+    """Settlement of fills under the corrected rules: both sides or none, at whole cents (`strict`), or each side by
+    itself, at equal prices only, as in the original (`one_sided`)."""
+
+    cross: Annotated[bool | None, Hidden()] = None
+    """Whether a bid above an offer trades, rather than equal prices only; needs `strict`. None: wherever it can."""
+
+    fees: bool = False
+    """Whether to charge the fees that the paper names and its program leaves out; needs `strict`."""
+
+    shows_forum: Annotated[bool, Label("Show everyone the forum")] = False
+    """Whether the forum is shown before every loan decision, as in the original; otherwise traders have a tool to read
+    it, as in Shachi's study."""
+
+    memory: Annotated[str | None, Label("Memory")] = None
+    """Memory of the traders; `day`: the conversation of the day, as in the original. None: `window:3`, or `day` with
+    `fidelity="original"`."""
+
+    fidelity: Annotated[Literal["corrected", "original"], Label("What traders see and remember")] = "corrected"
+    """What traders see and remember: what we hold best, or what the paper shows (`original`), the forum before every
+    loan decision included. The trading rules are chosen by `rules`."""
+
+    def check(self) -> None:
+        """Check that the trading rules agree.
+
+        Raises:
+            ConfigError: If `settlement`, `cross` or `fees` contradicts `rules` or each other.
+        """
+        if self.rules == "original" and self.settlement != "strict":
+            raise ConfigError(f"settlement={self.settlement!r} is one of the corrected rules; leave it out, or rules=")
+        self.trading_rules()
+
+    def trading_rules(self) -> TradingRules:
+        """Return the trading rules in detail."""
+        fees = Fees() if self.fees else None
+        return TradingRules("original" if self.rules == "original" else self.settlement, self.cross, fees)
 
 
 def by_turn(model: StockAgentModel) -> list[Stage]:
-    """Ask whom the exchange asks now: in a session one after another, as each sees what the one before did."""
+    """Return whose turn it is now: in a session one after another, as each sees what the one before did."""
     traders = {trader.unique_id: trader for trader in minded(model)}
-    called = [traders[number] for number in model.world.turn_order if number in traders]
+    called = [traders[agent_id] for agent_id in model.world.turn_order if agent_id in traders]
     return [[trader] for trader in called] if model.world.takes_turns else [called]
 
 
-class StockAgentScenario(Scenario):
-    """Parameters of an exchange; 50 traders and 10 days are those of Shachi's study."""
-
-    n_agents: int = 10
-    days: int = 10
-    sessions: int = 3
-    twin: Twin = "mixed"
-    rules: Rules = "strict"
-    cross: bool | None = None
-    fees: bool = False
-    shows_forum: bool = False
-    memory: str = "window:3"
-
-
-class StockAgentModel(Measures, LLMModel):
+class StockAgentModel(LLMModel):
     """Traders borrow, trade two stocks through order books, forecast and post, day by day.
 
     One Mesa step is one stage of the day: the loans, each trading session, the forecasts, the posts. With three
@@ -72,102 +174,253 @@ class StockAgentModel(Measures, LLMModel):
 
     Attributes:
         world: The exchange.
-        done: Day, stage and session of the last step; None before the first.
-        turns: What those who were asked did in each session so far.
+        last_moment: Day, stage and session of the last step; None before the first.
+        turn_counts: What traders did with their turns in each session so far.
     """
 
-    def __init__(
-        self,
-        n_agents: int = 10,
-        days: int = 10,
-        sessions: int = 3,
-        twin: Twin = "mixed",
-        rules: Rules = "strict",
-        cross: bool | None = None,
-        fees: bool = False,
-        shows_forum: bool = False,
-        memory: str = "window:3",
-        llm: str | LLM = "rule",
-        rng: int | str | None = None,
-        scenario: StockAgentScenario | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        """Draw what traders start with, and open the exchange.
+    scenario_class = StockAgentScenario
+    scenario: StockAgentScenario
 
-        Args:
-            n_agents: Traders; 50 in both studies.
-            days: Days until the exchange closes: 10 in Shachi's study, 264 in the original's program.
-            sessions: Trading sessions a day.
-            twin: By what rule traders trade that think by rule.
-            rules: `strict`: fills are settled on both sides or not at all, at
-                whole cents. `corrected`: on each side alone.
-                `original`: as `corrected`, and with the original program's fault that published prices contain.
-            cross: Let a bid above an offer trade; otherwise only equal prices do, as in the original. Needs `strict`;
-                None: as soon as the rules are `strict`.
-            fees: Charge the fees that the paper names and its program leaves out. Needs `strict`.
-            shows_forum: Show the forum before every loan decision, as the original does; otherwise traders have a
-                tool to read it, as in Shachi's study.
-            memory: What traders remember with; `day`: the conversation of the day, as in the original.
-            llm: What traders think with.
-            rng: Seed.
-            scenario: The parameters as a Mesa scenario; goes before the single ones.
-            **options: As of `LLMModel`.
-
-        Raises:
-            ConfigError: If the settings contradict each other, or there is no trader, day or session.
-        """
-        if scenario is not None:
-            n_agents, days, sessions, twin = scenario.n_agents, scenario.days, scenario.sessions, scenario.twin
-            rules, cross, fees = scenario.rules, scenario.cross, scenario.fees
-            shows_forum, memory = scenario.shows_forum, scenario.memory
+    def __init__(self, scenario: StockAgentScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         options.setdefault("activation", by_turn)
-        super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        endowments = draw_endowments(range(1, within("n_agents", n_agents, 1) + 1), self.random)
+        super().__init__(scenario, **options)
+        chosen, is_original = self.scenario, self.scenario.fidelity == "original"
+        endowments = draw_endowments(range(1, chosen.n_agents + 1), self.random)
         self.world = Exchange(
             endowments,
             self.random,
-            "original" if rules == "original" else "corrected",
-            TradingRules(rules, cross, Fees() if fees else None),
-            Calendar(days, sessions),
-            screen=Screen(shows_posts=shows_forum),
+            chosen.rules,
+            chosen.trading_rules(),
+            Calendar(chosen.days, chosen.sessions),
+            screen=Screen(shows_posts=chosen.shows_forum or is_original),
         )
         self.worlds = (self.world,)
+        if is_original:
+            self.instructions = ""
+        memory = chosen.memory or (DAY if is_original else "window:3")
         self._forgets = memory == DAY
-        remembers = f"chat:{DAY_TOKENS}" if memory == DAY else memory
-        for endowment, strategy in zip(endowments, strategies(twin, n_agents, self.random), strict=True):
-            Trader(self, strategy, config=config_of(endowment), memory=remembers)
-        self.done: Moment | None = None
-        self.turns: list[Turns] = []
-        self.bridge.connect("bankruptcy", self._let_go)
-        self.datacollector = DataCollector(
-            model_reporters=REPORTED,
-            agent_reporters=TRACED if n_agents <= MOST_TRACED else {},
-        )
+        self._day_tokens = ORIGINAL_DAY_TOKENS if is_original else DAY_TOKENS
+        for endowment, strategy in zip(endowments, strategies(chosen.twin, chosen.n_agents, self.random), strict=True):
+            config = AgentConfig(settings=SETTINGS) if is_original else self._config_of(endowment)
+            Trader(self, strategy, config=config, memory=f"chat:{self._day_tokens}" if self._forgets else memory)
+        self.last_moment: Moment | None = None
+        self.turn_counts: list[TurnCounts] = []
+        self.bridge.connect("bankruptcy", self._remove_trader)
+        agent_reporters = TRADER_MEASURES if chosen.n_agents <= MAX_TRACED else {}
+        self.datacollector = DataCollector(model_reporters=MEASURES, agent_reporters=agent_reporters)
         self.datacollector.collect(self)
+
+    def _config_of(self, endowment: Endowment) -> AgentConfig:
+        """Return who a trader is: its number, and how it invests."""
+        return AgentConfig(
+            name=f"Trader {endowment.trader}",
+            persona=self.prompt(f"{endowment.style.lower()}.md"),
+            traits={"style of investing": endowment.style},
+            settings=SETTINGS,
+        )
 
     # -- the day
 
     def end_step(self) -> None:
         """Note which stage is over; forget the day's conversation after its last; stop after the last day."""
-        self.done = self.world.now
-        if self.done.stage == "trade":
-            asked = self.world.turn_order
-            failed = {number for number in asked if isinstance(self.last_decisions.get(number), Failure)}
-            self.turns.append(turns_of(self.done, asked, self.last_outcomes, failed))
-        if self._forgets and self.done.stage == "post":
+        self.last_moment = self.world.now
+        if self.last_moment.stage == "trade":
+            traders = self.world.turn_order
+            failed = {trader for trader in traders if isinstance(self.last_decisions.get(trader), Failure)}
+            self.turn_counts.append(turn_counts_of(self.last_moment, traders, self.last_outcomes, failed))
+        if self._forgets and self.last_moment.stage == "post":
             for trader in minded(self):
                 if isinstance(trader.memory, ChatMemory):
-                    trader.memory = ChatMemory(DAY_TOKENS)
-        if self.world.calendar.after(self.done).stage == "closed":
+                    trader.memory = ChatMemory(self._day_tokens)
+        if self.world.calendar.after(self.last_moment).stage == "closed":
             self.running = False
 
-    def _let_go(self, event: Event) -> None:
+    def _remove_trader(self, event: Event) -> None:
         """Remove a trader who is insolvent, before the step after."""
         if event.source == self.world.name:
-            gone = [trader for trader in minded(self) if trader.unique_id == event.facts["trader"]]
-            for trader in gone:
+            for trader in [one for one in minded(self) if one.unique_id == event.facts["trader"]]:
                 trader.remove()
 
+    # -- measures
+
+    def sessions(self) -> pd.DataFrame:
+        """Return one row a session: prices, changes, trades, shares, orders and best prices of both stocks."""
+        return sessions_table(self.world.history.closes)
+
+    def replies(self) -> pd.DataFrame:
+        """Return one row a session: how many traders placed an order, none, or one that was refused, or failed."""
+        return turns_table(self.turn_counts)
+
+    def orders(self) -> pd.DataFrame:
+        """Return one row for each trader, stock and side: orders, shares ordered and traded, cancellations."""
+        return orders_table(self.world.history, self.world.market.accounts)
+
+    def forecasts(self) -> pd.DataFrame:
+        """Compare what traders expected to do the next day with what they then did."""
+        is_traded = self.stage in ("estimate", "post") or (self.session == self.world.calendar.sessions)
+        return forecasts_table(self.world.history, self.day if is_traded else self.day - 1)
+
+    def styles(self) -> pd.DataFrame:
+        """Return results by style of investing: property, profit, orders, loans, departures."""
+        market = self.world.market
+        holdings = [(market.holding(account), account.has_left) for account in market.accounts.values()]
+        return styles_table(holdings, self.world.history)
+
+    def results(self) -> dict[str, Any]:
+        """Return the scores of the run by name.
+
+        `change_A` and `change_B` are percent of the price before the first session. `volatility` is the mean of both
+        changes from the first session to the last, in percent (Shachi, Table 2). `gemini_error` is the distance to the
+        session changes of the authors' run with Gemini-Pro, in percentage points (as in Table 1); None where its three
+        sessions a day and 43 days cannot be compared.
+        """
+        paths, history = self.world.market.paths, self.world.history
+        reference = gemini_paths()
+        has_reference = self.scenario.sessions == 3 and 1 < len(paths["A"]) <= len(reference["A"])
+        later = [total_change(path[1:]) for path in paths.values() if len(path) > 1]
+        ordered = sum(order.quantity for order in history.orders)
+        return {
+            **{f"change_{stock}": total_change(path) for stock, path in paths.items()},
+            "volatility": sum(later) / len(later) if later else None,
+            "gemini_error": changes_error([paths], reference) if has_reference else None,
+            "trades": len(history.trades),
+            "shares_traded": sum(trade.quantity for trade in history.trades),
+            "orders": len(history.orders),
+            "fill_ratio": sum(trade.quantity for trade in history.trades) / ordered if ordered else None,
+            "borrowed": sum(loan.principal for loan in history.loans),
+            "traders": self.n_traders,
+            "refused": self.n_refused,
+        }
+
+    @property
+    def day(self) -> int:
+        """Day of the last step; 0 before the first."""
+        return self.last_moment.day if self.last_moment else 0
+
+    @property
+    def session(self) -> int:
+        """Trading session of the last step; 0 before the day's first, its last one's number after that."""
+        return self.last_moment.session if self.last_moment else 0
+
+    @property
+    def stage(self) -> str:
+        """Stage of the day that the last step was; empty before the first."""
+        return self.last_moment.stage if self.last_moment else ""
+
+    @property
+    def price_a(self) -> float:
+        """Latest session price of A."""
+        return self.world.market.prices["A"]
+
+    @property
+    def price_b(self) -> float:
+        """Latest session price of B."""
+        return self.world.market.prices["B"]
+
+    @property
+    def volume_a(self) -> float:
+        """Shares of A traded in the last step."""
+        return sum(close.volume for close in self._closes("A"))
+
+    @property
+    def volume_b(self) -> float:
+        """Shares of B traded in the last step."""
+        return sum(close.volume for close in self._closes("B"))
+
+    @property
+    def n_trades(self) -> int:
+        """Number of trades in the last step."""
+        return sum(close.fills for close in self._closes("A", "B"))
+
+    @property
+    def n_orders(self) -> int:
+        """Number of orders in the last step."""
+        return sum(close.buys + close.sells for close in self._closes("A", "B"))
+
+    @property
+    def borrowed(self) -> float:
+        """Money lent in the last step."""
+        loans = self.world.history.loans if self.stage == "loan" else []
+        return sum(loan.principal for loan in loans if loan.day == self.day)
+
+    @property
+    def abstention_share(self) -> float | None:
+        """Share of the traders in the last step who wanted no order; None if it was no session."""
+        counts = self.turn_counts[-1] if self.stage == "trade" else None
+        return counts.abstentions / counts.traders if counts and counts.traders else None
+
+    @property
+    def n_cancellations(self) -> int:
+        """Number of orders cancelled in the last step: not honoured, or met by their own trader's."""
+        return len(self._recent(self.world.history.cancellations)) if self.stage == "trade" else 0
+
+    @property
+    def fill_ratio(self) -> float | None:
+        """Share of the shares ordered in the last step that traded at once; None without orders."""
+        orders = self._recent(self.world.history.orders) if self.stage == "trade" else []
+        return sum(order.filled for order in orders) / sum(order.quantity for order in orders) if orders else None
+
+    @property
+    def spread_a(self) -> float | None:
+        """Best ask less best bid of A after the last step; None if it was no session, or a side is empty."""
+        return next(map(spread_of, self._closes("A")), None)
+
+    @property
+    def spread_b(self) -> float | None:
+        """Best ask less best bid of B after the last step; None if it was no session, or a side is empty."""
+        return next(map(spread_of, self._closes("B")), None)
+
+    def _recent(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows of the last step's session."""
+        return list(takewhile(lambda row: (row.day, row.session) == (self.day, self.session), reversed(rows)))
+
+    @property
+    def n_traders(self) -> int:
+        """Number of traders who have not left."""
+        return len(self.world.market.active_accounts)
+
+    def _closes(self, *stocks: Stock) -> list[Close]:
+        """Return the closes of some stocks in the last step; none if it was no session."""
+        closes = self.world.history.closes[-2:] if self.stage == "trade" else []
+        return [close for close in closes if close.stock in stocks]
+
     def story(self) -> str:
-        """Say in words what happened: sessions, loans, forced sales, who won and lost, and the forum."""
-        return tell(self)
+        """Describe sessions, loans, forced sales, who gained and lost most, and the forum."""
+        world = self.world
+        lines = [*_session_lines(world)[-MAX_LINES:], *_money_lines(world)[-MAX_LINES:]]
+        ranked = sorted(world.market.portfolios(), key=lambda holding: holding.profit)
+        if ranked and world.history.closes:
+            best, worst = ranked[-1], ranked[0]
+            lines.append(
+                f"Best of all stands trader {best.trader} ({best.style}) with a profit of {round(best.profit):,}, "
+                f"worst trader {worst.trader} ({worst.style}) with {round(worst.profit):,}."
+            )
+        posts = [post for post in world.facts(min(world.market.accounts)).posts if post.author > 0]
+        lines += [f"On the forum, trader {post.author}: {quoted(post.text, 110)}" for post in posts[:3]]
+        return "\n".join(["What happened:", *(lines or ["Nobody has traded yet."])])
+
+
+def _session_lines(world: Exchange) -> list[str]:
+    """Describe each session in a line."""
+    closes = world.history.closes
+    lines: list[str] = []
+    for index in range(0, len(closes), len(STOCKS)):
+        both = closes[index : index + len(STOCKS)]
+        text = ", ".join(
+            f"{c.stock} {c.before:g} → {c.price:g} ({counted(c.fills, 'trade')}, {c.volume:,.0f} shares)" for c in both
+        )
+        lines.append(f"Day {both[0].day}, session {both[0].session}: {text}")
+    return lines
+
+
+def _money_lines(world: Exchange) -> list[str]:
+    """Describe each day's loans, each forced sale and each departure in a line."""
+    principals: dict[int, list[float]] = {}
+    for loan in world.history.loans:
+        principals.setdefault(loan.day, []).append(loan.principal)
+    dated = [(day, f"Day {day}: {len(sums)} loans of {sum(sums):,.0f} in all") for day, sums in principals.items()]
+    dated += [
+        (one.day, f"Day {one.day}: trader {one.trader} {'is insolvent and leaves' if one.has_left else 'has to sell'}")
+        for one in world.history.liquidations
+    ]
+    return [line for _, line in sorted(dated, key=lambda pair: pair[0])]

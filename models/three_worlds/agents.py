@@ -1,64 +1,97 @@
-"""The citizens: users of the social network, traders and heads of firms in one; and their rule twin."""
+"""The citizens, who use the social network, trade and run firms; what they know of the town; and their rule twin."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from scipy.special import expit
+
 from mesa_llm import Decision, Failure, Observation, Outcome, ToolCall
-from mesa_llm.joined import join
+from mesa_llm.agents.observation import join
 from mesa_llm.records import Event
-from mesa_llm.worlds.beliefs import Beliefs, Exposure, beliefs_text
-from mesa_llm.worlds.economy.state import Role
+from mesa_llm.worlds.beliefs import Beliefs, Exposure, Post, beliefs_text, exposure_of, tone
+from mesa_llm.worlds.economy import EconomyFacts, Role
+from mesa_llm.worlds.social import SocialFacts
 from models.economy.agents import govern, produce, with_offers
 from models.market.agents import best_bet, with_choices
 from models.social.agents import SocialUser
-from models.three_worlds.claims import Claim
-from models.three_worlds.opinions import exposures, learned
 
-MOST_ACTIONS = 3
-"""Things that a citizen can do in a step."""
+MAX_ACTIONS = 3
+"""Maximum number of actions of a citizen in a step."""
 
 REACH = 0.15
-"""Part of the way to what it believes that one bet of the rule twin may move a price: many have seen the same."""
+"""Share of the way to its belief by which one bet of the rule twin may move a price: many have seen the same."""
 
 TALK = 0.35
-"""Probability that the rule twin passes news on, where nobody in its feed has."""
+"""Probability that the rule twin passes on news that nobody in its feed has."""
 
 OUTSPOKEN = 0.15
-"""Probability that it says what it thinks of the town's question otherwise."""
+"""Probability that the rule twin states its opinion otherwise."""
 
-SAID = (
+OPINION_WEIGHT = 0.5
+"""Weight of a viral post in an estimate of the town's opinion, against all posts before."""
+
+OPINIONS = (
     (0.6, "About the question everybody asks: yes, and gladly! It is a great and good thing for us all."),
     (0.2, "About the question everybody asks: I am hopeful, some good may come of it."),
     (-0.2, "About the question everybody asks: there are two sides to it, and I see both."),
     (-0.6, "About the question everybody asks: I have doubts, and I am afraid it may go wrong."),
     (-1.1, "About the question everybody asks: no! It is a terrible mistake and will hurt us all."),
 )
-"""What the rule twin says from which position on."""
+"""Lowest position → the words of the rule twin from there on."""
 
 OPENERS = ("Have you heard?", "This is going round:", "I just read this:", "Did everybody see this?")
-"""How the rule twin passes news on."""
+"""Words with which the rule twin passes news on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A question of the market whose answer is measured in the town itself."""
+
+    measure: str
+    """Name of the measure: `employment_rate`, `avg_price` (both of the economy) or `opinion` (mean position)."""
+
+    threshold: float
+    """Value above which the answer is yes, in the unit of the measure."""
+
+    scale: float
+    """Distance from the threshold at which the odds of yes are e to 1, in the unit of the measure."""
+
+    text: str
+    """The question."""
+
+    def chance(self, value: float) -> float:
+        """Estimate the probability of yes from the present value of the measure.
+
+        Args:
+            value: The measure, in its unit.
+
+        Returns:
+            A probability from 0.001 to 0.999.
+        """
+        return float(np.clip(expit((value - self.threshold) / self.scale), 0.001, 0.999))
 
 
 class Citizen(SocialUser):
-    """Somebody who talks, bets and works in one town.
+    """A citizen, who talks, bets and works in one town.
 
     Attributes:
-        role: What it does in the economy.
-        beliefs: What it thinks about the town's question.
-        known: What it knows of the town: measure → value, as last seen or heard.
-        met: Posts that it met in this step.
+        role: Whether it produces or governs in the economy.
+        beliefs: Its beliefs on the town's question.
+        knowledge: Measure of the town → its value, as last seen or heard.
+        exposures: Posts that it read or heard of in this step.
     """
 
     def __init__(self, model: Any, role: Role, beliefs: Beliefs, payout: float = 0.9, **components: Any) -> None:
-        """Let somebody move in.
+        """Create a citizen.
 
         Args:
             model: The model.
-            role: What it does in the economy.
-            beliefs: What it thinks at first.
+            role: Whether it produces or governs in the economy.
+            beliefs: Its beliefs at first.
             payout: Share of its firm's profit that the rule twin pays out.
             **components: `activity`, `topics`; `config`, `memory`, `llm`, `tools`.
         """
@@ -66,39 +99,38 @@ class Citizen(SocialUser):
         self.role: Role = role
         self.beliefs = beliefs
         self.payout = payout
-        self.known: dict[str, float] = {}
-        self.met: list[Exposure] = []
+        self.knowledge: dict[str, float] = {}
+        self.exposures: list[Exposure] = []
 
     # -- what it looks at
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds that it looks at in this step: one after the other, or all together."""
+        """The worlds that it visits in this step: one after the other, or all together."""
         worlds = self.model.worlds
-        if self.model.looking == "together":
+        if self.model.scenario.visits == "together":
             return worlds
         return (worlds[(self.now + self.unique_id) % len(worlds)],)
 
     @property
     def news(self) -> list[Event]:
-        """What it hears in this step of worlds that it is not looking at."""
+        """The news of this step from worlds that it does not visit."""
         return self.model.bridge.heard((world.name for world in self.worlds), self.unique_id)
 
     @property
     def position(self) -> float:
-        """What it thinks about the town's question, -1 (against) to 1 (for)."""
+        """Its position on the town's question, -1 (against) to 1 (for)."""
         return self.beliefs.positions.get(self.model.topic, 0.0)
 
     def observe(self) -> Observation:
-        """Look at the worlds whose turn it is, and hear of the others."""
+        """Look at the worlds that it visits, and hear of the others."""
         looks = {world.name: self._look(world) for world in self.worlds}
         seen = join(looks, self.worlds)
         return self.with_news(
             replace(
                 seen,
                 text="\n\n".join(filter(None, (beliefs_text(self.beliefs), seen.text))),
-                rules=f"{self.model.rules}\n\n{seen.rules}".strip(),
-                max_actions=MOST_ACTIONS,
+                max_actions=MAX_ACTIONS,
                 facts={**seen.facts, "news": tuple(self.news)},
             )
         )
@@ -112,7 +144,7 @@ class Citizen(SocialUser):
         return seen
 
     def with_news(self, seen: Observation) -> Observation:
-        """Put what it hears of other worlds after an observation, as far as it wants to hear of it."""
+        """Append the news of other worlds to an observation."""
         news = self.model.bridge.digest((world.name for world in self.worlds), self.unique_id)
         if not news:
             return seen
@@ -123,45 +155,52 @@ class Citizen(SocialUser):
         outcomes = super().act(decision, seen)
         if seen is not None:
             reports = self.model.crossings.reports
-            self.known = learned(self.known, seen.facts, reports)
-            self.met = exposures(self.unique_id, seen.facts, reports)
+            self.knowledge = updated_knowledge(self.knowledge, seen.facts, reports)
+            self.exposures = exposures_of(self.unique_id, seen.facts, reports)
             self.model.bridge.deliver((world.name for world in self.worlds), self.unique_id)
         return outcomes
 
     # -- the rule twin
 
     def rule(self, seen: Observation) -> list[ToolCall]:
-        """Do one thing in each world that it looks at; in the economy alone up to three."""
+        """Do one thing in each world that it visits; in the economy alone up to three."""
         facts: Mapping[str, Any] = seen.facts
-        done: list[ToolCall] = []
+        actions: list[ToolCall] = []
         if "social" in facts:
-            done += filter(None, (self._talk(facts) or super().rule(seen),))
+            actions += filter(None, (self._talk(facts) or super().rule(seen),))
         if "market" in facts:
-            done += filter(None, (best_bet(facts["market"], self.guesses(facts), self.random, REACH),))
+            actions += filter(None, (best_bet(facts["market"], self.guesses(facts), self.random, REACH),))
         if "economy" in facts:
-            seen_there = facts["economy"]
-            firm = govern(seen_there) if self.role == "government" else produce(seen_there, self.random, self.payout)
-            done += firm if len(facts) == 2 else [self.random.choice(firm)]
-        useful = [call for call in done if call.name != "do_nothing"]
-        return useful[:MOST_ACTIONS] or [ToolCall("do_nothing")]
+            economy = facts["economy"]
+            firm = govern(economy) if self.role == "government" else produce(economy, self.random, self.payout)
+            actions += firm if len(facts) == 2 else [self.random.choice(firm)]
+        useful = [call for call in actions if call.name != "do_nothing"]
+        return useful[:MAX_ACTIONS] or [ToolCall("do_nothing")]
 
     def guesses(self, facts: Mapping[str, Any]) -> dict[str, float]:
-        """Give what it takes for the probability of each question of the market, as far as it knows anything.
+        """Estimate the probability of yes of each question of the market whose measure it knows.
 
         Args:
             facts: What it sees, by world, and `news`.
+
+        Returns:
+            Market → probability of yes.
         """
-        known = learned(self.known, facts, self.model.crossings.reports)
-        if "opinion" in known:  # people take others to think a little as they do themselves
-            known["opinion"] = 0.75 * known["opinion"] + 0.25 * self.position
-        asked: dict[str, Claim] = self.model.claims
-        return {key: claim.chance(known[claim.measure]) for key, claim in asked.items() if claim.measure in known}
+        knowledge = updated_knowledge(self.knowledge, facts, self.model.crossings.reports)
+        if "opinion" in knowledge:  # people take others to think a little as they do themselves
+            knowledge["opinion"] = 0.75 * knowledge["opinion"] + 0.25 * self.position
+        claims: Mapping[str, Claim] = self.model.claims
+        return {
+            market_id: claim.chance(knowledge[claim.measure])
+            for market_id, claim in claims.items()
+            if claim.measure in knowledge
+        }
 
     def _talk(self, facts: Mapping[str, Any]) -> ToolCall | None:
-        """Pass the latest news of other worlds on, unless the feed shows that somebody has; or say what it thinks."""
+        """Pass on the latest news of other worlds, unless the feed shows that somebody has; or state its opinion."""
         paper = self.model.crossings.paper
-        read = "\n".join(item.post.content for item in facts["social"].feed if item.post.source_author_id != paper)
-        fresh = [event.text for event in facts["news"] if event.text and event.text not in read]
+        feed = "\n".join(item.post.content for item in facts["social"].feed if item.post.source_author_id != paper)
+        fresh = [event.text for event in facts["news"] if event.text and event.text not in feed]
         if fresh and self.random.random() < TALK:
             return ToolCall("create_post", {"content": f"{self.random.choice(OPENERS)} {fresh[-1]}"})
         if self.random.random() < OUTSPOKEN:
@@ -169,5 +208,86 @@ class Citizen(SocialUser):
         return None
 
     def remark(self) -> str:
-        """Say what it thinks about the town's question."""
-        return next(words for floor, words in SAID if self.position >= floor)
+        """State its opinion on the town's question."""
+        return next(words for floor, words in OPINIONS if self.position >= floor)
+
+
+# -- what citizens know and read
+
+
+def own_words(text: str, reports: Collection[str]) -> str:
+    """Return a post without the news that it quotes: who quotes a price argues for nothing.
+
+    Args:
+        text: The post.
+        reports: News, in the words in which they were published.
+    """
+    for report in reports:
+        text = text.replace(report, " ")
+    return text.strip()
+
+
+def updated_knowledge(
+    knowledge: Mapping[str, float], facts: Mapping[str, Any], reports: Collection[str]
+) -> dict[str, float]:
+    """Compute what somebody knows of the measures of the town, after a look and the news.
+
+    Args:
+        knowledge: Measure → its value, as known before.
+        facts: What it sees now, by world, and `news`.
+        reports: News published so far, which argue for nothing.
+
+    Returns:
+        Measure → its value, for those of which anything is known.
+    """
+    after = dict(knowledge)
+    for event in facts.get("news", ()):
+        _hear(after, event, reports)
+    economy: EconomyFacts | None = facts.get("economy")
+    if economy is not None and economy.step > 0:
+        after |= {name: economy.metrics[name] for name in ("employment_rate", "avg_price")}
+    social: SocialFacts | None = facts.get("social")
+    posts = [(own_words(item.post.content, reports), item.post.score) for item in (social.feed if social else ())]
+    tones = [(tone(words), 1 + max(score, 0)) for words, score in posts if words]
+    if tones:
+        after["opinion"] = sum(value * weight for value, weight in tones) / sum(weight for _, weight in tones)
+    return after
+
+
+def _hear(knowledge: dict[str, float], event: Event, reports: Collection[str]) -> None:
+    """Update knowledge by one piece of news."""
+    facts = event.facts
+    if event.kind == "metric_change":
+        knowledge[str(facts["metric"])] = float(facts["current"])
+    elif event.kind == "viral_post":
+        before = knowledge.get("opinion", 0.0)
+        knowledge["opinion"] = before + OPINION_WEIGHT * (tone(own_words(str(facts["text"]), reports)) - before)
+    elif event.kind == "policy_change" and facts.get("variable") == "tax_rate" and isinstance(facts["value"], float):
+        previous = facts.get("previous")
+        rise = facts["value"] - (previous if isinstance(previous, float) else 0.0)
+        if "avg_price" in knowledge:
+            knowledge["avg_price"] *= 1 + rise
+        if "employment_rate" in knowledge:
+            knowledge["employment_rate"] *= 1 - max(rise, 0.0) / 2
+
+
+def exposures_of(reader_id: int, facts: Mapping[str, Any], reports: Collection[str]) -> list[Exposure]:
+    """Return the posts that move a reader: those of its feed, and viral ones that it heard of, without its own.
+
+    Args:
+        reader_id: Mesa `unique_id` of the reader.
+        facts: What it sees, by world, and `news`.
+        reports: News published so far; a post counts for its words besides them, if there are any.
+    """
+    social: SocialFacts | None = facts.get("social")
+    posts = [
+        Post(item.post.source_id, item.post.source_author_id, item.post.content, item.post.likes)
+        for item in (social.feed if social is not None else ())
+    ]
+    posts += [
+        Post(event.facts["post_id"], event.facts["author_id"], event.facts["text"], event.facts["score"])
+        for event in facts.get("news", ())
+        if event.kind == "viral_post"
+    ]
+    others = [replace(post, text=own_words(post.text, reports)) for post in posts if post.author != reader_id]
+    return [exposure_of(post) for post in others if post.text]

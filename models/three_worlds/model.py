@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
+import math
+import re
+import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib import resources
-from typing import Any, Literal, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
-import jinja2
 from mesa.datacollection import DataCollector
-from mesa.experimental.scenarios import Scenario
+from pydantic import Field
 
-from mesa_llm import Bridge, Event, LLMModel, Settings
-from mesa_llm.bridge import PAYLOADS
-from mesa_llm.errors import ConfigError
-from mesa_llm.llm.base import LLM
-from mesa_llm.options import ModelOptions, within
-from mesa_llm.population import invented
-from mesa_llm.worlds.beliefs import Beliefs
-from mesa_llm.worlds.economy import Economy, EconomyParameters
-from mesa_llm.worlds.economy.state import Value
-from mesa_llm.worlds.economy.view import value_text
-from mesa_llm.worlds.market import MakerName, PredictionMarkets, Question
-from mesa_llm.worlds.social import SocialWorld
-from mesa_llm.worlds.social.accounts import Account
-from models.social.network import follow_edges
-from models.three_worlds.agents import Citizen
-from models.three_worlds.claims import Claim, claims
-from models.three_worlds.crossings import Crossings, is_worth_telling
-from models.three_worlds.measures import REPORTED, Measures
-from models.three_worlds.opinions import moved
-from models.three_worlds.shocks import read_shocks, read_variables
-from models.three_worlds.story import tell
-
-RULES = resources.files("models.three_worlds").joinpath("prompts", "rules.md").read_text(encoding="utf-8")
-"""What everyone is told; a template."""
+from mesa_llm import Bridge, Event, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm.model.bridge import PAYLOADS, wording
+from mesa_llm.population import invented, preferential_follows
+from mesa_llm.text import quoted
+from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
+from mesa_llm.worlds.economy import Economy, value_text
+from mesa_llm.worlds.market import MakerName, PredictionMarkets, Question, score_forecasts
+from mesa_llm.worlds.social import Account, SocialWorld
+from models.three_worlds.agents import Citizen, Claim, own_words
+from models.three_worlds.bridge import (
+    SCHEDULE,
+    STATE_TAX,
+    Crossings,
+    Setting,
+    Shock,
+    check_shocks,
+    checked_variables,
+    is_newsworthy,
+    shock_event,
+)
 
 GOAL = "Will the new market hall do the town good?"
 
@@ -42,145 +40,169 @@ SEED_TEXT = (
     "square and for the town's purse."
 )
 
-MOST_SEED = 4000
-"""Characters of the background that reach the prompts."""
+MAX_BACKGROUND = 4000
+"""Maximum number of characters of the background in prompts."""
+
+MAX_TOPIC = 200
+"""Maximum number of characters of the goal, as a topic of beliefs."""
+
+FOLLOWS = 3
+"""Number of citizens that each follows at the start."""
+
+STORY_NEWS = 14
+"""Maximum number of pieces of news in the story of a run."""
+
+TALK_WORDS = re.compile(r"\b(?:market|price|odds|bet|yes rose|yes fell|economy|employment|tax|polic\w+|wage)s?\b", re.I)
+"""Words of posts that are about the market or the economy."""
+
+MEASURES = (
+    *("employment_rate", "average_price", "work_price", "goods_price", "opinion_price", "lag"),
+    *("mean_position", "disagreement", "posts", "talk", "trades", "viral", "heard"),
+    *("betting_money", "makers_money", "accounts_money", "households_money"),
+)
+"""Measures that are collected in every step."""
 
 
-class ThreeWorldsScenario(Scenario):
+class ThreeWorldsScenario(LLMScenario):
     """Parameters of a town in three worlds."""
 
-    n_agents: int = 15
-    looking: Literal["in_turn", "together"] = "in_turn"
-    bridged: bool = True
-    horizon: int = 20
-    news_steps: int = 1
-    viral_threshold: int = 3
-    crowd_dollars: float = 50.0
+    n_agents: Annotated[int, Field(ge=1), Slider(2, 60, label="Citizens")] = 15
+    """Number of citizens; the first one governs, if there are two or more."""
+
+    goal: Annotated[str, Field(min_length=1), Label("Question of the town")] = GOAL
+    """The question on everybody's mind: it is in every prompt, and the topic of beliefs."""
+
+    seed_text: Annotated[str, Label("Background")] = SEED_TEXT
+    """Background, in every prompt; up to 4,000 characters."""
+
+    variables: Mapping[str, Setting] | None = None
+    """Circumstances, in every prompt as they are by then; `tax_rate` and `minimum_wage` act on the economy."""
+
+    shocks: Sequence[Shock] | None = None
+    """Shocks from outside, each with `step`, `text` and, if it sets one, `variable` and `value`. None: a tax of 30 %
+    in step 7."""
+
+    visits: Annotated[Literal["in_turn", "together"], Label("Citizens look at the worlds")] = "in_turn"
+    """`in_turn`: each looks at one world in a step, and hears news of the others; `together`: at all three."""
+
+    bridged: Annotated[bool, Label("News crosses between the worlds")] = True
+    """Whether news crosses; without, only scheduled shocks are told, as in SimSwarm."""
+
+    horizon: Annotated[int, Field(ge=2), Slider(2, 60, label="Questions answered in step")] = 20
+    """Step in which the market's questions are answered; the markets close a step before."""
+
+    work: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Employment rate to bet on")] = 0.5
+    """Employment rate that the market asks about."""
+
+    price: Annotated[float, Field(ge=0), Slider(1, 50, 1, label="Price of goods to bet on, $")] = 16.0
+    """Average price of goods that the market asks about, in dollars."""
+
+    maker: Annotated[MakerName, Label("Market maker")] = "fixed_product"
+    """Market maker."""
+
+    liquidity: Annotated[float, Field(gt=0), Slider(20, 2000, 20, label="Depth of the market, $")] = 200.0
+    """Depth of the market makers, in dollars."""
+
+    fee: Annotated[float, Field(ge=0, lt=1), Slider(0, 0.1, 0.005, label="Fee, share of a trade")] = 0.0
+    """Share of the dollars of every trade that is kept as a fee."""
+
+    news_steps: Annotated[int, Field(ge=0), Slider(0, 5, label="Steps that news is told")] = 1
+    """Number of steps for which news is told; 0: to nobody, so that only the paper and the crowd hear of it."""
+
+    viral_threshold: Annotated[int, Field(ge=1), Slider(1, 15, label="Likes and reposts to go viral")] = 3
+    """Number of likes and reposts at which a post goes viral."""
+
+    crowd_dollars: Annotated[float, Field(ge=0), Slider(0, 200, 10, label="Crowd bets on a viral post, $")] = 50.0
+    """Dollars that the crowd bets on each viral post."""
+
+    memory: str = "window:6"
+    """Memory of the citizens."""
+
+    def check(self) -> None:
+        """Check the variables of the economy, and those that shocks set.
+
+        Raises:
+            ConfigError: If there is no such variable, or it cannot have the value.
+        """
+        checked_variables(self.variables or {})
+        check_shocks(self.shocks or ())
 
 
-class ThreeWorldsModel(Measures, LLMModel):
+class ThreeWorldsModel(LLMModel):
     """Citizens who talk, bet and work; what happens in one world reaches the others over the bridge.
 
     Attributes:
         social: The social network.
         market: The prediction market.
         economy: The economy.
-        claims: What the market asks: market → question.
-        crossings: What news does in other worlds.
-        topic: What beliefs are about.
-        looking: Whether citizens look at one world in a step, in turn, or at all together.
-        rules: What everyone is told first, with the circumstances as they are when a step begins.
+        claims: Market → its question about the town.
+        crossings: The effects of news on other worlds.
+        topic: Topic of beliefs: the goal.
+        circumstances: Variables of the economy as they were when the step began, in words.
     """
 
-    def __init__(
-        self,
-        n_agents: int = 15,
-        goal: str = GOAL,
-        seed_text: str = SEED_TEXT,
-        variables: Mapping[str, Value] | None = None,
-        shocks: Sequence[Mapping[str, Any]] | None = None,
-        looking: Literal["in_turn", "together"] = "in_turn",
-        bridged: bool = True,
-        horizon: int = 20,
-        work: float = 0.5,
-        price: float = 16.0,
-        maker: MakerName = "fixed_product",
-        liquidity: float = 200.0,
-        fee: float = 0.0,
-        news_steps: int = 1,
-        viral_threshold: int = 3,
-        crowd_dollars: float = 50.0,
-        memory: str = "window:6",
-        llm: str | LLM = "rule",
-        rng: int | str | None = None,
-        scenario: ThreeWorldsScenario | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        """Let the citizens move in, and open the bridge.
+    scenario_class = ThreeWorldsScenario
+    scenario: ThreeWorldsScenario
 
-        Args:
-            n_agents: Citizens; the first one governs, if there are two or more.
-            goal: The question on everybody's mind: it is in every prompt, and what beliefs are about.
-            seed_text: What everybody knows; it is in every prompt.
-            variables: Circumstances, in every prompt as they are by then; `tax_rate` and `minimum_wage` act on the
-                economy.
-            shocks: What strikes from outside, each with `step`, `text` and, if it sets one, `variable` and `value`.
-                None: a tax of 30% in step 7.
-            looking: `in_turn`: at one world in a step, and news of the two others; `together`: at all three.
-            bridged: Whether news crosses; without, only scheduled shocks are told, as in SimSwarm.
-            horizon: Step in which the market's questions are answered; they close a step before.
-            work: Employment rate that the market asks about.
-            price: Average price of goods that the market asks about, in dollars.
-            maker: Who trades with everyone.
-            liquidity: Depth of the makers.
-            fee: Share of every trade that the house keeps.
-            news_steps: For how many steps news is told; 0: to nobody, so that only the paper and the crowd hear of it.
-            viral_threshold: Likes and reposts at which a post goes viral.
-            crowd_dollars: What the crowd bets on each viral post.
-            memory: What citizens remember with.
-            llm: What citizens think with.
-            rng: Seed.
-            scenario: The parameters as a Mesa scenario; goes before the single ones.
-            **options: As of `LLMModel`.
-        """
-        if scenario is not None:
-            n_agents, looking = scenario.n_agents, scenario.looking
-            bridged, horizon = scenario.bridged, scenario.horizon
-            news_steps, viral_threshold = scenario.news_steps, scenario.viral_threshold
-            crowd_dollars = scenario.crowd_dollars
-        if looking not in ("in_turn", "together"):
-            raise ConfigError(f"looking is 'in_turn' or 'together', got {looking!r}")
-        within("horizon", horizon, 2)
-        within("news_steps", news_steps, 0)
-        within("crowd_dollars", crowd_dollars, 0)
-        struck, given = read_shocks(shocks), read_variables(variables)
-        schedule = [shock.event for shock in struck]
-        matters = is_worth_hearing if bridged else is_scheduled
-        options.setdefault("bridge", Bridge(schedule, steps_alive=news_steps, relevance=matters, payloads=PAYLOADS))
-        super().__init__(llm=llm, rng=rng, scenario=scenario, **options)
-        self.looking, self.bridged, self.horizon = looking, bridged, horizon
-        self.topic = goal[:200]
-        self._told = goal, seed_text
-        self.rules = written(goal, seed_text, given)
-        asked = claims(goal, horizon - 1, within("work", work, 0, 1), within("price", price, 0))
-        self.social = SocialWorld("simswarm", rng=self.random, viral_threshold=viral_threshold)
-        self.economy = Economy(EconomyParameters())
-        self.market = PredictionMarkets(
-            [Question(claim.text) for claim in asked], maker=maker, liquidity=liquidity, fee=fee
-        )
-        self.claims: dict[str, Claim] = dict(zip(self.market.ledger.markets, asked, strict=True))
+    def __init__(self, scenario: ThreeWorldsScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        chosen = self.scenario
+        if options.get("bridge") is None:
+            self.bridge = self._new_bridge()
+        self.topic = chosen.goal[:MAX_TOPIC]
+        self.social = SocialWorld("simswarm", rng=self.random, viral_threshold=chosen.viral_threshold)
+        self.economy = Economy()
+        claims = town_claims(chosen.goal, chosen.horizon - 1, chosen.work, chosen.price)
+        questions = [Question(claim.text) for claim in claims]
+        self.market = PredictionMarkets(questions, maker=chosen.maker, liquidity=chosen.liquidity, fee=chosen.fee)
+        self.claims: dict[str, Claim] = dict(zip(self.market.ledger.markets, claims, strict=True))
         self.worlds = (self.social, self.market, self.economy)
-        self._move_in(n_agents, memory)
-        self.economy.state.variables |= given
-        self.crossings = Crossings(self, len(self.agents) + 1, len(self.agents) + 2, crowd_dollars)
-        self.crossings.strike(self.bridge)
-        if bridged:
-            self.crossings.open(self.bridge)
-        self._judged = self.social.engagement()
-        self._written_at = 0
-        self.datacollector = DataCollector(model_reporters=REPORTED, agent_reporters={"position": "position"})
+        self._move_in()
+        self.economy.state.variables |= checked_variables(chosen.variables or {})
+        self.circumstances = self._circumstances()
+        self.crossings = Crossings(
+            self.social,
+            self.market,
+            self.economy,
+            self.claims,
+            account=len(self.agents) + 1,
+            crowd_dollars=chosen.crowd_dollars,
+        )
+        self.crossings.connect(self.bridge, crosses=chosen.bridged)
+        self._engagement = self.social.engagement()
+        self.datacollector = DataCollector(
+            model_reporters={name: name for name in MEASURES}, agent_reporters={"position": "position"}
+        )
         self.datacollector.collect(self)
 
     # -- set-up
 
-    def _move_in(self, n_agents: int, memory: str) -> None:
+    def _new_bridge(self) -> Bridge:
+        shocks = [STATE_TAX] if self.scenario.shocks is None else self.scenario.shocks
+        matters = is_worth_hearing if self.scenario.bridged else is_scheduled
+        return Bridge(
+            map(shock_event, shocks), steps_alive=self.scenario.news_steps, relevance=matters, payloads=PAYLOADS
+        )
+
+    def _move_in(self) -> None:
         """Give each citizen an account on the network, a firm or the town hall, and a first opinion."""
-        personas = invented(within("n_agents", n_agents, 1), self.random)
-        for place, persona in enumerate(personas):
+        n = self.scenario.n_agents
+        personas = invented(n, self.random)
+        for index, persona in enumerate(personas):
             Citizen(
                 self,
-                "government" if place == 0 and n_agents > 1 else "producer",
+                "government" if index == 0 and n > 1 else "producer",
                 Beliefs({self.topic: self.random.uniform(-0.8, 0.8)}),
                 topics=persona.topics,
                 config=persona.config(settings=Settings(max_tokens=2000)),
-                memory=memory,
+                memory=self.scenario.memory,
             )
         citizens = list(self.agents)
         self.social.sign_up_many(
             Account(citizen.unique_id, persona.name, persona.username, persona.bio)
             for citizen, persona in zip(citizens, personas, strict=True)
         )
-        edges = follow_edges(personas, 3, self.random)
+        edges = preferential_follows(n, min(FOLLOWS, n - 1), self.random) if n > 1 else ()
         self.social.follow_many([(citizens[a].unique_id, citizens[b].unique_id) for a, b in edges])
         for citizen in citizens:
             self.economy.enter(citizen.unique_id, citizen.role)
@@ -191,62 +213,247 @@ class ThreeWorldsModel(Measures, LLMModel):
 
     # -- the step
 
-    def begin_step(self) -> None:
-        """Let shocks strike and news arrive, and write the circumstances down as they are now, for all alike."""
-        super().begin_step()
-        if self._written_at != self.now:
-            self._written_at = self.now
-            self.rules = written(*self._told, self.economy.state.variables)
+    @property
+    def background(self) -> str:
+        """The background, as it stands in prompts."""
+        return self.scenario.seed_text.strip()[:MAX_BACKGROUND]
+
+    @property
+    def instructions_text(self) -> str:
+        """Text that all citizens read first, with the circumstances as they were when the step began."""
+        return self.prompt(self.instructions, model=self, scenario=self.scenario)
+
+    def _circumstances(self) -> dict[str, str]:
+        return {name: value_text(value) for name, value in self.economy.state.variables.items()}
+
+    def start_step(self) -> None:
+        """Record the circumstances, which all citizens read alike, after shocks have struck."""
+        self.circumstances = self._circumstances()
 
     def end_step(self) -> None:
-        """Answer the market's questions when they are due, and let what people read move what they think."""
-        if self.now == self.horizon:
+        """Answer the market's questions when they are due, and let citizens' reading move their beliefs."""
+        if self.now == self.scenario.horizon:
             for market_id, claim in self.claims.items():
                 self.market.resolve(market_id, "yes" if self.measured(claim) > claim.threshold else "no")
             self.running = False
-        elif self.now == self.horizon - 1:
+        elif self.now == self.scenario.horizon - 1:
             for market_id in self.claims:
                 self.market.close(market_id)
-        self._change_minds()
+        self._move_beliefs()
 
-    def _change_minds(self) -> None:
-        judged = self.social.engagement()
-        gained: dict[int, list[int]] = {}
-        for post_id, (likes, dislikes) in judged.items():
-            before = self._judged.get(post_id, (0, 0))
-            own = gained.setdefault(self.social.author_of(post_id), [0, 0])
+    def _move_beliefs(self) -> None:
+        engagement = self.social.engagement()
+        gains: dict[int, list[int]] = {}
+        for post_id, (likes, dislikes) in engagement.items():
+            before = self._engagement.get(post_id, (0, 0))
+            own = gains.setdefault(self.social.author_of(post_id), [0, 0])
             own[0] += likes - before[0]
             own[1] += dislikes - before[1]
-        self._judged = judged
+        self._engagement = engagement
         for citizen in self.agents:
-            likes, dislikes = (max(gain, 0) for gain in gained.get(citizen.unique_id, (0, 0)))
-            citizen.beliefs = moved(citizen.beliefs, self.topic, citizen.met, likes, dislikes)
-            citizen.met = []
+            likes, dislikes = (max(gain, 0) for gain in gains.get(citizen.unique_id, (0, 0)))
+            if citizen.exposures or likes or dislikes:
+                citizen.beliefs = update_beliefs(
+                    citizen.beliefs, self.topic, citizen.exposures, own_likes=likes, own_dislikes=dislikes
+                )
+            citizen.exposures = []
+
+    # -- measures
+
+    def measured(self, claim: Claim) -> float:
+        """Return the present value of the measure that a question is about."""
+        return self.mean_position if claim.measure == "opinion" else self.economy.state.metrics[claim.measure]
+
+    def price_of(self, measure: str) -> float:
+        """Return the price of YES of the question about a measure; after its answer, the last one."""
+        market = self.market.ledger.markets[self._market_on(measure)]
+        return market.prices_yes[-1] if market.answer else market.maker.price("yes")
+
+    def _market_on(self, measure: str) -> str:
+        return next(key for key, claim in self.claims.items() if claim.measure == measure)
+
+    @property
+    def work_price(self) -> float:
+        """Price of YES on whether enough people will have work."""
+        return self.price_of("employment_rate")
+
+    @property
+    def goods_price(self) -> float:
+        """Price of YES on whether goods will cost more."""
+        return self.price_of("avg_price")
+
+    @property
+    def opinion_price(self) -> float:
+        """Price of YES on whether people will lean towards yes."""
+        return self.price_of("opinion")
+
+    @property
+    def lag(self) -> float:
+        """Mean distance of the market's prices from the chances that the present measures suggest, 0 to 1."""
+        gaps = [
+            abs(self.price_of(claim.measure) - claim.chance(self.measured(claim))) for claim in self.claims.values()
+        ]
+        return math.fsum(gaps) / len(gaps)
+
+    @property
+    def employment_rate(self) -> float:
+        """Share of the labour force at work, as last measured."""
+        return self.economy.state.metrics["employment_rate"]
+
+    @property
+    def average_price(self) -> float:
+        """Average price of the goods sold in the last step, in dollars."""
+        return self.economy.state.metrics["avg_price"]
+
+    @property
+    def positions(self) -> list[float]:
+        """Position of each citizen on the town's question, -1 (against) to 1 (for)."""
+        return [citizen.position for citizen in self.agents]
+
+    @property
+    def mean_position(self) -> float:
+        """Mean position of the citizens."""
+        return statistics.fmean(self.positions)
+
+    @property
+    def disagreement(self) -> float:
+        """Standard deviation of the citizens' positions."""
+        return statistics.pstdev(self.positions)
+
+    @property
+    def posts(self) -> int:
+        """Number of posts and replies of citizens so far."""
+        totals = self.social.totals()
+        return totals["original"] + totals["reply"] - self.crossings.n_reports
+
+    @property
+    def talk(self) -> int:
+        """Number of posts and replies of citizens so far that are about the market or the economy."""
+        paper = self.crossings.paper
+        rows = self.social.posts_table()
+        return sum(row["user_id"] != paper and bool(TALK_WORDS.search(row["content"] or "")) for row in rows)
+
+    @property
+    def trades(self) -> int:
+        """Number of trades of citizens so far."""
+        return sum(trade.agent_id != self.crossings.crowd for trade in self.market.ledger.trades)
+
+    @property
+    def viral(self) -> int:
+        """Number of viral posts that were published over the bridge so far."""
+        return sum(event.kind == "viral_post" for _, event in self.bridge.log)
+
+    @property
+    def heard(self) -> int:
+        """Number of pieces of news that reached a citizen so far, scheduled ones included."""
+        return len(self.bridge.deliveries)
+
+    @property
+    def policies_heard(self) -> int:
+        """Number of times that a citizen heard of a policy of the town's own government, so far."""
+        events = [one.event for one in self.bridge.deliveries]
+        return sum(event.kind == "policy_change" and event.source == self.economy.name for event in events)
+
+    @property
+    def brier(self) -> float | None:
+        """Brier score of the market; None before its questions are answered."""
+        forecasts = self.market.forecasts()
+        return score_forecasts(forecasts).brier if forecasts else None
+
+    @property
+    def viral_pull(self) -> float | None:
+        """Mean move of the price on opinion towards the stance of a viral post in the step after, in dollars.
+
+        None if nothing went viral that was for or against something.
+        """
+        path = self.market.ledger.markets[self._market_on("opinion")].prices_yes
+        viral = [(time, event) for time, event in self.bridge.log if event.kind == "viral_post" and time < len(path)]
+        stances = [(time, tone(own_words(event.facts["text"], self.crossings.reports))) for time, event in viral]
+        pulls = [(path[time] - path[time - 1]) * math.copysign(1, stance) for time, stance in stances if stance]
+        return math.fsum(pulls) / len(pulls) if pulls else None
+
+    @property
+    def betting_money(self) -> float:
+        """Cash of all who bet, the crowd included, in dollars."""
+        accounts = [*(citizen.unique_id for citizen in self.agents), self.crossings.paper, self.crossings.crowd]
+        return math.fsum(self.market.ledger.portfolio(account).cash for account in accounts)
+
+    @property
+    def makers_money(self) -> float:
+        """Cash of the market makers, and the fees, in dollars."""
+        return math.fsum(market.maker_cash + market.fees for market in self.market.ledger.markets.values())
+
+    @property
+    def accounts_money(self) -> float:
+        """Balances of all citizens in the economy, in dollars."""
+        return math.fsum(one.balance for one in self.economy.state.participants.values())
+
+    @property
+    def households_money(self) -> float:
+        """Money of all households, in dollars."""
+        return self.economy.state.purse
+
+    @property
+    def money(self) -> tuple[float, float]:
+        """All dollars of the market, and all of the economy; neither ever changes."""
+        return self.betting_money + self.makers_money, self.accounts_money + self.households_money
+
+    def results(self) -> dict[str, Any]:
+        """Return the measures at the end, `lag` as the mean over all steps, and the scores of the market by name."""
+        lags: list[float] = self.datacollector.model_vars["lag"]
+        scores = {
+            "lag": statistics.fmean(lags),
+            "reports": self.crossings.n_reports,
+            "bets": self.crossings.n_bets,
+            "policies_heard": self.policies_heard,
+            "viral_pull": self.viral_pull,
+            "brier": self.brier,
+        }
+        return super().results() | {name: score for name, score in scores.items() if score is not None}
 
     def story(self) -> str:
-        """Say in words what crossed from world to world, and what became of the town."""
-        return tell(self)
+        """Describe the news and how many heard it, the market's questions, and what people think."""
+        heard = Counter((delivery.time, delivery.event.text) for delivery in self.bridge.deliveries)
+        news = [(time, event) for time, event in self.bridge.log if is_newsworthy(event)]
+        lines = [
+            f"Step {time}, {event.source}: {event.text or wording(event)} (heard by {heard[time, event.text]})"
+            for time, event in news[-STORY_NEWS:]
+        ]
+        for market in self.market.ledger.markets.values():
+            answer = f"Answer: {market.answer}." if market.answer else "Not answered yet."
+            path = market.prices_yes
+            lines.append(f"{market.question.text} YES went from ${path[0]:.2f} to ${path[-1]:.2f}. {answer}")
+        lines += [
+            f"{self.employment_rate:.0%} of people have work, and goods cost ${self.average_price:.2f}.",
+            f"On “{self.topic}” people stand at {self.mean_position:+.2f} on average (-1 against, 1 for).",
+            f"{self.posts} posts, {self.talk} of them about the market or the economy; {self.trades} trades; "
+            f"{self.crossings.n_reports} reports of the paper, {self.crossings.n_bets} bets of the crowd; "
+            f"{self.heard} times somebody heard news of a world they were not looking at.",
+        ]
+        return "\n".join(["What happened:", *lines])
 
 
-def is_worth_hearing(agent: int, event: Event) -> bool:
-    """Tell whether an event is told to those who look elsewhere: all but the metrics that nobody bets on."""
-    return is_worth_telling(event)
-
-
-def is_scheduled(agent: int, event: Event) -> bool:
-    """Tell whether an event was scheduled: the only ones that SimSwarm's bridge delivers."""
-    return event.source == "schedule"
-
-
-def written(goal: str, seed_text: str, variables: Mapping[str, Value]) -> str:
-    """Write what everyone is told: the question, the background and the circumstances included.
+def town_claims(goal: str, last: int, work: float, price: float) -> tuple[Claim, ...]:
+    """Return the questions of a town.
 
     Args:
         goal: The question on everybody's mind.
-        seed_text: The background; what is beyond `MOST_SEED` characters is left out.
-        variables: Circumstances, by name.
+        last: Step at whose end the measures count.
+        work: Employment rate above which the answer is yes.
+        price: Average price of goods above which the answer is yes, in dollars.
     """
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    background = seed_text.strip()[:MOST_SEED]
-    told = {name: value_text(value) for name, value in variables.items()}
-    return environment.from_string(RULES).render(goal=goal, background=background, variables=told).strip()
+    return (
+        Claim("employment_rate", work, 0.1, f"Will more than {work:.0%} of people have work after step {last}?"),
+        Claim("avg_price", price, 2.0, f"Will goods cost more than ${price:g} on average after step {last}?"),
+        Claim("opinion", 0.0, 0.15, f"Opinion after step {last}: will people lean towards yes on {quoted(goal, 200)}?"),
+    )
+
+
+def is_worth_hearing(agent_id: int, event: Event) -> bool:
+    """Check whether citizens hear of an event while they look elsewhere: any but metrics that nobody bets on."""
+    return is_newsworthy(event)
+
+
+def is_scheduled(agent_id: int, event: Event) -> bool:
+    """Check whether an event was scheduled; SimSwarm's bridge delivers no others."""
+    return event.source == SCHEDULE

@@ -82,6 +82,7 @@ def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> G
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     quiet = {"SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "HOME": str(home), "MPLCONFIGDIR": str(home)}
+    quiet["MESA_LLM_RUNS"] = str(home / "runs")
     log = home / "server.log"
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -111,7 +112,7 @@ def serve_guarded(home: Path, *options: str, **environment: str) -> AbstractCont
         *options: Options of `mesa-llm app`.
         **environment: Environment variables.
     """
-    command = ["mesa_llm.cli", "app", str(APP), "--no-browser", "--port", "PORT", *options]
+    command = ["mesa_llm.cli.app", "app", str(APP), "--no-browser", "--port", "PORT", *options]
     return serve(home, *command, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN, **environment)
 
 
@@ -183,5 +184,5 @@ def stepped(browser: Browser, server: Served) -> Iterator[Page]:
     with opened(browser, server) as shared:
         shared.goto("/fast")
         shared.get_by_role("button", name="Step", exact=True).click(timeout=60_000)
-        expect(shared.get_by_text("Step 1 is done")).to_be_visible()
+        expect(shared.get_by_text("Step 1 is over")).to_be_visible()
         yield shared

@@ -8,11 +8,60 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+class Recorded(dict[str, Any]):
+    """An object of a golden file, which notes which of its keys are read."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        """Begin with nothing read."""
+        super().__init__(fields)
+        self.read: set[str] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys; with an iterator of its own, copies of a dict go through `__getitem__`."""
+        return super().__iter__()
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read.add(key)
+        return super().get(key, default)
+
+    def items(self) -> Any:
+        self.read.update(self.keys())
+        return super().items()
+
+    def values(self) -> Any:
+        self.read.update(self.keys())
+        return super().values()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Recorded:
+        return Recorded({key: deepcopy(inner, memo) for key, inner in dict.items(self)})
+
+    def __eq__(self, other: object) -> bool:
+        self.read_all()
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def read_all(self) -> None:
+        """Count every key as read, at every depth: what is compared as a whole."""
+        for inner in self.values():
+            for one in _objects_in(inner):
+                one.read_all()
 
 
 def golden(task: str) -> Any:
@@ -24,12 +73,38 @@ def golden(task: str) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """Turn `{"$f": "nan"}` back into the float it stands for, at every depth."""
+    """Turn `{"$f": "nan"}` back into the float it stands for, and other objects into `Recorded`, at every depth."""
     if isinstance(value, dict):
         if set(value) == {"$f"}:
             return float(value["$f"])
-        return {key: decoded(inner) for key, inner in value.items()}
+        return Recorded({key: decoded(inner) for key, inner in value.items()})
     return [decoded(inner) for inner in value] if isinstance(value, list) else value
+
+
+def unread(value: Any, place: str = "") -> set[str]:
+    """Return the paths of the keys that nobody has read; the elements of a list share the path of the list."""
+    found: set[str] = set()
+    for one in _objects_in(value):
+        for key, inner in dict.items(one):
+            path = f"{place}.{key}" if place else key
+            found |= unread(inner, path) if key in one.read else {path}
+    return found
+
+
+def unlisted(value: Any, not_compared: Mapping[str, str]) -> list[str]:
+    """Return the paths of the keys that are neither read nor covered by one of the patterns of `not_compared`."""
+    return sorted(path for path in unread(value) if not any(fnmatchcase(path, one) for one in not_compared))
+
+
+def failure_of(case: Mapping[str, Any]) -> str | None:
+    """Return the exception with which a script did not even start; None if it did."""
+    beginning = case.get("init") or {}
+    return case.get("raises", beginning.get("raises") if isinstance(beginning, dict) else None)
+
+
+def section(cases: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the cases of one section of a file; none if the file has no such section."""
+    return cases.get(name, [])
 
 
 def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:
@@ -68,3 +143,12 @@ def assert_close(found: Any, wanted: Any, rel: float = 1e-9, place: str = "") ->
         assert same, f"{place}: {found!r}, wanted {wanted!r}"
     else:
         assert found == wanted, f"{place}: {found!r}, wanted {wanted!r}"
+
+
+def _objects_in(value: Any) -> Iterator[Recorded]:
+    """Iterate over the objects that a value is or, as a list, holds."""
+    if isinstance(value, Recorded):
+        yield value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _objects_in(inner)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.local import LocalLLM
-from mesa_llm.llm.weights import model_file
+from mesa_llm.llm.local.model import LocalLLM
+from mesa_llm.llm.local.weights import model_file
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,9 @@ from mesa_llm.errors import RateLimited
 from mesa_llm.llm import pace
 from mesa_llm.llm.pace import START, Pace, PerMinute
 
+CLOCK_S = 0.02
+"""What timers may wake up too early by, in seconds."""
+
 
 async def send(slow: Pace, answered: asyncio.Event, refused: bool = False, retry_after_s: float | None = None) -> None:
     """Send one request; when the event is set, it is answered or refused."""
@@ -67,7 +70,7 @@ def test_everyone_waits_until_retry_after_has_passed() -> None:
         await asyncio.gather(send(slow, answered), send(slow, answered))
         return time.perf_counter() - started
 
-    assert asyncio.run(pause()) == pytest.approx(0.2, abs=0.1)
+    assert asyncio.run(pause()) >= 0.2 - CLOCK_S
 
 
 def test_what_is_learned_lasts_into_the_next_event_loop() -> None:
@@ -161,16 +164,16 @@ def test_an_endpoint_that_only_complains_is_given_up(monkeypatch: pytest.MonkeyP
 
 
 def test_an_amount_a_minute_is_never_exceeded_and_comes_spread() -> None:
-    async def count(seconds: float) -> int:
-        limiter, taken = PerMinute(1200), 0
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
+    async def count(seconds: float) -> tuple[int, float]:
+        limiter, taken, begun = PerMinute(1200), 0, time.perf_counter()
+        while time.perf_counter() < begun + seconds:
             await limiter.take(1)
             taken += 1
-        return taken
+        return taken, time.perf_counter() - begun
 
     # At first a twentieth at once (60), then 19 a second: 60 + 60 * 19 = 1200 in the first minute.
-    assert asyncio.run(count(0.5)) == pytest.approx(60 + 0.5 * 19, abs=4)
+    taken, seconds = asyncio.run(count(0.5))
+    assert 60 < taken <= 60 + seconds * 19 + 1
 
 
 def test_an_amount_larger_than_the_burst_is_taken_in_parts() -> None:
@@ -182,4 +185,4 @@ def test_an_amount_larger_than_the_burst_is_taken_in_parts() -> None:
         return time.perf_counter() - started
 
     # 300 at once, then 95 a second.
-    assert asyncio.run(wait()) == pytest.approx(19 / 95, abs=0.1)
+    assert asyncio.run(wait()) >= 19 / 95 - CLOCK_S

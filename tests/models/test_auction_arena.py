@@ -15,17 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm import BudgetSpent, ConfigError, ScriptedLLM, ToolCall
-from mesa_llm.contract import honest, honest_reply
 from mesa_llm.records import Failure, Request
+from mesa_llm.testing import honest, honest_reply
 from mesa_llm.viz import markup
 from mesa_llm.worlds.auction import ORIGINAL_RULES
-from mesa_llm.worlds.auction.policies import RuleBidder, play
-from mesa_llm.worlds.auction.tables import bid_rows
-from models.auction_arena.app import TEMPLATES
+from models.auction_arena.app import TEMPLATES, belief_views, bidder_views, lot_view, plan_views
 from models.auction_arena.model import AuctionArena, AuctionScenario
-from models.auction_arena.shown import belief_views, bidder_views, lot_view, plan_views
-from models.auction_arena.tournament import finished, rating_history, standings, tournament
-from models.auction_arena.twins import TWINS
+from models.auction_arena.scores import rating_history, standings, tournament
+from models.auction_arena.twins import TWINS, RuleBidder, play
 
 PAPER_VALUE = 60_000
 """What the ten lots of the paper are worth together, in dollars."""
@@ -38,7 +35,7 @@ def run(model: AuctionArena, steps: int = 100) -> AuctionArena:
 
 
 def check_books(model: AuctionArena) -> None:
-    for auction in finished(model):
+    for auction in model.finished_auctions:
         paid = sum(sale.price or 0 for sale in auction.sales)
         spent = sum(account.bidder.budget - account.budget for account in auction.accounts.values())
         worth = sum(sale.lot.true_value for sale in auction.sales if sale.winner is not None)
@@ -61,10 +58,18 @@ def check_books(model: AuctionArena) -> None:
 )
 def test_money_and_lots_are_conserved_whatever_is_bid(seed, n_agents, budget, llm, twins, discount, tie) -> None:
     model = AuctionArena(
-        n_agents, llm=llm, twins=twins, budget=budget, discount=discount, tie=tie, n_lots=4, n_auctions=2, rng=seed
+        n_agents=n_agents,
+        llm=llm,
+        twins=twins,
+        budget=budget,
+        discount=discount,
+        tie=tie,
+        n_lots=4,
+        n_auctions=2,
+        rng=seed,
     )
     run(model)
-    assert len(finished(model)) == 2
+    assert len(model.finished_auctions) == 2
     check_books(model)
 
 
@@ -94,7 +99,7 @@ def test_rule_bidders_bid_as_they_do_without_agents_around_them() -> None:
     model = run(AuctionArena(twins="rule", tie="scan", rng=5))
     alone = AuctionArena(twins="rule", tie="scan", rng=5)
     play(alone.auction, dict.fromkeys(alone.bidders, RuleBidder()), alone.random)
-    assert bid_rows(model.auction) == bid_rows(alone.auction)
+    assert [sale.bidding for sale in model.auction.sales] == [sale.bidding for sale in alone.auction.sales]
 
 
 def scripted(**answers: Any) -> ScriptedLLM:
@@ -119,7 +124,7 @@ BAD_AMOUNTS = [math.nan, math.inf, -5, 10**400, 1.5, "ten", None, 0, 500, 10**9,
 @pytest.mark.parametrize("amount", BAD_AMOUNTS, ids=repr)
 def test_a_bad_amount_is_refused_with_a_reason_and_in_the_end_the_bidder_is_out(amount) -> None:
     stubborn = scripted(bid=ToolCall("bid", {"amount": amount}))
-    model = AuctionArena(2, llm={"Bidder 1": stubborn, "*": "rule"}, n_lots=2, rng=1, max_retries=2)
+    model = AuctionArena(n_agents=2, llm={"Bidder 1": stubborn, "*": "rule"}, n_lots=2, rng=1, max_retries=2)
     run(model)
     refused = model.runlog.actions().query("agent == 1 and action == 'bid' and ok == 0")["result"]
     reasons = [*refused, *model.runlog.failures()]
@@ -138,13 +143,13 @@ def test_a_bidder_reads_why_its_bid_was_refused() -> None:
             return ToolCall("bid", {"amount": 100_000}) if len(read) == 1 else ToolCall("withdraw")
         return scripted()._answer(request)
 
-    run(AuctionArena(2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1))
+    run(AuctionArena(n_agents=2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1))
     assert "refused" not in read[0]
     assert "A bid of $100000 is more than the $20000 you have left" in read[1]
 
 
 def test_what_an_outside_controller_bids_is_refused_with_a_reason() -> None:
-    model = AuctionArena(2, planning="none", n_lots=1, rng=1, max_retries=1)
+    model = AuctionArena(n_agents=2, planning="none", n_lots=1, rng=1, max_retries=1)
     (first, _) = model.apply({1: ToolCall("bid", {"amount": math.nan}), 2: ToolCall("bid", {"amount": 5000})}).values()
     (second,) = model.apply({1: ToolCall("bid", {"amount": "much"})}).values()
     assert not first[0].ok
@@ -156,7 +161,7 @@ def test_what_an_outside_controller_bids_is_refused_with_a_reason() -> None:
 
 @pytest.mark.parametrize("plan", [7, {"Moon": 3}, {"Widget A": 9}, {}, {"Widget A": "3"}], ids=repr)
 def test_an_unfit_plan_from_outside_changes_nothing_and_says_so(plan) -> None:
-    model = AuctionArena(2, n_lots=2, rng=1)
+    model = AuctionArena(n_agents=2, n_lots=2, rng=1)
     outcomes, _ = model.apply({1: plan, 2: {"Widget A": 1}}).values()
     assert not outcomes[0].ok
     assert len(outcomes[0].result) > 10
@@ -169,7 +174,7 @@ def test_wrong_beliefs_are_sent_back_and_never_change_the_books() -> None:
         "total_profits": {"Bidder 1": 9, "Bidder 2": 9},
         "winning_bids": {"Bidder 1": {}, "Bidder 2": {}},
     }
-    model = AuctionArena(2, llm={1: scripted(belief=said), "*": "rule"}, n_lots=1, rng=1)
+    model = AuctionArena(n_agents=2, llm={1: scripted(belief=said), "*": "rule"}, n_lots=1, rng=1)
     run(model)
     counts = model.bidders[1].account.beliefs
     assert counts.self_checks == 4 * 3
@@ -178,7 +183,7 @@ def test_wrong_beliefs_are_sent_back_and_never_change_the_books() -> None:
 
 
 def test_a_plan_and_a_belief_are_asked_for_with_the_very_lots_and_bidders() -> None:
-    model = AuctionArena(2, names="Ana,Ben", n_lots=2, llm="random", rng=1)
+    model = AuctionArena(n_agents=2, names="Ana,Ben", n_lots=2, llm="random", rng=1)
     agent = model.bidders[1]
     names = [lot.name for lot in model.auction.auctioneer.lots]
     assert list(agent.observe().answer.__annotations__) == names
@@ -190,16 +195,18 @@ def test_a_plan_and_a_belief_are_asked_for_with_the_very_lots_and_bidders() -> N
 
 
 def test_nobody_is_asked_again_where_no_reply_came() -> None:
-    model = AuctionArena(2, rng=1)
+    model = AuctionArena(n_agents=2, rng=1)
     agent = model.bidders[1]
     agent.act(Failure(1, "the server is down", "ServerTrouble"))
-    assert not agent.is_asked_again
+    assert not agent.may_try_again
     agent.act(Failure(1, "no JSON", "Unparsed"))
-    assert agent.is_asked_again
+    assert agent.may_try_again
 
 
 def test_bids_to_choose_from_are_legal_and_none_are_offered_without_the_money() -> None:
-    model = AuctionArena(2, budget="20000,10", planning="none", lots="paper", order="ascending", rng=1, llm="random")
+    model = AuctionArena(
+        n_agents=2, budget="20000,10", planning="none", lots="paper", order="ascending", rng=1, llm="random"
+    )
     rich, poor = (model.bidders[n].observe().options["amount"] for n in (1, 2))
     assert rich == tuple(range(1000, 3001, 100))
     assert poor == ()
@@ -209,9 +216,9 @@ def test_bids_to_choose_from_are_legal_and_none_are_offered_without_the_money() 
 
 def test_nobody_is_told_in_which_direction_estimates_are_off() -> None:
     (bidder, *_) = AuctionArena(rng=1).bidders.values()
-    seen = bidder.observe()
-    assert "an estimate, which may be off." in seen.rules
-    assert not re.search(r"too high|overestimat|inflated", f"{seen.rules}{seen.text}")
+    text = "".join(message.content for message in bidder.prompt(bidder.observe()))
+    assert "an estimate, which may be off." in text
+    assert not re.search(r"too high|overestimat|inflated", text)
 
 
 def test_the_reasons_for_a_plan_come_first_and_are_read_in_later_bids() -> None:
@@ -225,7 +232,7 @@ def test_the_reasons_for_a_plan_come_first_and_are_read_in_later_bids() -> None:
         reasons = f"Reasons of bidder {request.salt.agent}."
         return replace(given, text=json.dumps({**json.loads(given.text), "reasoning": reasons}))
 
-    AuctionArena(2, llm=ScriptedLLM(reply), n_lots=2, rng=1).step()
+    AuctionArena(n_agents=2, llm=ScriptedLLM(reply), n_lots=2, rng=1).step()
     plans = [request.schema for request in asked if request.schema and "total_profits" not in str(request.schema)]
     assert all(next(iter(schema["properties"])) == "reasoning" for schema in plans)
     for request in asked:
@@ -234,7 +241,7 @@ def test_the_reasons_for_a_plan_come_first_and_are_read_in_later_bids() -> None:
 
 
 def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
-    model = AuctionArena(2, overestimate_percent=37, n_lots=2, order="ascending", rng=1)
+    model = AuctionArena(n_agents=2, overestimate_percent=37, n_lots=2, order="ascending", rng=1)
     shown = model.bidders[1].observe()
     assert "$2740" in shown.text  # the estimate
     assert "2000" not in shown.text.replace("$20000", "")
@@ -255,7 +262,7 @@ def test_a_run_whose_budget_ends_amid_a_lot_goes_on_where_it_stopped(tmp_path) -
 
 
 def test_lessons_of_one_auction_are_read_in_the_next() -> None:
-    model = run(AuctionArena(2, n_lots=1, n_auctions=2, learning=True, rng=1), 1)
+    model = run(AuctionArena(n_agents=2, n_lots=1, n_auctions=2, learning=True, rng=1), 1)
     model.step()
     learnt = [bidder.lessons for bidder in model.bidders.values()]
     assert all(len(lessons) == 1 for lessons in learnt)
@@ -291,7 +298,7 @@ def test_a_contestant_can_be_any_model() -> None:
 def test_three_rule_bidders_earn_what_they_do_in_the_reference() -> None:
     """With uniform ties and 20,000 dollars each: 4,985, 4,966 and 4,992 by seat, in 2,000 auctions."""
     model = run(AuctionArena(twins="rule", planning="none", n_auctions=25, rotate=False, rng=11), 250)
-    profits = [sum(a.accounts[n].profit for a in finished(model)) / 25 for n in (1, 2, 3)]
+    profits = [sum(a.accounts[n].profit for a in model.finished_auctions) / 25 for n in (1, 2, 3)]
     assert sum(profits) / 3 == pytest.approx(4980, rel=0.05)
 
 
@@ -312,27 +319,36 @@ def test_a_scenario_says_the_same_as_single_parameters() -> None:
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"n_agents": 1}, "at least 2 bidders"),
+        ({"n_agents": 1}, "n_agents: .*greater than or equal to 2"),
         ({"twins": "genius"}, "no rule twin 'genius'"),
-        ({"budget": "20000,much"}, "a budget is a whole number"),
-        ({"budget": -1}, "a budget is a whole number"),
-        ({"budget": math.inf}, "a budget is a whole number"),
-        ({"desire": "glory"}, "desire is one of"),
-        ({"planning": "often"}, "planning is one of"),
-        ({"overestimate_percent": math.nan}, "overestimate_percent is a number"),
-        ({"raise_share": math.nan}, "raise_share is a share"),
-        ({"tie": "coin"}, "tie is uniform or scan"),
-        ({"max_retries": -1}, "max_retries is a whole number from 0"),
-        ({"n_auctions": 0}, "n_auctions is a whole number from 1"),
+        ({"budget": "20000,much"}, "budget: .*a valid integer"),
+        ({"budget": -1}, "budget: .*greater than or equal to 0"),
+        ({"budget": math.inf}, "budget: .*a finite number"),
+        ({"desire": "glory"}, "desire: .*'maximize_profit' or 'maximize_items'"),
+        ({"planning": "often"}, "planning: .*'adaptive', 'static' or 'none'"),
+        ({"overestimate_percent": math.nan}, "overestimate_percent: .*finite number"),
+        ({"raise_share": math.nan}, "raise_share: .*finite number"),
+        ({"tie": "coin"}, "tie: .*'uniform' or 'scan'"),
+        ({"max_retries": -1}, "max_retries: .*greater than or equal to 0"),
+        ({"n_auctions": 0}, "n_auctions: .*greater than or equal to 1"),
         ({"lots": "nowhere"}, "lots is one of paper"),
         ({"n_lots": 11}, "from 1 to 10"),
-        ({"order": "sideways"}, "there is no order"),
+        ({"order": "sideways"}, "order: .*'listed'"),
         ({"names": "Ana,Ana,Ben"}, "appears twice"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused(wrong, reason) -> None:
     with pytest.raises(ConfigError, match=reason):
         AuctionArena(**wrong)
+
+
+def test_results_are_means_over_the_auctions_that_are_over() -> None:
+    model = run(AuctionArena(twins="rule", n_lots=3, n_auctions=2, rng=1))
+    scores = model.results()
+    profits = [auction.accounts[1].profit for auction in model.finished_auctions]
+    assert (scores["auctions"], scores["profit.Bidder 1"]) == (2, sum(profits) / 2)
+    assert scores["skill.Bidder 1"] == model.ratings["Bidder 1"].mu
+    assert scores["lots_sold"] == scores["lots.Bidder 1"] + scores["lots.Bidder 2"] + scores["lots.Bidder 3"]
 
 
 def test_the_story_tells_every_lot_and_how_everybody_did() -> None:
@@ -364,12 +380,25 @@ def test_the_original_rules_can_be_chosen() -> None:
 
 def test_equal_bids_without_end_are_an_error_that_says_what_to_do() -> None:
     with pytest.raises(ConfigError, match=r"has stood at \$\d+ for 200 rounds .* choose a larger raise_share"):
-        run(AuctionArena(3, twins="naive", rules="original", raise_share=0.0, rng=1))
+        run(AuctionArena(n_agents=3, twins="naive", rules="original", raise_share=0.0, rng=1))
 
 
 def test_without_a_minimum_raise_corrected_bids_rise_by_a_dollar() -> None:
-    model = run(AuctionArena(3, twins="naive", raise_share=0.0, n_lots=1, planning="none", rng=1))
+    model = run(AuctionArena(n_agents=3, twins="naive", raise_share=0.0, n_lots=1, planning="none", rng=1))
     assert model.auction.is_over
+
+
+@pytest.mark.parametrize("rules", ["corrected", "original"])
+def test_a_large_raise_does_not_bind_the_first_bid_on_a_lot(rules) -> None:
+    model = run(AuctionArena(twins="naive", rules=rules, raise_share=10.0, n_lots=2, planning="none", rng=1))
+    assert [sale.price for sale in model.auction.sales] == [lot.start for lot in model.auction.auctioneer.lots]
+
+
+def test_a_bidder_that_never_gives_a_valid_bid_is_an_error_that_says_what_to_do() -> None:
+    stubborn = scripted(bid=ToolCall("bid", {"amount": 1}))
+    model = AuctionArena(n_agents=2, llm={1: stubborn, "*": "rule"}, rules="original", planning="none", n_lots=1, rng=1)
+    with pytest.raises(ConfigError, match=r"asked 1000 times for a bid on .* \(the last: 1, below_start\); choose"):
+        model.step()
 
 
 def test_a_bidder_can_be_asked_for_ever() -> None:
@@ -380,12 +409,12 @@ def test_a_bidder_can_be_asked_for_ever() -> None:
             return ToolCall("bid", {"amount": next(amounts, 10_000)})
         return scripted()._answer(request)
 
-    model = AuctionArena(2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1, max_retries=None)
+    model = AuctionArena(n_agents=2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1, max_retries=None)
     model.step()
     assert (model.bidders[1].account.failed_bids, model.price) == (20, 10_000)
 
 
 def test_rules_that_there_are_not_are_refused() -> None:
     wrong: Any = "orignal"
-    with pytest.raises(ConfigError, match="rules must be one of"):
+    with pytest.raises(ConfigError, match=r"rules: .*'corrected' or 'original'"):
         AuctionArena(rules=wrong)

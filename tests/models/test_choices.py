@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mesa_llm import Decision, ScriptedLLM
-from mesa_llm.contract import honest, honest_reply
-from mesa_llm.gallery import find_models
-from mesa_llm.llm.simple import call
+from mesa_llm.llm.scripted import call
 from mesa_llm.records import options_for
+from mesa_llm.registry import find_models
+from mesa_llm.testing import honest, honest_reply
 from models.market.model import MarketModel
 from models.social.model import SocialModel
 from models.three_worlds.model import ThreeWorldsModel
@@ -22,7 +22,7 @@ SETTINGS: list[tuple[Any, dict[str, Any]]] = [
     (SocialModel, {"preset": "x"}),
     (SocialModel, {"preset": "reddit"}),
     (MarketModel, {"rules": "original"}),
-    (ThreeWorldsModel, {"looking": "together"}),
+    (ThreeWorldsModel, {"visits": "together"}),
 ]
 
 
@@ -32,7 +32,7 @@ def test_all_that_is_decided_is_among_the_options(model: Any, changes: dict[str,
     playing = model(rng=3, llm=honest() if llm == "asked" else llm, **changes)
     for _ in range(12):
         seen = playing.observations()
-        decided = playing.ask(list(seen), list(seen.values()))
+        decided = playing.ask(playing.due, list(seen.values()))  # an agent may be asked several things at once
         for sight, decision in zip(seen.values(), decided, strict=True):
             for action in decision.actions if isinstance(decision, Decision) else ():
                 options = options_for(action.name, sight.options)
@@ -58,14 +58,14 @@ def test_a_user_can_act_on_what_a_search_found() -> None:
             return call("like_post", post_id=1)
         return call("search_posts", query="e")
 
-    model = SocialModel(6, preset="reddit", feed_size=0, rng=1, llm=ScriptedLLM(script))
+    model = SocialModel(n_agents=6, preset="reddit", feed_size=0, rng=1, llm=ScriptedLLM(script))
     assert not any(agent.observe().options["post_id"] for agent in model.agents)
     model.step()
     assert set(model.runlog.actions()["action"]) == {"like_post"}
 
 
 def test_in_several_worlds_an_option_holds_in_its_own_world_alone() -> None:
-    model = ThreeWorldsModel(4, looking="together", rng=1, llm="random")
+    model = ThreeWorldsModel(n_agents=4, visits="together", rng=1, llm="random")
     options = model.agents[1].observe().options
     bets, investments = (options_for(name, options)["amount"] for name in ("buy_shares", "invest"))
     assert bets != investments

@@ -1,10 +1,17 @@
 """Every model, ours and of other packages, keeps the contract."""
 
-import pytest
+from typing import Any
 
-from mesa_llm.contract import CHECKS
-from mesa_llm.gallery import find_models
-from mesa_llm.llm.simple import RandomLLM
+import ipyvuetify as vuetify
+import pytest
+import reacton
+import solara
+from mesa.visualization import SolaraViz
+
+from mesa_llm.llm.scripted import RandomLLM
+from mesa_llm.model.scenario import controls, parameters_of
+from mesa_llm.registry import find_models
+from mesa_llm.testing import CHECKS
 
 
 @pytest.mark.contract
@@ -12,6 +19,32 @@ from mesa_llm.llm.simple import RandomLLM
 @pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
 def test_a_model_keeps_its_contract(entry, check) -> None:
     CHECKS[check](entry)
+
+
+@pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
+def test_mesas_batch_run_drives_a_model_with_fields_and_with_a_scenario(entry) -> None:
+    kind = entry.load()
+    name = next(p.name for p in parameters_of(kind) if p.name in kind.scenario_class.fields and type(p.default) is int)
+    value = getattr(kind.scenario_class, name)
+    batch_run = pytest.importorskip("mesa.batchrunner").batch_run  # Mesa 4.0.0a0 has none
+    how: dict[str, Any] = {"rng": [1], "max_steps": 1, "display_progress": False}
+    (row,) = batch_run(kind, {name: [value]}, **how)[-1:]
+    (same,) = batch_run(kind, {"scenario": [kind.scenario_class(**{name: value})]}, **how)[-1:]
+    assert (row[name], row["rng"], row["Step"]) == (value, 1, 1)
+    assert {key: row[key] for key in row.keys() & same.keys() if key not in ("RunId", "seconds")} == {
+        key: same[key] for key in row.keys() & same.keys() if key not in ("RunId", "seconds")
+    }
+
+
+@pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
+def test_mesas_own_page_drives_a_model(entry) -> None:
+    model = entry.load()(rng=1)
+    viz = SolaraViz(model, components=[], model_params=controls(type(model)))
+    _, page = reacton.render(solara.AppLayout(children=[viz]), handle_error=False)
+    for name in ("Reset", "Step"):
+        next(button for button in page.find(vuetify.Btn).widgets if button.children == [name]).click()
+    assert not page.find(vuetify.Alert).widgets
+    page.close()
 
 
 @pytest.mark.contract

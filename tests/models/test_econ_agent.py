@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from mesa_llm import AgentDesign, BudgetSpent, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
-from mesa_llm.contract import faulty, honest
 from mesa_llm.errors import ServerTrouble
-from mesa_llm.llm.answers import call
-from mesa_llm.llm.human import HumanLLM
-from mesa_llm.worlds.macro.indicators import regress
-from mesa_llm.worlds.macro.rules import TOP_LEVEL, consumption_level
-from models.econ_agent import plots
-from models.econ_agent.agents import POLICIES
+from mesa_llm.llm.human.desk import HumanLLM
+from mesa_llm.llm.replies import call
+from mesa_llm.testing import faulty, honest
+from mesa_llm.worlds.macro import TOP_LEVEL, consumption_level
+from models.econ_agent import charts
+from models.econ_agent.agents import POLICIES, Standing
 from models.econ_agent.app import draw_unemployment
 from models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
+from models.econ_agent.scores import regress
 
 ECONOMIES = {
     "seed": st.integers(0, 2**31 - 1),
@@ -120,19 +120,19 @@ def test_a_plan_that_cannot_be_is_refused_with_a_reason_and_changes_nothing(argu
     assert not refused.ok
     assert reason in refused.result
     model.world.end_step()
-    assert (model.undecided, one.is_employed, other.is_employed, one.spent) == (1, False, True, 0)
+    assert (model.undecided, one.is_employed, other.is_employed, one.spending) == (1, False, True, 0)
 
 
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
-        ({"policy": "greedy"}, "no policy is called 'greedy'; choose one of composite"),
-        ({"tax": "poll"}, "no tax is called 'poll'; choose one of us, flat, none"),
-        ({"rules": "strict"}, "rules must be one of"),
-        ({"flat_rate": float("nan")}, r"flat_rate must lie in 0\.\.1, got nan"),
-        ({"max_price_change": -0.1}, r"max_price_change must lie in 0\.\.1"),
-        ({"reflect_every": 13}, r"reflect_every must lie in 0\.\.12"),
-        ({"n_agents": 0}, "n_agents must be 1 or more"),
+        ({"policy": "greedy"}, "policy: .*'composite'"),
+        ({"tax": "poll"}, "tax: .*'us', 'flat' or 'none'"),
+        ({"rules": "strict"}, "rules: .*'corrected' or 'original'"),
+        ({"flat_rate": float("nan")}, "flat_rate: .*finite"),
+        ({"max_price_change": -0.1}, "max_price_change: .*greater than or equal to 0"),
+        ({"reflect_every": 13}, "reflect_every: .*less than or equal to 12"),
+        ({"n_agents": 0}, "n_agents: .*greater than or equal to 1"),
         ({"memory": "elephant"}, "no memory 'elephant'"),
     ],
 )
@@ -148,18 +148,18 @@ def test_parameters_that_cannot_be_are_refused_with_a_reason(parameters, reason)
 @pytest.mark.parametrize("policy", ["len", "cats", "composite"])
 def test_the_papers_size_runs_in_a_minute_with_the_published_sign(policy) -> None:
     # Li et al. (2024): rules show the wrong, positive sign of the Phillips curve; the authors' code gave 0.59..0.87.
-    begun = time.perf_counter()
+    begun = time.process_time()
     model = run(240, n_agents=100, policy=policy)
-    assert time.perf_counter() - begun < 60
-    assert 0.3 < model.indicators["phillips_r"] < 1
-    assert model.indicators["okun_r"] < -0.7
-    assert 0.01 < model.indicators["unemployment_mean"] < 0.08
+    assert time.process_time() - begun < 60
+    assert 0.3 < model.results()["phillips_r"] < 1
+    assert model.results()["okun_r"] < -0.7
+    assert 0.01 < model.results()["unemployment_mean"] < 0.08
 
 
 def test_a_rule_twin_plans_as_its_policy_does() -> None:
     model = EconAgentModel(n_agents=3, policy="hand_to_mouth", rng=2)
     for _ in range(6):
-        wanted = POLICIES["hand_to_mouth"](model.random).decide(model.world.economy.standing(), model.random)
+        wanted = POLICIES["hand_to_mouth"](model.random).decide(Standing.of_all(model.world.economy), model.random)
         model.step()
         assert model.world.economy.households.level.tolist() == wanted.levels.tolist()
 
@@ -309,7 +309,7 @@ def test_the_laws_are_collected_with_the_other_measures() -> None:
     model = run(60, policy="len")
     collected = model.datacollector.get_model_vars_dataframe()
     for name in ("phillips_r", "okun_r", "okun_nominal_r"):
-        assert collected[name].iloc[-1] == model.indicators[name]
+        assert collected[name].iloc[-1] == model.results()[name]
         assert collected[name].iloc[:36].isna().all()
 
 
@@ -321,20 +321,20 @@ def test_the_story_quotes_a_thought() -> None:
 def test_everything_can_be_drawn_at_any_time(months) -> None:
     model = run(months, n_agents=3)
     axes = Figure().subplots(2, 4).ravel()
-    plots.draw_prices(axes[0], model.months)
+    charts.draw_prices(axes[0], model.months)
     draw_unemployment(axes[1], model)
-    plots.draw_output(axes[2], model.months, model.world.economy.prices[0])
-    plots.draw_phillips(axes[3], model.years)
-    plots.draw_okun(axes[4], model.years)
-    plots.draw_okun(axes[5], model.years, nominal=True)
-    plots.draw_savings(axes[6], model.world.household_table())
+    charts.draw_output(axes[2], model.months, model.world.economy.prices[0])
+    charts.draw_phillips(axes[3], model.years)
+    charts.draw_okun(axes[4], model.years)
+    charts.draw_okun(axes[5], model.years, nominal=True)
+    charts.draw_savings(axes[6], model.world.household_table())
     axes[0].get_figure().canvas.draw()
 
 
 def test_savings_are_coloured_by_who_worked() -> None:
     model = run(1, n_agents=10, llm="random")
     axes = Figure().subplots()
-    plots.draw_savings(axes, model.world.household_table())
+    charts.draw_savings(axes, model.world.household_table())
     at_work, out_of_work = (sum(bar.get_height() for bar in bars) for bars in axes.containers)
     assert at_work == pytest.approx(sum(h.savings for h in model.households if h.is_employed))
     assert out_of_work == pytest.approx(sum(h.savings for h in model.households if not h.is_employed))
@@ -346,14 +346,14 @@ def test_savings_are_coloured_by_who_worked() -> None:
 @pytest.mark.parametrize(("model", "points", "r"), [("GPT-3.5", 16, -0.62), ("Llama-2", 19, -0.87)])
 def test_the_published_points_have_the_published_correlation(model, points, r) -> None:
     # Li et al. (2024): r = -0.619 for GPT-3.5; 3 of its 19 points could not be read off the figure.
-    shown = plots.published().query("model == @model")
+    shown = charts.published_points().query("model == @model")
     fit = regress(shown["unemployment"], shown["wage_inflation"])
     assert (fit.points, fit.r) == (points, pytest.approx(r, abs=0.01))
 
 
 def test_okuns_published_correlation_follows_from_unemployment_alone() -> None:
     # Li et al. (2024): r = -0.918. Output is made by those at work, so growth is that of 1 - unemployment.
-    rate = plots.published().query("model == 'GPT-3.5'")["unemployment"].to_numpy()[:20]
+    rate = charts.published_points().query("model == 'GPT-3.5'")["unemployment"].to_numpy()[:20]
     fit = regress(np.diff(rate) / rate[:-1], -np.diff(rate) / (1 - rate[:-1]))
     assert fit.r == pytest.approx(-0.918, abs=0.001)
 

@@ -52,7 +52,7 @@ acts = st.tuples(
 @settings(max_examples=25)
 @given(st.lists(acts, max_size=12))
 def test_whatever_is_done_money_stays_and_nobody_owes(done: list[Any]) -> None:
-    model = EconomyModel(3, rng=1)
+    model = EconomyModel(n_agents=3, rng=1)
     names = {"set_price": "price", "hire": "count", "fire": "count", "invest": "amount", "allocate": "amount"}
     for actor, action, value, target in done:
         given_target = {"target": target} if action == "allocate" else {}
@@ -75,7 +75,7 @@ def test_whatever_is_done_money_stays_and_nobody_owes(done: list[Any]) -> None:
     ],
 )
 def test_what_is_no_amount_is_refused_with_a_reason(action: tuple[str, str], value: Any, why: str) -> None:
-    model = EconomyModel(3, rng=1)
+    model = EconomyModel(n_agents=3, rng=1)
     done = model.apply({2: ToolCall(action[0], {action[1]: value})})
     ((outcome,),) = [outcomes for agent, outcomes in done.items() if agent.unique_id == 2]
     assert not outcome.ok
@@ -83,14 +83,14 @@ def test_what_is_no_amount_is_refused_with_a_reason(action: tuple[str, str], val
 
 
 def test_hiring_is_paid_every_step() -> None:
-    model = EconomyModel(2, rng=1)
+    model = EconomyModel(n_agents=2, rng=1)
     model.apply({2: ToolCall("hire", {"count": 100})})
     assert [player.balance for player in model.agents] == [10_000, 9_000]
     assert model.households_money == 11_000
 
 
 def test_only_the_government_enacts_and_only_firms_hire() -> None:
-    model = EconomyModel(2, rng=1)
+    model = EconomyModel(n_agents=2, rng=1)
     governor, firm = (set(player.toolbox(player.observe())) for player in model.agents)
     assert "apply_policy" in governor - firm
     assert "hire" in firm - governor
@@ -125,7 +125,7 @@ def test_a_firm_reads_its_books_and_the_others() -> None:
     seen = firm.observe()
     assert f"You are [2], a producer, with a balance of ${firm.balance:.2f}." in seen.text
     assert "[1] " in seen.text
-    assert "at most three things" in seen.rules
+    assert "at most three things" in firm.prompt(seen)[0].content
     assert seen.max_actions == 3
 
 
@@ -136,14 +136,14 @@ def test_the_baseline_mostly_does_what_can_be_done() -> None:
 
 
 def test_a_new_firm_prices_by_what_its_workers_will_make() -> None:
-    model = EconomyModel(9, rng=1, productivity=10.0)
+    model = EconomyModel(n_agents=9, rng=1, productivity=10.0)
     model.step()
     assert all(1.1 <= player.price <= 1.5 for player in model.agents if player.price)
     assert any(player.price for player in model.agents)
 
 
 def test_a_share_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"payout must lie in 0\.\.1"):
+    with pytest.raises(ConfigError, match=r"payout: .*finite"):
         EconomyModel(payout=NAN)
 
 

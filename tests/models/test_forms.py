@@ -1,6 +1,6 @@
 """Every model runs from the command line in every cheap form of `--llm`: by rule, at random, by a person, remotely.
 
-The embedded model has the same seams as the remote ones, and is asked in `tests/llm/test_local.py` and by the demo.
+The embedded model has the same seams as the remote ones; `tests/llm/local/test_model.py` and the demo ask it.
 """
 
 import json
@@ -8,13 +8,13 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm.cli import app
-from mesa_llm.contract import honest_reply
-from mesa_llm.gallery import find_models
-from mesa_llm.llm.asked import PASS
-from mesa_llm.llm.schema import flat_schema
-from mesa_llm.llm.simple import ScriptedLLM
-from mesa_llm.runlog import RunLog
+from mesa_llm.cli.app import app
+from mesa_llm.llm.human.questions import PASS
+from mesa_llm.llm.schema.flat import flat_schema
+from mesa_llm.llm.scripted import ScriptedLLM
+from mesa_llm.registry import find_models
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.testing import honest_reply
 from tests.faulty_server import FaultyServer
 
 STEPS = 3
@@ -44,8 +44,9 @@ def done_in(log) -> list:
 @pytest.mark.parametrize("llm", ["rule", "random"])
 def test_a_run_without_a_language_model_acts_and_asks_nobody(entry, llm, tmp_path) -> None:
     run = told(entry, llm, tmp_path / "run.sqlite")
-    assert (run["steps"], run["failures"], run["calls"], run["tokens"]) == (STEPS, 0, 0, 0)
-    assert run["decisions"] >= STEPS
+    assert run["steps"] == STEPS or run["ended"]
+    assert (run["failures"], run["calls"], run["tokens"]) == (0, 0, 0)
+    assert run["decisions"] >= run["steps"]
     assert len(done_in(tmp_path / "run.sqlite")) > 0
 
 
@@ -53,7 +54,8 @@ def test_a_run_without_a_language_model_acts_and_asks_nobody(entry, llm, tmp_pat
 def test_a_run_on_an_endpoint_asks_it_for_every_decision(entry, tmp_path) -> None:
     with FaultyServer() as server:
         run = told(entry, "stub", tmp_path / "run.sqlite", "--api-base", server.url)
-    assert (run["steps"], run["failures"]) == (STEPS, 0)
+    assert run["steps"] == STEPS or run["ended"]
+    assert run["failures"] == 0
     assert run["calls"] == server.count >= run["decisions"] > 0
     assert run["tokens"] > 0
 

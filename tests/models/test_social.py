@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm.contract import honest, honest_reply
+from mesa_llm.testing import honest, honest_reply
 from models.social.model import SocialModel, SocialScenario
 
 DATA = os.environ.get("MESA_LLM_DATA")

@@ -9,9 +9,9 @@ import pytest
 
 from mesa_llm import Event, ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.simple import call
-from models.three_worlds.compare import compare
+from mesa_llm.llm.scripted import call
 from models.three_worlds.model import ThreeWorldsModel, ThreeWorldsScenario
+from models.three_worlds.scores import compare
 
 WORLDS = {"social", "market", "economy"}
 
@@ -48,7 +48,7 @@ def test_the_bridge_makes_a_difference_that_can_be_measured() -> None:
 def test_a_viral_post_moves_the_price_of_opinion() -> None:
     prices = []
     for bridged in (True, False):
-        model = ThreeWorldsModel(6, bridged=bridged, llm=ScriptedLLM(lambda _: call("do_nothing")), rng=1)
+        model = ThreeWorldsModel(n_agents=6, bridged=bridged, llm=ScriptedLLM(lambda _: call("do_nothing")), rng=1)
         viral(model)
         model.step()
         prices.append(model.opinion_price)
@@ -90,7 +90,7 @@ def test_a_policy_reaches_the_network_and_the_market() -> None:
 
 
 def test_citizens_look_at_one_world_after_the_other() -> None:
-    model = ThreeWorldsModel(4, rng=1)
+    model = ThreeWorldsModel(n_agents=4, rng=1)
     looked: list[set[str]] = [set() for _ in model.agents]
     for _ in range(3):
         for citizen, worlds in zip(model.agents, looked, strict=True):
@@ -115,7 +115,7 @@ def test_nobody_is_told_of_a_world_it_looks_at(llm: str) -> None:
 
 
 def test_who_looks_everywhere_is_told_of_shocks_alone() -> None:
-    model = run(8, rng=1, looking="together")
+    model = run(8, rng=1, visits="together")
     assert {event.event.source for event in model.bridge.deliveries} == {"schedule"}
     assert model.crossings.n_reports > 0
     assert {world.name for world in next(iter(model.agents)).worlds} == WORLDS
@@ -169,18 +169,18 @@ def test_a_shock_that_cannot_be_is_refused(shock: dict[str, Any], why: str) -> N
 
 
 def test_a_way_of_looking_that_is_none_is_refused() -> None:
-    looking: Any = "sideways"
+    visits: Any = "sideways"
     with pytest.raises(ConfigError, match="'in_turn' or 'together'"):
-        ThreeWorldsModel(looking=looking)
+        ThreeWorldsModel(visits=visits)
 
 
 # -- dollars, goods, shares
 
 
 @pytest.mark.parametrize("llm", ["rule", "random"])
-@pytest.mark.parametrize("looking", ["in_turn", "together"])
-def test_nothing_is_made_or_lost_in_any_world(looking: Any, llm: str) -> None:
-    model = ThreeWorldsModel(9, looking=looking, llm=llm, horizon=10, fee=0.01, rng=5)
+@pytest.mark.parametrize("visits", ["in_turn", "together"])
+def test_nothing_is_made_or_lost_in_any_world(visits: Any, llm: str) -> None:
+    model = ThreeWorldsModel(n_agents=9, visits=visits, llm=llm, horizon=10, fee=0.01, rng=5)
     before = model.money
     while model.running:
         stock = sum_of(model, "stock")
@@ -201,7 +201,7 @@ def sum_of(model: ThreeWorldsModel, field: str) -> float:
 
 @pytest.mark.parametrize("amount", [math.nan, -1, 1e300, "much", None])
 def test_what_is_no_amount_is_refused_in_every_world(amount: Any) -> None:
-    model = ThreeWorldsModel(4, looking="together", rng=1)
+    model = ThreeWorldsModel(n_agents=4, visits="together", rng=1)
     market_id = next(iter(model.claims))
     bet = ToolCall("buy_shares", {"market_id": market_id, "outcome": "yes", "amount": amount})
     nonsense = [bet, ToolCall("invest", {"amount": amount}), ToolCall("vote", {"post_id": amount})]
@@ -234,13 +234,13 @@ def test_the_questions_are_answered_by_what_is_measured() -> None:
 
 
 def test_a_scenario_sets_the_parameters() -> None:
-    model = ThreeWorldsModel(scenario=ThreeWorldsScenario(n_agents=5, looking="together", bridged=False, rng=1))
-    assert (len(model.agents), model.looking, model.bridged) == (5, "together", False)
+    model = ThreeWorldsModel(scenario=ThreeWorldsScenario(n_agents=5, visits="together", bridged=False, rng=1))
+    assert (len(model.agents), model.scenario.visits, model.scenario.bridged) == (5, "together", False)
 
 
-@pytest.mark.parametrize("looking", ["in_turn", "together"])
-def test_chance_orders_only_trades_that_can_be_done(looking: Any) -> None:
-    model = run(12, rng=1, looking=looking, llm="random")
+@pytest.mark.parametrize("visits", ["in_turn", "together"])
+def test_chance_orders_only_trades_that_can_be_done(visits: Any) -> None:
+    model = run(12, rng=1, visits=visits, llm="random")
     trades = model.runlog.actions().query("action in ('buy_shares', 'sell_shares')")
     assert len(trades) > 10
     assert list(trades.query("ok == 0")["result"]) == []
@@ -248,11 +248,11 @@ def test_chance_orders_only_trades_that_can_be_done(looking: Any) -> None:
 
 def test_circumstances_are_shown_as_they_are_by_then() -> None:
     shock = {"step": 2, "text": "The tax falls.", "variable": "tax_rate", "value": 0.1}
-    model = ThreeWorldsModel(4, rng=1, llm="random", variables={"tax_rate": 0.4}, shocks=[shock])
+    model = ThreeWorldsModel(n_agents=4, rng=1, llm="random", variables={"tax_rate": 0.4}, shocks=[shock])
     told = []
     for _ in range(2):
-        rules = {seen.rules.split("\n\nYou cannot")[0] for seen in model.observations().values()}
-        told.append([("tax_rate = 0.4" in one, "tax_rate = 0.1" in one) for one in rules])
+        prompts = {who.prompt(seen)[0].content for who, seen in model.observations().items()}
+        told.append(list({("tax_rate = 0.4" in one, "tax_rate = 0.1" in one) for one in prompts}))
         model.apply({})
     assert told == [[(True, False)], [(False, True)]]
 
@@ -263,3 +263,11 @@ def test_two_shocks_stand_side_by_side_in_the_list_of_policies() -> None:
     model = run(2, n_agents=4, rng=1, llm="random", shocks=[wages, tax])
     told = {policy.variable for policy in model.economy.state.policies if policy.description == "Wages rise."}
     assert told == {"minimum_wage", "tax_rate"}
+
+
+def test_results_hold_the_scores_of_a_run() -> None:
+    model = run(20, rng=1)
+    results, lags = model.results(), model.datacollector.model_vars["lag"]
+    assert results["lag"] == pytest.approx(sum(lags) / len(lags))
+    assert (results["brier"], results["bets"]) == (model.brier, model.crossings.n_bets)
+    assert all(isinstance(score, int | float) for score in results.values())

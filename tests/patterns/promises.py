@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mesa_llm import LLMModel, Reply, Request, ScriptedLLM, Stopped
-from mesa_llm.contract import honest_reply
+from mesa_llm.testing import honest_reply
 
 Script = Callable[[Request], Any]
 

@@ -17,7 +17,7 @@ from mesa_llm import (
     Event,
     LLMAgent,
     LLMModel,
-    ModelOptions,
+    LLMOptions,
     Observation,
     Reply,
     ScriptedLLM,
@@ -26,7 +26,7 @@ from mesa_llm import (
     quoted,
     tool,
 )
-from mesa_llm.cli import app
+from mesa_llm.cli.app import app
 
 
 class Lake:
@@ -38,7 +38,9 @@ class Lake:
         self.tons = 40.0
 
     def observe(self, agent_id: int) -> Observation:
-        return Observation("The season begins.", rules="You fish on a lake that others fish on, too.", label="season")
+        return Observation(
+            "The season begins.", instructions="You fish on a lake that others fish on, too.", label="season"
+        )
 
     @tool
     def sound(self, agent_id: int) -> str:
@@ -68,7 +70,7 @@ class LakeModel(LLMModel):
     """Three fishers on a lake; an adviser is there for those who ask."""
 
     def __init__(
-        self, adviser: Any = "rule", llm: Any = "rule", rng: int | None = None, **options: Unpack[ModelOptions]
+        self, adviser: Any = "rule", llm: Any = "rule", rng: int | None = None, **options: Unpack[LLMOptions]
     ) -> None:
         super().__init__(llm=llm, rng=rng, **options)
         self.adviser, self.lake = adviser, Lake()
@@ -119,7 +121,7 @@ def test_any_design_runs_the_task_and_is_replayed_from_the_command_line(name, tm
     own = calls.query("purpose == 'decide'")["prompt"]
     assert own.str.contains("greedy").any() == (DESIGNS[name].persona == "keep")
     assert own.str.contains("Your name is Ida").any()
-    assert calls["asked"].str.contains("sound").any() == (DESIGNS[name].world_tools is None)
+    assert calls["parameters"].str.contains("sound").any() == (DESIGNS[name].world_tools is None)
     assert own.str.contains("You caught 3 tons").any() == (DESIGNS[name].memory != "none")
     done = CliRunner().invoke(app, ["replay", "--trust", str(tmp_path / "run.sqlite"), "--json"])
     assert json.loads(done.stdout.splitlines()[-1])["digest"] == digest

@@ -12,7 +12,7 @@ from mesa_llm import (
     Event,
     LLMAgent,
     LLMModel,
-    ModelOptions,
+    LLMOptions,
     Observation,
     ScriptedLLM,
     ToolCall,
@@ -46,7 +46,7 @@ class Scene(DoNothing):
 
     def observe(self, agent_id: int) -> Observation:
         text = "\n".join([f"Your goal: {self.goals[agent_id]}", *self.turns])
-        return Observation(text, rules="Two neighbours meet at the fence.", label=f"turn {len(self.turns) + 1}")
+        return Observation(text, instructions="Two neighbours meet at the fence.", label=f"turn {len(self.turns) + 1}")
 
     def happened(self, what: str) -> str:
         self.turns.append(f"Turn {len(self.turns) + 1}: {what}")
@@ -96,7 +96,7 @@ class DyadModel(LLMModel):
         max_turns: int = 8,
         llm: Any = "rule",
         rng: int | None = None,
-        **options: Unpack[ModelOptions],
+        **options: Unpack[LLMOptions],
     ) -> None:
         options.setdefault("activation", "in_turn")
         super().__init__(llm=llm, rng=rng, **options)

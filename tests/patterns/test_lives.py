@@ -15,7 +15,7 @@ from mesa_llm import (
     Event,
     LLMAgent,
     LLMModel,
-    ModelOptions,
+    LLMOptions,
     Observation,
     ScriptedLLM,
     ToolCall,
@@ -56,7 +56,7 @@ class LivesModel(LLMModel):
     """Two workers, who spend odd steps on a farm and even ones at the sea."""
 
     def __init__(
-        self, memory: str = "window", llm: Any = "rule", rng: int | None = None, **options: Unpack[ModelOptions]
+        self, memory: str = "window", llm: Any = "rule", rng: int | None = None, **options: Unpack[LLMOptions]
     ) -> None:
         super().__init__(llm=llm, rng=rng, **options)
         self.worlds = (Place("farm", "apples"), Place("sea", "crabs"))

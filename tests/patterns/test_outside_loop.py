@@ -15,14 +15,14 @@ from mesa_llm import (
     Event,
     LLMAgent,
     LLMModel,
-    ModelOptions,
+    LLMOptions,
     Observation,
     ScriptedLLM,
     ToolCall,
     Turn,
     action,
 )
-from mesa_llm.cli import app
+from mesa_llm.cli.app import app
 
 Share = Annotated[int, Field(ge=0, le=10)]
 
@@ -67,7 +67,7 @@ class Guest(LLMAgent):
 class TableModel(LLMModel):
     """One offers; the other replies, and guesses what most do; both leave a tip."""
 
-    def __init__(self, llm: Any = "rule", rng: int | None = None, **options: Unpack[ModelOptions]) -> None:
+    def __init__(self, llm: Any = "rule", rng: int | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(llm=llm, rng=rng, **options)
         self.activation, self.table = TableModel.offering, Table()
         self.worlds = (self.table,)

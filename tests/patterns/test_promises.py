@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm import BudgetSpent, Question, Stopped
-from mesa_llm.cli import app
-from mesa_llm.contract import faulty, honest_reply
-from mesa_llm.loop import run_now
+from mesa_llm.cli.app import app
+from mesa_llm.engine.loop import run_now
+from mesa_llm.testing import faulty, honest_reply
 from tests.patterns.promises import Pattern, Witness
 from tests.patterns.test_designs import DESIGNS, LakeModel
 from tests.patterns.test_dyad import DyadModel

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Unpack
 import pytest
 from pydantic import Field
 
-from mesa_llm import Event, LLMAgent, LLMModel, ModelOptions, Observation, Question, ScriptedLLM, ToolError, Turn
+from mesa_llm import Event, LLMAgent, LLMModel, LLMOptions, Observation, Question, ScriptedLLM, ToolError, Turn
 
 WORDS = re.findall(
     r"\S+",
@@ -33,10 +33,12 @@ class Questionnaire:
         self.n_off_scale: Counter[str] = Counter()
 
     def observe(self, agent_id: int) -> Observation:
-        return Observation(rules="How well does a statement describe you? 1: not at all … 5: very well.", tools=())
+        return Observation(
+            instructions="How well does a statement describe you? 1: not at all … 5: very well.", tools=()
+        )
 
     def ask(self, label: str) -> Observation:
-        rules = self.observe(0).rules
+        rules = self.observe(0).instructions
         return Observation(self.items[label], rules, answer=Digit, label=label)
 
     def receive(self, agent_id: int, answer: int, label: str) -> str:
@@ -75,7 +77,7 @@ class QuestionnaireModel(LLMModel):
         memory: str = "none",
         llm: Any = "rule",
         rng: int | None = None,
-        **options: Unpack[ModelOptions],
+        **options: Unpack[LLMOptions],
     ) -> None:
         super().__init__(llm=llm, rng=rng, **options)
         self.activation, self.way, self.form = QuestionnaireModel.administration, way, Questionnaire(n_items)

@@ -10,7 +10,7 @@ from mesa_llm import (
     Event,
     LLMAgent,
     LLMModel,
-    ModelOptions,
+    LLMOptions,
     Observation,
     Question,
     ScriptedLLM,
@@ -88,7 +88,7 @@ class RoomModel(LLMModel):
     """
 
     def __init__(
-        self, max_lines: int = 4, llm: Any = "rule", rng: int | None = None, **options: Unpack[ModelOptions]
+        self, max_lines: int = 4, llm: Any = "rule", rng: int | None = None, **options: Unpack[LLMOptions]
     ) -> None:
         super().__init__(llm=llm, rng=rng, **options)
         self.activation, self.room, self.max_lines = RoomModel.opening, Room(), max_lines

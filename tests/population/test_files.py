@@ -130,7 +130,7 @@ def test_activity_of_others_is_refused(tmp_path: Path) -> None:
     path = x_file(tmp_path, "0,0,Ann,ann1,[],[],I bake.,Baker")
     with pytest.raises(ConfigError, match=r"has 2 rows, but .* has 1 users"):
         from_oasis(path, tmp_path / "hours.csv")
-    with pytest.raises(ConfigError, match="give it as `activity`"):
+    with pytest.raises(ConfigError, match=r"no users but hours of activity .* give it as `activity`"):
         from_oasis(tmp_path / "hours.csv")
 
 
@@ -172,7 +172,47 @@ def test_reddit_users_bring_traits_and_topics() -> None:
 
 
 @needs_data
-def test_other_original_tables_are_read_as_tables() -> None:
-    topics = from_file(OASIS / "all_topics.csv", n=5)
-    assert len(topics) == 5
-    assert topics[0].traits["num_users"] == 534
+@pytest.mark.parametrize(
+    ("name", "contents"),
+    [
+        ("all_topics.csv", "posts that spread on X"),
+        ("counterfactual_36.json", "Reddit posts with their comments"),
+        ("product.json", "texts of posts"),
+        ("user_activity_24h.csv", "hours of activity"),
+    ],
+)
+@pytest.mark.parametrize("read", [from_file, from_oasis])
+def test_original_files_that_hold_no_users_are_refused_with_what_they_hold(read, name: str, contents: str) -> None:
+    with pytest.raises(ConfigError, match=f"holds no users but {contents}"):
+        read(OASIS / name)
+
+
+@needs_data
+def test_characters_of_sotopia_are_read_as_a_table() -> None:
+    amara = from_file(OASIS.parent / "sotopia" / "agent_profiles.jsonl", n=1)[0]
+    assert (amara.name, amara.traits["occupation"]) == ("Amara Hartley", "Wildlife Biologist")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_of_a_table_is_found(tmp_path: Path, separator: str) -> None:
+    cells = [["Name", '"age, in years"', "persona"], ["Ann", "41", '"You bake; you sing, too."']]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(separator.join(row) for row in cells), "utf-8-sig")
+    assert from_table(path) == [Persona(name="Ann", persona="You bake; you sing, too.", traits={"age, in years": 41})]
+
+
+def test_a_table_of_one_column_may_hold_other_separators_in_its_heading(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("name\nAnn; or Bo\n", "utf-8")
+    assert from_table(tmp_path / "p.csv") == [Persona(name="Ann; or Bo")]
+
+
+def test_a_table_without_names_and_personas_is_refused_with_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("city;price\nOslo;3\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"columns 'city', 'price'; a population needs a column 'name' or 'persona'"):
+        from_file(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("column", ["name", "Full Name", "persona", "username", "first_name"])
+def test_one_column_that_says_who_somebody_is_is_enough(tmp_path: Path, column: str) -> None:
+    (tmp_path / "p.csv").write_text(f"{column}\nAnn\n", "utf-8")
+    assert len(from_file(tmp_path / "p.csv")) == 1

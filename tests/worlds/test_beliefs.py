@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.worlds.beliefs import (
-    MOST_MOVE,
-    MOST_SEEN,
+    MAX_DIGESTS,
+    MAX_MOVE,
     Beliefs,
     Exposure,
     Post,
@@ -50,7 +50,7 @@ def test_a_belief_moves_towards_what_it_met_and_not_far(
     after = update_beliefs(holding(position, confidence), "T", met).positions["T"]
     heard = [position, *(post.stance for post in met)]
     assert min(heard) - 1e-12 <= after <= max(heard) + 1e-12
-    assert abs(after - position) <= MOST_MOVE + 1e-12
+    assert abs(after - position) <= MAX_MOVE + 1e-12
 
 
 @given(stances, st.floats(-0.05, 0.05))
@@ -78,7 +78,7 @@ def test_the_confident_move_less() -> None:
 def test_what_was_seen_before_moves_less() -> None:
     met = [Exposure(1, "a", 1.0)]
     first = update_beliefs(Beliefs(), "T", met)
-    again = update_beliefs(holding(0, seen=first.seen), "T", met)
+    again = update_beliefs(holding(0, digests=first.digests), "T", met)
     assert 0 < again.positions["T"] < first.positions["T"]
 
 
@@ -101,9 +101,9 @@ def test_a_stance_off_the_scale_is_refused(stance: float) -> None:
 
 def test_the_oldest_posts_are_forgotten_first() -> None:
     met = [Exposure(1, f"new{number}", 0.0) for number in range(10)]
-    old = tuple(f"old{number}" for number in range(MOST_SEEN))
-    seen = update_beliefs(Beliefs(seen=old), "T", met).seen
-    assert (len(seen), seen[0], seen[-1]) == (MOST_SEEN, "old10", "new9")
+    old = tuple(f"old{number}" for number in range(MAX_DIGESTS))
+    digests = update_beliefs(Beliefs(digests=old), "T", met).digests
+    assert (len(digests), digests[0], digests[-1]) == (MAX_DIGESTS, "old10", "new9")
 
 
 def test_nothing_given_is_changed() -> None:
@@ -128,7 +128,7 @@ def test_posts_move_all_but_their_author() -> None:
 
 def test_exposure_can_follow_a_feed() -> None:
     posts = [Post("p", 3, "Splendid!"), Post("q", 3, "Horrible!")]
-    after = apply_posts({1: Beliefs(), 2: Beliefs()}, posts, "T", met={1: {"q"}})
+    after = apply_posts({1: Beliefs(), 2: Beliefs()}, posts, "T", feeds={1: {"q"}})
     assert after[1].positions["T"] < 0
     assert after[2] == Beliefs()
 

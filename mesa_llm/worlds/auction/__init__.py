@@ -1,9 +1,7 @@
-"""The auction: lots, bidders, the auctioneer, beliefs, rule-following bidders, scores, and the world itself."""
+"""The auction: lots, bidders, the auctioneer, beliefs, scores, and the world itself."""
 
-from mesa_llm.worlds.auction.auctioneer import Stage
 from mesa_llm.worlds.auction.beliefs import Belief
-from mesa_llm.worlds.auction.bidders import Account, Bidder, Desire, Plan, Planning
-from mesa_llm.worlds.auction.bidding import BidRecord, TieRule
+from mesa_llm.worlds.auction.facts import DESIRES, AuctionFacts, LotView, RivalView, SaleView
 from mesa_llm.worlds.auction.lots import (
     NICHE_LOTS,
     PAPER_LOTS,
@@ -13,16 +11,45 @@ from mesa_llm.worlds.auction.lots import (
     ordered_lots,
     read_lots,
 )
-from mesa_llm.worlds.auction.policies import BiddingPolicy, play
-from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, AuctionRules, Sale
-from mesa_llm.worlds.auction.views import AuctionFacts, RivalView, SaleView
+from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, AuctionRules, Stage, TieRule
+from mesa_llm.worlds.auction.scores import (
+    MU,
+    SIGMA,
+    BidderScore,
+    PriorityCorrelations,
+    Rating,
+    SaleScore,
+    bid_increments,
+    increment_shares,
+    priority_correlations,
+    priority_heat_map,
+    rate,
+    rating_error,
+    score_bidders,
+    score_sales,
+)
+from mesa_llm.worlds.auction.state import (
+    Account,
+    Bidder,
+    Bidding,
+    BidRecord,
+    Desire,
+    Plan,
+    Planning,
+    RoundView,
+    Sale,
+)
+from mesa_llm.worlds.auction.text import dollars
 from mesa_llm.worlds.auction.world import Auction, Priorities
 
 __all__ = [
+    "DESIRES",
+    "MU",
     "NICHE_LOTS",
     "ORIGINAL_RULES",
     "PAPER_LOTS",
     "REPOSITORY_LOTS",
+    "SIGMA",
     "Account",
     "Auction",
     "AuctionFacts",
@@ -30,19 +57,33 @@ __all__ = [
     "Belief",
     "BidRecord",
     "Bidder",
-    "BiddingPolicy",
+    "BidderScore",
+    "Bidding",
     "Desire",
     "Lot",
     "LotOrder",
+    "LotView",
     "Plan",
     "Planning",
     "Priorities",
+    "PriorityCorrelations",
+    "Rating",
     "RivalView",
+    "RoundView",
     "Sale",
+    "SaleScore",
     "SaleView",
     "Stage",
     "TieRule",
+    "bid_increments",
+    "dollars",
+    "increment_shares",
     "ordered_lots",
-    "play",
+    "priority_correlations",
+    "priority_heat_map",
+    "rate",
+    "rating_error",
     "read_lots",
+    "score_bidders",
+    "score_sales",
 ]

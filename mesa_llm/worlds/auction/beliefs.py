@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mesa_llm.worlds.auction.bidders import Account, BeliefCounts
+from mesa_llm.worlds.auction.state import Account, BeliefCounts
 
 
 class Belief(BaseModel):
-    """What a bidder says it believes after a lot: the type of the answer asked for."""
+    """What a bidder believes after a lot: the type of the answer that it is asked for."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -41,7 +41,7 @@ class Review:
 
 
 def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:
-    """Give what everyone knows before the first lot: the own budget, and that nobody has won anything."""
+    """Return what everyone knows before the first lot: the own budget, and that nobody has won anything."""
     return {
         "remaining_budget": me.budget,
         "total_profits": dict.fromkeys(names, 0),
@@ -50,21 +50,21 @@ def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:
 
 
 def form_fault(statement: object) -> str:
-    """Say why a statement cannot be read as a belief; empty if it can.
+    """Return why a statement cannot be read as a belief; empty if it can.
 
     The original reads three keys with numbers, and objects of numbers, in them; more is ignored.
     """
     if not isinstance(statement, Mapping) or not statement:
         return "there is no JSON object with your beliefs that can be read; write numbers, not sums."
-    said = cast("Mapping[str, Any]", statement)
+    fields = cast("Mapping[str, Any]", statement)
     for key in ("remaining_budget", "total_profits", "winning_bids"):
-        if key not in said:
+        if key not in fields:
             return f"the field {key!r} is missing."
-    if not _is_number(said["remaining_budget"]):
+    if not _is_number(fields["remaining_budget"]):
         return "'remaining_budget' must be one number: the dollars you have left."
-    if not _are_numbers(said["total_profits"]):
+    if not _are_numbers(fields["total_profits"]):
         return "'total_profits' must give a number for each bidder."
-    wins = said["winning_bids"]
+    wins = fields["winning_bids"]
     if not isinstance(wins, Mapping) or not all(map(_are_numbers, cast("Mapping[str, Any]", wins).values())):
         return "'winning_bids' must give, for each bidder, the lots it won and a number as the price of each."
     return ""
@@ -115,7 +115,7 @@ def review_belief(
 
 
 def add_counts(total: BeliefCounts, more: BeliefCounts) -> None:
-    """Put counts to those so far."""
+    """Add counts to those so far."""
     total.self_checks += more.self_checks
     total.self_errors += more.self_errors
     total.other_checks += more.other_checks

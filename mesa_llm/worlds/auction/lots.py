@@ -84,13 +84,13 @@ def read_lots(path: Path | str) -> tuple[Lot, ...]:
     return tuple(lots)
 
 
-def ordered_lots(lots: Sequence[Lot], order: LotOrder, draws: Draws) -> tuple[Lot, ...]:
-    """Put lots into the order in which they come up.
+def ordered_lots(lots: Sequence[Lot], order: LotOrder, rng: Draws) -> tuple[Lot, ...]:
+    """Return lots in the order in which they come up.
 
     Args:
         lots: The lots.
         order: `listed` as they are, `random` by one shuffle, or by starting price.
-        draws: Used for `random` only.
+        rng: Source of random draws; used for `random` only.
 
     Raises:
         ConfigError: If there is no such order.
@@ -99,7 +99,7 @@ def ordered_lots(lots: Sequence[Lot], order: LotOrder, draws: Draws) -> tuple[Lo
         return tuple(lots)
     if order == "random":
         shuffled = list(lots)
-        draws.shuffle(shuffled)
+        rng.shuffle(shuffled)
         return tuple(shuffled)
     if order not in ("ascending", "descending"):
         raise ConfigError(f"there is no order {order!r}; choose listed, random, ascending or descending")

@@ -1,18 +1,62 @@
-"""How an auction is run, what it is opened with, and how its lots went."""
+"""How an auction goes on: its rules, the auctioneer, who leads, and when the hammer falls."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from math import inf
+from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
+from mesa_llm.world import Draws
 from mesa_llm.worlds.amounts import is_number
-from mesa_llm.worlds.auction.bidders import Bidder
-from mesa_llm.worlds.auction.bidding import Bidding, TieRule
+from mesa_llm.worlds.auction.beliefs import add_counts, form_fault, opening_belief, review_belief
 from mesa_llm.worlds.auction.lots import Lot
+from mesa_llm.worlds.auction.state import (
+    Account,
+    Attempt,
+    Bidder,
+    Bidding,
+    BidRecord,
+    Fault,
+    Plan,
+    RoundView,
+    Sale,
+    Standing,
+    Win,
+)
+
+TieRule = Literal["uniform", "scan"]
+"""How equal highest bids of one round are decided.
+
+`uniform`: each of them wins with the same probability. `scan` (the original's): after every bid taken down, all bids
+of the round are gone through again, and each that equals the highest one tosses a coin with the leader of the moment,
+itself included; this favours late seats.
+"""
+
+MAX_ROUND_BIDS = 30
+"""Maximum number of bids of one round that everyone hears."""
+
+MAX_DISCOUNTS = 3
+"""Rounds without a bid after which the starting price is no longer lowered."""
+
+Stage = Literal["plan", "bid", "belief", "replan", "over"]
+"""What bidders are asked for now; `bid` is one round of bidding on one lot."""
+
+PRIORITIES = (1, 2, 3)
+"""Priorities of a lot: dispensable, worth it if affordable, top."""
+
+MAX_TRIES = 1_000
+"""Maximum number of answers to one request for a bid, also where bidders are asked for ever."""
+
+MAX_STALLED_ROUNDS = 200
+"""Maximum number of rounds in a row in which bids on a lot do not exceed the highest one."""
+
+MAX_WATCHED = 30
+"""Maximum number of other bidders whose profits and lots a bidder sees, and states beliefs of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +64,13 @@ class AuctionRules:
     """How the auction is run. The defaults are the corrected rules; `ORIGINAL_RULES` are the authors'."""
 
     raise_share: float = 0.1
-    """Least raise over the highest bid of the round before, as a share of the starting price, rounded down."""
+    """Minimum raise over the highest bid of the round before, as a share of the starting price, rounded down."""
 
     tie: TieRule = "uniform"
     """How equal highest bids are decided."""
 
     max_retries: int | None = 3
-    """How often a bidder is asked again in a round after a bid that was not valid, before it is out for the lot.
+    """Number of times a bidder is asked again after an invalid bid, before it is out for the lot.
 
     None: for ever, as in the original, where a stubborn bidder never lets the auction go on.
     """
@@ -35,10 +79,10 @@ class AuctionRules:
     """Whether the starting price is halved after each of the first three rounds without a bid."""
 
     max_belief_revisions: int = 4
-    """How often a wrong belief is sent back; the answer after that is not checked."""
+    """Number of times a wrong belief is sent back; the answer after that is not checked."""
 
     max_plan_revisions: int = 2
-    """How often a plan that cannot be used is sent back."""
+    """Number of times a plan that cannot be used is sent back."""
 
     match_part: bool = False
     """Take a listed name that contains the own name for the own, as the original does."""
@@ -51,21 +95,340 @@ ORIGINAL_RULES = AuctionRules(tie="scan", max_retries=None, match_part=True, is_
 """The rules of the authors' program."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sale:
-    """How a lot went."""
+class Auctioneer:
+    """Runs an ascending open auction of one lot after the other.
 
-    lot: Lot
-    """The lot."""
+    Source:
+        Chen et al. (2023), Put Your Money Where Your Mouth Is, arXiv:2310.05746, and their program.
+    """
 
-    winner: int | None
-    """Mesa `unique_id` of who won it; None: nobody bid."""
+    def __init__(self, lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules, rng: Draws) -> None:
+        """Open the auction; the arguments are those of `Auction`."""
+        check_opening(lots, bidders, rules)
+        self.lots = tuple(lots)
+        self.rules = rules
+        self.rng = rng
+        self.accounts = {one.unique_id: Account(one, one.budget) for one in bidders}
+        self.sales: list[Sale] = []
+        self.bidding = Bidding(self.lots[0], 0, self.lots[0].start)
+        self.stage: Stage = "plan"
+        self._stalled = 0
+        self.names = {agent_id: account.bidder.name for agent_id, account in self.accounts.items()}
+        self.by_name = {account.bidder.name: account for account in self.accounts.values()}
+        self._watch()
+        self.due: dict[int, None] = {}
+        self.tries: dict[int, list[Attempt]] = {}
+        self.revisions: Counter[int] = Counter()
+        for agent_id, account in self.accounts.items():
+            account.belief = opening_belief(account, [other.bidder.name for other in self.watched_by(agent_id)])
+            account.budgets.append(account.budget)
+            account.profits.append(account.profit)
+        self._ask(account for account in self.accounts.values() if account.bidder.planning != "none")
+        self._skip_empty_stages()
 
-    price: int | None
-    """Dollars paid; None: nobody bid."""
+    @property
+    def remaining(self) -> tuple[Lot, ...]:
+        """Lots that have not come up yet."""
+        return self.lots[len(self.sales) + (self.stage == "bid") :]
 
-    bidding: Bidding
-    """All that was bid."""
+    @property
+    def minimum_raise(self) -> int:
+        """Minimum raise over the highest bid of the round before, in dollars."""
+        share = int(self.bidding.start * self.rules.raise_share)
+        return share if self.rules.is_lenient else max(1, share)
+
+    @property
+    def min_bid(self) -> int:
+        """Smallest bid that is valid now, budgets aside."""
+        bidding = self.bidding
+        return bidding.start if bidding.before < 0 else max(bidding.start, bidding.before + self.minimum_raise)
+
+    def watched_by(self, agent_id: int) -> list[Account]:
+        """Return whom a bidder keeps an eye on: itself and `MAX_WATCHED` others, or all if they are fewer, by seat."""
+        if agent_id in self.watched:
+            return list(self.watched.values())
+        return [
+            *(one for other_id, one in self.watched.items() if other_id != self._last_watched),
+            self.accounts[agent_id],
+        ]
+
+    def bid(self, agent_id: int, amount: int) -> Fault | None:
+        """Record a bid, and return the rule that it breaks, if any."""
+        account = self.accounts[agent_id]
+        fault: Fault | None = None
+        if amount > account.budget:
+            fault = "over_budget"
+        elif amount < self.bidding.start:
+            fault = "below_start"
+        elif amount < self.min_bid:
+            fault = "small_raise"
+        account.failed_bids += fault is not None
+        self._note_try(account, Attempt(amount, fault))
+        return fault
+
+    def withdraw(self, agent_id: int) -> None:
+        """Record a withdrawal from the present lot."""
+        self._note_try(self.accounts[agent_id], Attempt(None))
+
+    def note_unclear(self, agent_id: int) -> None:
+        """Count a reply that was neither a bid nor a withdrawal."""
+        self._note_try(self.accounts[agent_id], Attempt(None, "unclear"))
+
+    def take_plan(self, agent_id: int, priorities: Mapping[str, Any]) -> str:
+        """Record a plan, and return why it cannot be used; empty if it can."""
+        account = self.accounts[agent_id]
+        fault = self._plan_fault(priorities)
+        if fault and self.revisions[agent_id] < self.rules.max_plan_revisions:
+            self.revisions[agent_id] += 1
+            return fault
+        del self.due[agent_id]
+        if fault and not self.rules.is_lenient:
+            return f"{fault} The plan you had stays in force."
+        last = self.sales[-1].lot.name if self.sales else None
+        before = account.priorities
+        is_change = bool(account.plans) and any(before.get(lot) != value for lot, value in priorities.items())
+        account.plans.append(Plan(len(self.sales), last, dict(priorities), is_change))
+        return ""
+
+    def take_belief(self, agent_id: int, statement: Mapping[str, Any]) -> tuple[str, ...]:
+        """Record a belief, count its errors, and return those to be corrected; none: it is accepted."""
+        account = self.accounts[agent_id]
+        if self.revisions[agent_id] < self.rules.max_belief_revisions:
+            review = review_belief(statement, account, self.by_name, match_part=self.rules.match_part)
+            add_counts(account.beliefs, review.counts)
+            if review.problems and (account.bidder.corrects_beliefs or not review.is_formed):
+                self.revisions[agent_id] += 1
+                return review.problems
+        del self.due[agent_id]
+        if self.rules.is_lenient or not form_fault(statement):
+            account.belief = statement
+        return ()
+
+    def end_stage(self) -> list[Sale]:
+        """Go on to the next stage in which a bidder is due; bidders without an answer are out for the lot.
+
+        Returns:
+            The lots that came to an end.
+        """
+        done = len(self.sales)
+        self._close_stage()
+        self._skip_empty_stages()
+        return self.sales[done:]
+
+    def _skip_empty_stages(self) -> None:
+        while not self.due and self.stage != "over":
+            self._close_stage()
+
+    def _close_stage(self) -> None:
+        closings: dict[Stage, Callable[[], None]] = {
+            "plan": self._open_lot,
+            "bid": self._close_round,
+            "belief": self._replan,
+            "replan": self._open_lot,
+        }
+        if self.stage in closings:
+            closings[self.stage]()
+
+    def _open_lot(self) -> None:
+        index = len(self.sales)
+        self.bidding = Bidding(self.lots[index], index, self.lots[index].start)
+        self._stalled = 0
+        self._readmit()
+        self._open_round()
+
+    def _open_round(self) -> None:
+        self.stage = "bid"
+        leader = self.bidding.standing.leader
+        self._ask(
+            account
+            for account in self.accounts.values()
+            if account.bidder.unique_id != leader and not account.is_withdrawn
+        )
+
+    def _close_round(self) -> None:
+        """Take all bids of the round down in the order of seats, and check whether the hammer falls."""
+        bidding = self.bidding
+        bids = [(agent_id, self._final_bid(agent_id)) for agent_id in self.accounts if agent_id in self.tries]
+        standings = take_down(bids, bidding.standing, self.rules.tie, self.rng)
+        records: list[BidRecord] = []
+        for (agent_id, amount), standing in zip(bids, standings, strict=True):
+            account = self.accounts[agent_id]
+            account.is_withdrawn = amount is None
+            if amount:
+                name = bidding.lot.name
+                account.engagement[name] = account.engagement.get(name, 0) + 1
+            records.append(BidRecord(agent_id, amount, tuple(self.tries[agent_id]), standing))
+        bidding.rounds.append(tuple(records))
+        bidding.round_views.append(round_view(records, self.names))
+        bidding.standing = standings[-1] if standings else bidding.standing
+        n_bids = sum(bool(amount) for _, amount in bids)
+        if bidding.standing.leader is None:
+            self._lower_or_pass()
+        elif is_hammer(bidding, n_bids):
+            self._sell(bidding.standing.leader, bidding.standing.top)
+        else:
+            self._check_progress(bidding.standing.top)
+            bidding.before = bidding.standing.top
+            self._open_round()
+
+    def _check_progress(self, top: int) -> None:
+        """Check that the highest bid rises now and then; with a minimum raise of 0 equal bids can go on for ever.
+
+        Raises:
+            ConfigError: If it has stood for `MAX_STALLED_ROUNDS` rounds.
+        """
+        self._stalled = self._stalled + 1 if top == self.bidding.before else 0
+        if self._stalled >= MAX_STALLED_ROUNDS:
+            raise ConfigError(
+                f"the highest bid on {self.bidding.lot.name} has stood at ${top} for {self._stalled} rounds of equal "
+                f"bids, as the minimum raise is ${self.minimum_raise}; choose a larger raise_share, or "
+                "rules='corrected', where bids rise by $1 at least"
+            )
+
+    def _lower_or_pass(self) -> None:
+        if not self.rules.discount or len(self.bidding.rounds) > MAX_DISCOUNTS:
+            self._settle(Sale(self.bidding.lot, None, None, self.bidding))
+            return
+        halved = int(self.bidding.start * 0.5)
+        self.bidding.start = halved if self.rules.is_lenient else max(1, halved)
+        self._readmit()
+        self._open_round()
+
+    def _sell(self, winner: int, price: int) -> None:
+        account, lot = self.accounts[winner], self.bidding.lot
+        account.budget -= price
+        account.profit += lot.true_value - price
+        account.wins.append(Win(lot, price))
+        self._settle(Sale(lot, winner, price, self.bidding))
+
+    def _settle(self, sale: Sale) -> None:
+        self.sales.append(sale)
+        for account in self.accounts.values():
+            account.budgets.append(account.budget)
+            account.profits.append(account.profit)
+        self._watch()
+        self.stage = "belief"
+        self._ask(account for account in self.accounts.values() if account.bidder.keeps_beliefs)
+
+    def _replan(self) -> None:
+        if len(self.sales) == len(self.lots):
+            self.stage = "over"
+            self._ask(())
+            return
+        self.stage = "replan"
+        self._ask(account for account in self.accounts.values() if account.bidder.planning == "adaptive")
+
+    def _ask(self, accounts: Iterable[Account]) -> None:
+        self.due = {account.bidder.unique_id: None for account in accounts}
+        self.tries = {agent_id: [] for agent_id in self.due}
+        self.revisions = Counter()
+
+    def _watch(self) -> None:
+        """Choose whom everyone watches, one more than `MAX_WATCHED`: who won most lots, the first seats of equals."""
+        ranked = sorted(self.accounts, key=lambda agent_id: -len(self.accounts[agent_id].wins))[: MAX_WATCHED + 1]
+        chosen = set(ranked)
+        self.watched = {agent_id: account for agent_id, account in self.accounts.items() if agent_id in chosen}
+        self._last_watched = ranked[-1]
+
+    def _readmit(self) -> None:
+        for account in self.accounts.values():
+            account.is_withdrawn = False
+
+    def _note_try(self, account: Account, attempt: Attempt) -> None:
+        agent_id = account.bidder.unique_id
+        account.bid_calls += 1
+        self.tries[agent_id].append(attempt)
+        if len(self.tries[agent_id]) >= MAX_TRIES and attempt.fault is not None:
+            raise ConfigError(
+                f"{account.bidder.name} was asked {MAX_TRIES} times for a bid on {self.bidding.lot.name}, and gave no "
+                f"valid one (the last: {attempt.amount}, {attempt.fault}); choose a number of max_retries, and "
+                "rules='corrected'"
+            )
+        retries = self.rules.max_retries
+        if attempt.fault is None or (retries is not None and len(self.tries[agent_id]) > retries):
+            del self.due[agent_id]
+
+    def _final_bid(self, agent_id: int) -> int | None:
+        tries = self.tries[agent_id]
+        return tries[-1].amount if tries and tries[-1].fault is None else None
+
+    def _plan_fault(self, priorities: Mapping[str, Any]) -> str:
+        if self.rules.is_lenient:
+            return "There is no priority in your plan." if self.stage == "replan" and not priorities else ""
+        names = [lot.name for lot in self.remaining]
+        unknown = sorted(str(name)[:40] for name in priorities if name not in names)[:5]
+        if not priorities or unknown:
+            found = f"not {', '.join(unknown)}" if unknown else "but your plan is empty"
+            return f"Give priorities to lots still to come ({', '.join(names)}), {found}."
+        wrong = next((name for name, value in priorities.items() if value not in PRIORITIES), None)
+        return f"The priority of {wrong} must be 1, 2 or 3." if wrong else ""
+
+
+def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, rng: Draws) -> list[Standing]:
+    """Take the bids of one round down in the order of seats.
+
+    Args:
+        bids: Bidder and valid bid (None: it withdrew), by seat.
+        standing: How things stood before the round.
+        tie: How equal highest bids are decided.
+        rng: Source of random draws.
+
+    Returns:
+        How things stand after each of them.
+    """
+    equal: Counter[int | None] = Counter()
+    standings: list[Standing] = []
+    for count, bid in enumerate(bids, start=1):
+        if tie == "scan":
+            standing = _scan(bids[:count], standing, rng)
+        else:
+            equal[bid[1]] += 1
+            standing = _pass_on(bid, equal[bid[1]], standing, rng)
+        standings.append(standing)
+    return standings
+
+
+def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundView:
+    """Return what everyone hears of a round: the highest bids, `MAX_ROUND_BIDS` at most.
+
+    Args:
+        records: All bids and withdrawals of the round, by seat.
+        names: Name of each bidder.
+    """
+    ranked = nsmallest(MAX_ROUND_BIDS, enumerate(records), key=lambda one: -(one[1].amount or 0))
+    bids = [(names[record.bidder], record.amount) for _, record in sorted(ranked, key=lambda one: one[0])]
+    return RoundView(tuple(bids), len(records) - len(bids))
+
+
+def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: Draws) -> Standing:
+    """Go through all bids so far; an equal one tosses a coin with the leader of the moment."""
+    top, leader = standing.top, standing.leader
+    for bidder, amount in bids:
+        if amount is None or amount <= 0 or amount < top:
+            continue
+        leader = bidder if amount > top else rng.choice((leader, bidder))
+        top = amount
+    return Standing(top, leader)
+
+
+def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, rng: Draws) -> Standing:
+    """Look at the last bid only: it is the k-th of equal ones, and takes the lead with probability 1/k."""
+    bidder, amount = bid
+    if amount is None or amount < standing.top:
+        return standing
+    if amount > standing.top:
+        return Standing(amount, bidder)
+    return Standing(amount, bidder) if rng.randint(1, equal) == 1 else standing
+
+
+def is_hammer(bidding: Bidding, n_bids: int) -> bool:
+    """Check whether a lot with a leader is sold after a round.
+
+    Args:
+        bidding: The lot, with the round's standing, and `before` from the round before.
+        n_bids: Valid bids of the round. A single opening bid wins at once; later, a round without any ends it.
+    """
+    return n_bids == 1 if bidding.before < 0 else n_bids == 0
 
 
 def check_opening(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules) -> None:
@@ -118,5 +481,5 @@ def _check_amounts(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auctio
 
 
 def _is_whole(dollars: float) -> bool:
-    """Tell whether an amount is a whole number, as 2000.0 is, too; NaN, infinity, and true and false are none."""
+    """Check whether an amount is a whole number, as 2000.0 is, too; NaN, infinity, and true and false are none."""
     return is_number(dollars) and dollars == int(dollars)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import trueskill
 from numpy.typing import NDArray
-from scipy.stats import rankdata, spearmanr
 
-from mesa_llm.worlds.auction.bidders import Account
+from mesa_llm.worlds.auction.state import Account
 from mesa_llm.worlds.auction.world import Auction
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", SyntaxWarning)  # a docstring of its, which Python compiles at the first import
+    import trueskill
 
 MU = 25.0
 """Rating a bidder starts with."""
@@ -127,8 +130,8 @@ def rate(games: Sequence[Mapping[str, float]], start: Mapping[str, Rating] | Non
     for game in games:
         names = list(game)
         groups = [(ratings.get(name) or system.create_rating(),) for name in names]
-        ranks = rankdata([-game[name] for name in names], method="dense") - 1
-        for name, (rated,) in zip(names, system.rate(groups, ranks.astype(int).tolist()), strict=True):
+        _, ranks = np.unique([-game[name] for name in names], return_inverse=True)
+        for name, (rated,) in zip(names, system.rate(groups, ranks.tolist()), strict=True):
             ratings[name] = rated
         history.append({name: Rating(rated.mu, rated.sigma) for name, rated in ratings.items()})
     return history
@@ -204,16 +207,16 @@ def priority_heat_map(auctions: Sequence[Auction]) -> NDArray[np.float64]:
         lots = auction.auctioneer.lots
         for account in auction.accounts.values():
             for before in range(len(lots)):
-                for place in range(before, len(lots)):
-                    priority = _priority(account, lots[place].name, before)
+                for index in range(before, len(lots)):
+                    priority = _priority(account, lots[index].name, before)
                     if not math.isnan(priority):
-                        total[before, place] += priority
-                        count[before, place] += 1
+                        total[before, index] += priority
+                        count[before, index] += 1
     return np.divide(total, count, out=np.full((size, size), np.nan), where=count > 0)
 
 
 def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
-    """Give by how many percent each valid bid exceeds the highest bid of the round before.
+    """Compute by how many percent each valid bid exceeds the highest bid of the round before.
 
     Opening bids, to which no minimum raise applies, are measured against the starting price.
 
@@ -233,7 +236,7 @@ def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
 
 
 def increment_shares(increments: Sequence[float], edges: Sequence[float] = INCREMENT_EDGES) -> tuple[float, ...]:
-    """Give the share of increments in each bin; the lower edge belongs to a bin, the upper one does not.
+    """Compute the share of increments in each bin; the lower edge belongs to a bin, the upper one does not.
 
     Raises:
         ValueError: If there are no increments.
@@ -244,22 +247,24 @@ def increment_shares(increments: Sequence[float], edges: Sequence[float] = INCRE
 
 
 def _rows(auction: Auction, account: Account) -> Iterator[tuple[float, float, float, float]]:
-    """Give first priority, priority in force, bids and win of each lot that has come up."""
+    """Yield first priority, priority in force, bids and win of each lot that has come up."""
     won = {win.lot.name for win in account.wins}
-    for number, sale in enumerate(auction.sales):
+    for index, sale in enumerate(auction.sales):
         name = sale.lot.name
         outcome = float(account.engagement.get(name, 0)), float(name in won)
-        yield (_priority(account, name, 0), _priority(account, name, number), *outcome)
+        yield (_priority(account, name, 0), _priority(account, name, index), *outcome)
 
 
 def _priority(account: Account, lot: str, before: int) -> float:
-    """Give the priority of a lot in the plan in force before the lot of that number; NaN if there is none."""
+    """Return the priority of a lot in the plan in force before the lot of that number; NaN if there is none."""
     plans = [plan for plan in account.plans if plan.lots_before <= before]
     value = plans[-1].priorities.get(lot) if plans else None
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
 def _rho(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    from scipy.stats import spearmanr  # takes longer to load than all worlds together
+
     known = ~np.isnan(first)
     x, y = first[known], second[known]
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:

@@ -9,16 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
-from mesa_llm.tools import action
+from mesa_llm.tools.tool import action
 from mesa_llm.world import Draws, draws
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG
-from mesa_llm.worlds.auction.auctioneer import Auctioneer, Stage
 from mesa_llm.worlds.auction.beliefs import Belief
-from mesa_llm.worlds.auction.bidders import Account, Bidder
-from mesa_llm.worlds.auction.bidding import Fault
+from mesa_llm.worlds.auction.facts import AuctionFacts, bidder_facts
 from mesa_llm.worlds.auction.lots import Lot
-from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, AuctionRules, Sale
-from mesa_llm.worlds.auction.views import AuctionFacts, bidder_facts, write_facts, write_rules
+from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, Auctioneer, AuctionRules, Stage
+from mesa_llm.worlds.auction.state import Account, Bidder, Fault, Sale
+from mesa_llm.worlds.auction.text import instructions_text, observation_text, story_text
 
 
 class Priorities(BaseModel):
@@ -34,12 +34,12 @@ class Auction:
     """An open auction with rising bids, of lots whose true values are hidden.
 
     One step of the world is one stage: planning, one round of bidding on one lot, telling beliefs, replanning.
-    Whoever drives it asks those in `asked` until nobody is left there (a refused answer leaves its bidder in
+    Whoever drives it asks those in `due` until nobody is left there (a refused answer leaves its bidder in
     it, up to a limit), and then calls `end_step()`:
 
         while not auction.is_over:
-            while auction.asked:
-                for bidder in auction.asked:
+            while auction.due:
+                for bidder in auction.due:
                     ...  # plan(), bid() or withdraw(), report_belief(): whatever auction.stage says
             events = auction.end_step()
 
@@ -56,7 +56,7 @@ class Auction:
         lots: Sequence[Lot],
         bidders: Sequence[Bidder],
         *,
-        rules: AuctionRules | Literal["corrected", "original"] = "corrected",
+        rules: AuctionRules | Rules = "corrected",
         rng: Draws | int | None = None,
         name: str = "auction",
     ) -> None:
@@ -66,7 +66,7 @@ class Auction:
             lots: What is auctioned, in the order in which it comes up; see `ordered_lots`.
             bidders: Who bids, by seat.
             rules: How it is run.
-            rng: Where coins come from: a source of draws, or a seed.
+            rng: Source of random draws, or a seed.
             name: Name of the world.
 
         Raises:
@@ -77,12 +77,12 @@ class Auction:
             if rules not in ("corrected", "original"):
                 raise ConfigError(f"rules must be 'corrected' or 'original', got {rules!r}")
             rules = ORIGINAL_RULES if rules == "original" else AuctionRules()
-        coins = draws(rng) if rng is None or isinstance(rng, int) else rng
         self.name = name
         self.step = 1
-        self.auctioneer = Auctioneer(lots, bidders, rules, coins)
-        self._rules_text = write_rules(self.auctioneer)
-        self._complaints: dict[int, tuple[str, ...]] = {}
+        rng = draws(rng) if rng is None or isinstance(rng, int) else rng
+        self.auctioneer = Auctioneer(lots, bidders, rules, rng)
+        self._instructions = instructions_text(self.auctioneer)
+        self._refusals: dict[int, tuple[str, ...]] = {}
 
     @property
     def stage(self) -> Stage:
@@ -90,13 +90,13 @@ class Auction:
         return self.auctioneer.stage
 
     @property
-    def asked(self) -> tuple[int, ...]:
+    def due(self) -> tuple[int, ...]:
         """Who still has to answer in this stage, by seat."""
-        return tuple(self.auctioneer.asked)
+        return tuple(self.auctioneer.due)
 
-    def is_asked(self, actor: int) -> bool:
-        """Say whether a bidder still has to answer in this stage."""
-        return actor in self.auctioneer.asked
+    def is_due(self, agent_id: int) -> bool:
+        """Check whether a bidder still has to answer in this stage."""
+        return agent_id in self.auctioneer.due
 
     @property
     def is_over(self) -> bool:
@@ -113,86 +113,90 @@ class Auction:
         """How the lots so far went."""
         return self.auctioneer.sales
 
-    def observe(self, agent: int) -> Observation:
+    def observe(self, agent_id: int) -> Observation:
         """Show a bidder what it can know, and ask for what the stage wants: a bid, a plan or a belief."""
-        facts = self.facts(agent)
+        facts = self.facts(agent_id)
         answers = {"plan": Priorities, "replan": Priorities, "belief": Belief}
         return Observation(
-            text=write_facts(facts),
-            rules=self._rules_text,
+            text=observation_text(facts),
+            instructions=self._instructions,
             answer=answers.get(facts.stage),
             tools=("bid", "withdraw") if facts.stage == "bid" else (),
             facts=facts,
         )
 
-    def facts(self, agent: int) -> AuctionFacts:
-        """Give what a bidder can know, as values."""
-        return bidder_facts(self.auctioneer, agent, self._complaints.get(agent, ()))
+    def facts(self, agent_id: int) -> AuctionFacts:
+        """Return what a bidder can know, as values."""
+        return bidder_facts(self.auctioneer, agent_id, self._refusals.get(agent_id, ()))
 
-    def may_bid(self, actor: int) -> bool:
-        """Say whether a bidder is asked for a bid now."""
-        return self.stage == "bid" and self.is_asked(actor)
+    def story(self) -> str:
+        """Return how the auction went so far, lot by lot, and how every bidder did, in words."""
+        return story_text(self.auctioneer)
+
+    def may_bid(self, agent_id: int) -> bool:
+        """Check whether a bidder is asked for a bid now."""
+        return self.stage == "bid" and self.is_due(agent_id)
 
     @action(when="may_bid")
-    def bid(self, actor: int, amount: Annotated[int, NO_FLAG]) -> str:
+    def bid(self, agent_id: int, amount: Annotated[int, NO_FLAG]) -> str:
         """Bid on the lot that is being auctioned.
 
         Args:
             amount: Your bid, in whole dollars; you pay it if you win.
         """
-        self._check_asked(actor, "bid")
+        self._check_due(agent_id, "bid")
         if isinstance(amount, bool) or not isinstance(amount, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ToolError(f"a bid is a whole number of dollars, not {amount!r}.")
-        fault = self.auctioneer.bid(actor, amount)
+        fault = self.auctioneer.bid(agent_id, amount)
         if fault is not None:
-            self._refuse(actor, self._explain(actor, amount, fault))
+            self._refuse(agent_id, self._explain(agent_id, amount, fault))
         return f"You bid ${amount}."
 
     @action(when="may_bid")
-    def withdraw(self, actor: int) -> str:
+    def withdraw(self, agent_id: int) -> str:
         """Withdraw from the lot that is being auctioned; you can bid again on the next one."""
-        self._check_asked(actor, "bid")
-        self.auctioneer.withdraw(actor)
+        self._check_due(agent_id, "bid")
+        self.auctioneer.withdraw(agent_id)
         return "You are out for this lot."
 
-    def note_unclear(self, actor: int) -> None:
+    def note_unclear(self, agent_id: int) -> None:
         """Count a reply that was neither a bid nor a withdrawal; it uses up one try.
 
         Raises:
             ToolError: If the bidder is not asked for a bid now.
         """
-        self._check_asked(actor, "bid")
-        self.auctioneer.note_unclear(actor)
-        self._complaints[actor] = ("it was neither a bid nor a withdrawal.",)
+        self._check_due(agent_id, "bid")
+        self.auctioneer.note_unclear(agent_id)
+        self._refusals[agent_id] = ("it was neither a bid nor a withdrawal.",)
 
-    def plan(self, actor: int, priorities: Mapping[str, Any]) -> str:
-        """Take a bidder's plan: lot → 1, 2 or 3.
+    def plan(self, agent_id: int, priorities: Mapping[str, Any]) -> str:
+        """Record a bidder's plan: lot → 1, 2 or 3.
 
         Raises:
             ToolError: If the bidder is not asked for a plan now, or the plan cannot be used; after two
                 revisions the bidder is no longer asked, and keeps the plan it had.
         """
-        self._check_asked(actor, "plan", "replan")
-        fault = self.auctioneer.take_plan(actor, priorities)
+        self._check_due(agent_id, "plan", "replan")
+        fault = self.auctioneer.take_plan(agent_id, priorities)
         if fault:
-            self._refuse(actor, fault)
+            self._refuse(agent_id, fault)
         return "Your plan was taken down."
 
-    def report_belief(self, actor: int, statement: Mapping[str, Any]) -> str:
-        """Take what a bidder believes: the three fields of `Belief`.
+    def report_belief(self, agent_id: int, statement: Mapping[str, Any]) -> str:
+        """Record what a bidder believes: the three fields of `Belief`.
 
         Raises:
             ToolError: If the bidder is not asked for beliefs now, or has to correct this one; after four
                 revisions, what it says is no longer checked.
         """
-        self._check_asked(actor, "belief")
-        problems = self.auctioneer.take_belief(actor, statement)
+        self._check_due(agent_id, "belief")
+        problems = self.auctioneer.take_belief(agent_id, statement)
         if problems:
-            self._refuse(actor, *problems)
+            self._refuse(agent_id, *problems)
         return "Your beliefs were taken down."
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
-        """Take a plan or a belief.
+        """Record a plan or a belief.
 
         Raises:
             ToolError: As `plan` and `report_belief` raise it.
@@ -202,42 +206,42 @@ class Auction:
         return self.plan(agent_id, answer.get("priorities", answer))
 
     def end_step(self) -> list[Event]:
-        """End the stage: hear bids by seat, let the hammer fall, or go on; tell of lots that came to an end."""
-        self._complaints = {}
-        events = [self._tell(sale) for sale in self.auctioneer.end_stage()]
+        """End the stage: take bids down by seat, let the hammer fall, or go on; report lots that came to an end."""
+        self._refusals = {}
+        events = [self._event(sale) for sale in self.auctioneer.end_stage()]
         self.step += 1
         return events
 
-    def _check_asked(self, actor: int, *stages: Stage) -> None:
-        if actor not in self.accounts:
-            raise ToolError(f"agent {actor} is no bidder of this auction.")
+    def _check_due(self, agent_id: int, *stages: Stage) -> None:
+        if agent_id not in self.accounts:
+            raise ToolError(f"agent {agent_id} is no bidder of this auction.")
         if self.stage not in stages:
             raise ToolError(f"this is not the time to {stages[0]}: the auction is at the stage {self.stage!r}.")
-        if actor in self.auctioneer.asked:
+        if agent_id in self.auctioneer.due:
             return
-        if self.stage == "bid" and self.auctioneer.bidding.standing.leader == actor:
+        if self.stage == "bid" and self.auctioneer.bidding.standing.leader == agent_id:
             raise ToolError("you lead already; wait for the others.")
-        if self.stage == "bid" and self.accounts[actor].is_withdrawn:
+        if self.stage == "bid" and self.accounts[agent_id].is_withdrawn:
             raise ToolError(f"you are out for {self.auctioneer.bidding.lot.name}; wait for the next lot.")
         raise ToolError("you have answered already, or are not asked; wait for the next stage.")
 
-    def _refuse(self, actor: int, *problems: str) -> None:
-        if self.stage == "bid" and actor not in self.auctioneer.asked:
+    def _refuse(self, agent_id: int, *problems: str) -> None:
+        if self.stage == "bid" and agent_id not in self.auctioneer.due:
             problems = (*problems, "You have used up your tries and are out for this lot.")
-        self._complaints[actor] = problems
+        self._refusals[agent_id] = problems
         raise ToolError(" ".join(problems))
 
-    def _explain(self, actor: int, amount: int, fault: Fault) -> str:
+    def _explain(self, agent_id: int, amount: int, fault: Fault) -> str:
         bidding = self.auctioneer.bidding
         reasons: dict[Fault, str] = {
-            "over_budget": f"is more than the ${self.accounts[actor].budget} you have left",
+            "over_budget": f"is more than the ${self.accounts[agent_id].budget} you have left",
             "below_start": f"is below the starting price of ${bidding.start}",
             "small_raise": f"does not raise ${bidding.before} by at least ${self.auctioneer.minimum_raise}",
         }
         shown = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
-        return f"A bid of {shown} {reasons[fault]}; bid at least ${self.auctioneer.least_bid}, or withdraw."
+        return f"A bid of {shown} {reasons[fault]}; bid at least ${self.auctioneer.min_bid}, or withdraw."
 
-    def _tell(self, sale: Sale) -> Event:
+    def _event(self, sale: Sale) -> Event:
         facts: dict[str, Any] = {"lot": sale.lot.name, "rounds": len(sale.bidding.rounds)}
         if sale.winner is None:
             return Event(self.name, "lot_unsold", facts, f"Nobody bid on {sale.lot.name}.", self.step)

@@ -1,4 +1,4 @@
-"""What an economy of producers and governments consists of: participants, policies, parameters, metrics."""
+"""The state of an economy of producers and governments: participants, policies, parameters and metrics."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from typing import Literal
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.amounts import is_number, is_whole
 
-Rules = Literal["original", "corrected"]
-"""Which rules hold: SimSwarm's, or those with its defects mended that `mesa_llm.worlds.economy` lists."""
-
 Role = Literal["producer", "government"]
+"""What a participant does."""
 
 Value = float | str
-"""What a policy sets a variable to."""
+"""Value of a variable that policies set."""
 
 METRICS = ("employment_rate", "avg_price", "total_output", "total_investment")
-"""What is measured at the end of a step, in the order shown."""
+"""Names of the metrics that are measured at the end of a step, in the order in which they are shown."""
 
 TAX_RATE = "tax_rate"
-"""Name of the variable that taxes sales, as a share of the price."""
+"""Name of the variable that is the tax on sales, as a share of the price."""
 
 MINIMUM_WAGE = "minimum_wage"
-"""Name of the variable below which no wage may lie, in dollars a step."""
+"""Name of the variable that is the minimum wage, in dollars a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ class EconomyParameters:
     """People who can work."""
 
     metric_change_threshold: float = 0.05
-    """Change of a metric that is told as an event: relative to its value before, or in its own unit under the
-    original rules."""
+    """Minimum change of a metric that becomes an event: relative to its value before, or, under the original rules, in
+    its own unit."""
 
     starting_balance: float = 10_000.0
     """Dollars a participant starts with; 0 under the original rules."""
@@ -60,7 +58,7 @@ class EconomyParameters:
     """Share of their purse that households spend in a step, as far as there are goods."""
 
     def __post_init__(self) -> None:
-        """Check what the corrected rules divide by and count with."""
+        """Check the numbers that the corrected rules compute with."""
         amounts = (
             self.starting_balance,
             self.starting_purse,
@@ -77,10 +75,10 @@ class EconomyParameters:
             )
 
     def check_counts(self) -> None:
-        """Check what SimSwarm takes however it is.
+        """Check labour force and threshold, which SimSwarm does not.
 
         Raises:
-            ConfigError: If the labour force is no whole number, or the threshold no number, from 0 on.
+            ConfigError: If the labour force is not an integer, or the threshold not a finite number, of at least 0.
         """
         if not (is_whole(self.labor_force) and self.labor_force >= 0):
             raise ConfigError(f"labor_force must be a whole number from 0 on, got {self.labor_force!r}")
@@ -94,11 +92,11 @@ class EconomyParameters:
 class Participant:
     """One agent in the economy."""
 
-    actor: int
+    agent_id: int
     """Mesa `unique_id`."""
 
     role: Role
-    """What it does: produce, or govern."""
+    """Whether it produces or governs."""
 
     balance: float
     """Dollars it has."""
@@ -127,10 +125,10 @@ class Policy:
     """A policy in force."""
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     description: str
-    """What it says."""
+    """Its text."""
 
     enacted_by: int
     """Mesa `unique_id` of who enacted it."""
@@ -142,49 +140,49 @@ class Policy:
     """Variable that it set, if any."""
 
     value: Value | None = None
-    """What it set the variable to."""
+    """Value that it set the variable to."""
 
     previous: Value | None = None
-    """What the variable was before, if it was set."""
+    """Value of the variable before, if it had one."""
 
 
 @dataclass(slots=True)
 class EconomyState:
-    """Everything that changes."""
+    """Everything that changes in an economy."""
 
     purse: float
     """Dollars of all households together."""
 
     participants: dict[int, Participant] = field(default_factory=dict[int, Participant])
-    """By id, in the order of their first contact."""
+    """Participants by id, in the order in which they entered."""
 
     policies: list[Policy] = field(default_factory=list[Policy])
     """Policies in force, oldest first."""
 
     variables: dict[str, Value] = field(default_factory=dict[str, Value])
-    """What policies have set, by name."""
+    """Variables that policies have set, by name."""
 
     metrics: dict[str, float] = field(default_factory=lambda: dict.fromkeys(METRICS, 0.0))
-    """As measured at the end of the last step."""
+    """Metrics by name, as measured at the end of the last step."""
 
     investment: float = 0.0
     """Dollars ever invested by anyone."""
 
     step: int = 0
-    """Steps that have ended."""
+    """Number of steps that have ended."""
 
     employed: int = 0
-    """People employed by anyone; `employ` keeps count."""
+    """Number of people at work, kept by `employ`."""
 
     n_governments: int = 0
-    """Participants who govern."""
+    """Number of participants that govern."""
 
     def employ(self, one: Participant, count: int) -> None:
-        """Let somebody employ more people, or fewer.
+        """Change the workforce of a participant.
 
         Args:
             one: The employer.
-            count: How many more; negative: how many fewer.
+            count: Number of people it employs from now on; negative: number of people it lets go.
         """
         one.workforce += count
         self.employed += count
@@ -196,5 +194,5 @@ class EconomyState:
 
 
 def employment_rate(employed: float, labor_force: float) -> float:
-    """Give the share of the labour force at work, at most 1; 0 without a labour force."""
+    """Compute the share of the labour force at work, at most 1; 0 without a labour force."""
     return min(employed / labor_force, 1.0) if labor_force > 0 else 0.0

@@ -12,47 +12,42 @@ from pydantic import BeforeValidator, Field
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.text import MAX_NAME, one_line, quoted
-from mesa_llm.tools import action
+from mesa_llm.tools.tool import action
 from mesa_llm.world import DoNothing
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG
-from mesa_llm.worlds.economy.corrected import HOUSEHOLDS, MOST_DOLLARS, NUMBER, CorrectedRules
-from mesa_llm.worlds.economy.original import OriginalRules
+from mesa_llm.worlds.economy.facts import CAPITAL_STEP, MAX_OTHERS, EconomyFacts, Notables, ParticipantView
+from mesa_llm.worlds.economy.rules import HOUSEHOLDS, MAX_DOLLARS, NUMBER, CorrectedRules, OriginalRules
 from mesa_llm.worlds.economy.state import (
     EconomyParameters,
     EconomyState,
     Participant,
     Policy,
     Role,
-    Rules,
     Value,
 )
-from mesa_llm.worlds.economy.view import (
-    CAPITAL_STEP,
-    ORIGINAL_RULES_TEXT,
-    OTHERS_SHOWN,
-    RULES_TEXT,
-    EconomyFacts,
-    Notables,
-    ParticipantView,
-    plain,
+from mesa_llm.worlds.economy.text import (
+    INSTRUCTIONS,
+    ORIGINAL_INSTRUCTIONS,
+    number_text,
     write_corrected,
     write_original,
 )
 
 Count = Annotated[int, Field(ge=1, le=10**9), NO_FLAG]
-Amount = Annotated[float, Field(gt=0, le=MOST_DOLLARS), NO_FLAG]
-Price = Annotated[float, Field(ge=0, le=MOST_DOLLARS), NO_FLAG]
+Amount = Annotated[float, Field(gt=0, le=MAX_DOLLARS), NO_FLAG]
+Price = Annotated[float, Field(ge=0, le=MAX_DOLLARS), NO_FLAG]
 Word = Annotated[str, Field(max_length=80)]
 Words = Annotated[str, Field(max_length=400)]
 
 
-def _payee(given: object) -> object:
-    """Read a payee in the ways models write it: 2, "[2]", "[2] Ada", "Households"."""
-    text = str(given).strip()
+def _payee(value: object) -> object:
+    """Read a payee in the ways in which language models write it: 2, "[2]", "[2] Ada", "Households"."""
+    text = str(value).strip()
     number = NUMBER.match(text)
     if number:
         return number[1] or number[2]
-    return HOUSEHOLDS if text.casefold() == HOUSEHOLDS else given
+    return HOUSEHOLDS if text.casefold() == HOUSEHOLDS else value
 
 
 Payee = Annotated[int | Word, BeforeValidator(_payee), NO_FLAG]
@@ -61,9 +56,8 @@ Payee = Annotated[int | Word, BeforeValidator(_payee), NO_FLAG]
 class Economy(DoNothing):
     """An economy of producers, governments and households.
 
-    A tool box checks the arguments of actions under either rules. Called directly, actions under the original
-    rules take what SimSwarm takes, NaN and negative amounts included, and raise Python's own errors for the
-    rest.
+    A tool box checks the arguments of actions under either rules. Called directly, actions under the original rules
+    take what SimSwarm takes, NaN and negative amounts included, and raise Python's own errors for the rest.
     """
 
     def __init__(
@@ -74,17 +68,16 @@ class Economy(DoNothing):
         names: Mapping[int, str] | None = None,
         name: str = "economy",
     ) -> None:
-        """Set up an economy without participants; each enters on first contact, or by `enter`.
+        """Set up an economy without participants; each enters when it is first seen, or by `enter`.
 
         Args:
-            parameters: Parameters.
-            rules: SimSwarm's, or those with its defects mended that the package lists.
-            names: What participants call each other, by id.
+            parameters: Parameters; None: the defaults.
+            rules: SimSwarm's own, or the mended ones, which the package lists.
+            names: Participant id → name that others read.
             name: Name of the world.
 
         Raises:
-            ConfigError: If there are no such rules, or labour force or threshold make no sense under the corrected
-                ones.
+            ConfigError: If there are no such rules, or, under the corrected ones, labour force or threshold cannot be.
         """
         if rules not in get_args(Rules):
             raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
@@ -100,44 +93,49 @@ class Economy(DoNothing):
         self._enacted: list[Policy] = []
         self._notables = Notables()
 
-    def enter(self, actor: int, role: Role = "producer", balance: float | None = None) -> Participant:
-        """Give an agent an account, unless it has one.
+    def enter(self, agent_id: int, role: Role = "producer", balance: float | None = None) -> Participant:
+        """Return the account of a participant; one that has none enters.
 
         Args:
-            actor: Mesa `unique_id`.
-            role: What it does. Once there is a government, only governments enact policies.
-            balance: Dollars to start with; None: the parameter's, or 0 under the original rules.
+            agent_id: Mesa `unique_id`.
+            role: Whether it produces or governs. Once there is a government, only governments enact policies.
+            balance: Dollars to start with; None: those of the parameters, or 0 under the original rules.
+
+        Raises:
+            ConfigError: If, under the corrected rules, the balance is negative or not finite.
         """
-        if actor not in self.state.participants:
+        if agent_id not in self.state.participants:
             if balance is None:
                 balance = 0.0 if self.is_original else self.parameters.starting_balance
             if not self.is_original and not (math.isfinite(balance) and balance >= 0):
                 raise ConfigError(f"a participant cannot start with a balance of {balance!r}; give 0 or more")
-            self._seat(Participant(actor, role, balance))
-        return self.state.participants[actor]
+            self._add(Participant(agent_id, role, balance))
+        return self.state.participants[agent_id]
 
-    def _seat(self, one: Participant) -> None:
-        """Put a participant on the list, and among those whom everybody sees, if there is room or it governs."""
-        self.state.participants[one.actor] = one
+    def _add(self, one: Participant) -> None:
+        """Add a participant, also to those that all others see, if there is room or it governs."""
+        self.state.participants[one.agent_id] = one
         self.state.n_governments += one.role == "government"
         if self._notables.has_room:
             self._notables.add(one)
-        elif one.role == "government" and self.state.n_governments <= OTHERS_SHOWN + 1:
+        elif one.role == "government" and self.state.n_governments <= MAX_OTHERS + 1:
             self._notables = Notables(self.state.participants.values())
 
-    def observe(self, agent: int) -> Observation:
+    def observe(self, agent_id: int) -> Observation:
         """Show a participant the metrics, policies, other participants and its own account."""
-        facts = self.facts(agent)
+        facts = self.facts(agent_id)
         if self.is_original:
-            return Observation(text=write_original(facts), rules=ORIGINAL_RULES_TEXT, facts=facts)
-        payees = (HOUSEHOLDS, *(str(other.actor) for other in facts.others))
+            return Observation(text=write_original(facts), instructions=ORIGINAL_INSTRUCTIONS, facts=facts)
+        payees = (HOUSEHOLDS, *(str(other.agent_id) for other in facts.others))
         options = {"allocate.target": payees}
-        return Observation(text=write_corrected(facts, self.names), rules=RULES_TEXT, options=options, facts=facts)
+        return Observation(
+            text=write_corrected(facts, self.names), instructions=INSTRUCTIONS, options=options, facts=facts
+        )
 
-    def facts(self, agent: int) -> EconomyFacts:
-        """Give what a participant sees, as values."""
-        own, state = self.enter(agent), self.state
-        seen = EconomyFacts(
+    def facts(self, agent_id: int) -> EconomyFacts:
+        """Return what a participant sees, as values."""
+        own, state = self.enter(agent_id), self.state
+        facts = EconomyFacts(
             step=state.step,
             metrics=dict(state.metrics),
             policies=tuple(state.policies),
@@ -145,11 +143,11 @@ class Economy(DoNothing):
             own=replace(own),
         )
         if isinstance(self.rules, OriginalRules):
-            return seen
-        others = self._notables.seen_by(agent)
+            return facts
+        others = self._notables.others_of(agent_id)
         return replace(
-            seen,
-            others=tuple(ParticipantView(one.actor, one.role, one.price, one.workforce) for one in others),
+            facts,
+            others=tuple(ParticipantView(one.agent_id, one.role, one.price, one.workforce) for one in others),
             more_others=len(state.participants) - 1 - len(others),
             wage=self.rules.wage,
             goods_per_worker=self.rules.goods_per_worker(own.capital),
@@ -159,85 +157,85 @@ class Economy(DoNothing):
             purse=state.purse,
         )
 
-    def may_produce(self, actor: int) -> bool:
-        """Tell whether a participant may employ people and sell goods."""
-        return self.is_original or self.enter(actor).role == "producer"
+    def may_produce(self, agent_id: int) -> bool:
+        """Check whether a participant may employ people and sell goods."""
+        return self.is_original or self.enter(agent_id).role == "producer"
 
-    def may_fire(self, actor: int) -> bool:
+    def may_fire(self, agent_id: int) -> bool:
         """Check whether a participant has workers to let go; under the original rules anyone may try."""
-        return self.is_original or (self.may_produce(actor) and self.enter(actor).workforce > 0)
+        return self.is_original or (self.may_produce(agent_id) and self.enter(agent_id).workforce > 0)
 
-    def may_govern(self, actor: int) -> bool:
-        """Tell whether a participant may enact policies: a government, or anyone where there is none."""
-        own = self.enter(actor)
+    def may_govern(self, agent_id: int) -> bool:
+        """Check whether a participant may enact policies: a government, or anyone where there is none."""
+        own = self.enter(agent_id)
         return self.is_original or own.role == "government" or self.state.n_governments == 0
 
-    def _producer(self, actor: int) -> Participant:
-        """Give the account of someone who may produce."""
-        if not self.may_produce(actor):
+    def _producer(self, agent_id: int) -> Participant:
+        """Return the account of a participant that may produce."""
+        if not self.may_produce(agent_id):
             raise ToolError("you govern; only producers set prices, employ people and invest.")
-        return self.enter(actor)
+        return self.enter(agent_id)
 
     @action(when="may_produce")
-    def set_price(self, actor: int, price: Price) -> str:
+    def set_price(self, agent_id: int, price: Price) -> str:
         """Set the price of your goods.
 
         Args:
             price: Dollars for one good; 0 keeps your goods off the market.
         """
-        own = self._producer(actor)
+        own = self._producer(agent_id)
         self.rules.set_price(own, price)
         return f"Your price is ${own.price:.2f}."
 
     @action(when="may_produce")
-    def hire(self, actor: int, count: Count) -> str:
+    def hire(self, agent_id: int, count: Count) -> str:
         """Employ more people.
 
         Args:
             count: How many to hire.
         """
-        own = self._producer(actor)
+        own = self._producer(agent_id)
         self.rules.hire(own, count)
         return f"You employ {own.workforce} people."
 
     @action(when="may_fire")
-    def fire(self, actor: int, count: Count) -> str:
+    def fire(self, agent_id: int, count: Count) -> str:
         """Let workers go.
 
         Args:
             count: How many to let go.
         """
-        own = self._producer(actor)
+        own = self._producer(agent_id)
         self.rules.fire(own, count)
         return f"You employ {own.workforce} people."
 
     @action(when="may_produce")
-    def invest(self, actor: int, amount: Amount) -> str:
+    def invest(self, agent_id: int, amount: Amount) -> str:
         """Spend money on capital, so that your workers make more.
 
         Args:
             amount: Dollars to invest.
         """
-        own = self._producer(actor)
+        own = self._producer(agent_id)
         self.rules.invest(own, amount)
         return f"Your balance is ${own.balance:.2f}."
 
     @action
-    def allocate(self, actor: int, target: Payee, amount: Amount) -> str:
+    def allocate(self, agent_id: int, target: Payee, amount: Amount) -> str:
         """Pay money to someone else.
 
         Args:
             target: The number in brackets of who is paid, or "households" for all of them together.
             amount: Dollars to pay.
         """
-        own = self.enter(actor)
+        own = self.enter(agent_id)
         self.rules.allocate(own, target, amount)
         return f"Your balance is ${own.balance:.2f}."
 
     @action(when="may_govern")
     def apply_policy(
         self,
-        actor: int,
+        agent_id: int,
         policy_name: Word,
         description: Words,
         variable: Word | None = None,
@@ -251,15 +249,15 @@ class Economy(DoNothing):
             variable: Name of a variable the policy sets, if any: tax_rate, minimum_wage or another.
             value: What the variable is set to.
         """
-        if not self.may_govern(actor):
+        if not self.may_govern(agent_id):
             raise ToolError("only a government enacts policies here.")
-        own = self.enter(actor)
+        own = self.enter(agent_id)
         self.rules.enact(own, policy_name, description, variable, value)
         self._enacted.append(self.state.policies[-1])
         return f"Policy {policy_name} is in force."
 
     def end_step(self) -> list[Event]:
-        """Let the step end; tell which metrics changed and, if corrected, which policies are new."""
+        """End the step: measure, and report the metrics that changed and, under the corrected rules, new policies."""
         self.state.step += 1
         before, self.state.metrics = self.state.metrics, self.rules.close_step()
         self._notables = Notables(self.state.participants.values())
@@ -272,15 +270,15 @@ class Economy(DoNothing):
 
     def _metric_event(self, metric: str, previous: float, current: float) -> Event:
         facts = {"metric": metric, "previous": previous, "current": current, "delta": current - previous}
-        words = metric.replace("avg_", "average ").replace("_", " ")
-        text = f"In the economy, {words} went from {plain(previous)} to {plain(current)}."
+        name = metric.replace("avg_", "average ").replace("_", " ")
+        text = f"In the economy, {name} went from {number_text(previous)} to {number_text(current)}."
         return Event(self.name, "metric_change", facts, text, self.state.step)
 
     def _policy_event(self, policy: Policy) -> Event:
         facts: dict[str, Value | int | None] = {
             "policy": policy.name,
             "description": policy.description,
-            "actor": policy.enacted_by,
+            "agent_id": policy.enacted_by,
             "variable": policy.variable,
             "value": policy.value,
             "previous": policy.previous,

@@ -1,41 +1,58 @@
 """A stock exchange for trading agents, after StockAgent: order books, loans, reports, a forum, bankruptcy."""
 
-from mesa_llm.worlds.exchange.accounts import (
-    FIRST_PRICES,
-    STOCKS,
-    STYLES,
-    Account,
-    Endowment,
-    Loan,
-    Stock,
-    draw_endowments,
-)
 from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, Report, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
-from mesa_llm.worlds.exchange.forum import OFFICIAL, Post
-from mesa_llm.worlds.exchange.history import Borrowed, Cancelled, Close, Forecast, History, Holding, Submitted, Trade
-from mesa_llm.worlds.exchange.insolvency import Liquidation
-from mesa_llm.worlds.exchange.lending import POLICIES, Lending, Policy
-from mesa_llm.worlds.exchange.matching import Match
-from mesa_llm.worlds.exchange.schedule import Calendar, Moment, Stage
-from mesa_llm.worlds.exchange.settlement import Fees, Fill, Settlement, TradingRules
-from mesa_llm.worlds.exchange.wording import Screen
+from mesa_llm.worlds.exchange.lending import RATE_CHANGES, Lending, RateChange
+from mesa_llm.worlds.exchange.matching import Fees, Fill, Match, Settlement, TradingRules
+from mesa_llm.worlds.exchange.state import (
+    FIRST_PRICES,
+    OFFICIAL,
+    STOCKS,
+    STYLES,
+    Account,
+    Calendar,
+    Cancellation,
+    Close,
+    DayStage,
+    Endowment,
+    Forecast,
+    History,
+    Holding,
+    Liquidation,
+    Loan,
+    LoanTaken,
+    Moment,
+    Post,
+    Stock,
+    Submission,
+    Trade,
+    draw_endowments,
+)
+from mesa_llm.worlds.exchange.text import (
+    Screen,
+    company_news,
+    forum_text,
+    introduction,
+    order_text,
+    shares_text,
+    spendable_text,
+)
 from mesa_llm.worlds.exchange.world import Exchange
 
 __all__ = [
     "COMPANIES",
     "FIRST_PRICES",
     "OFFICIAL",
-    "POLICIES",
+    "RATE_CHANGES",
     "STOCKS",
     "STYLES",
     "Account",
-    "Borrowed",
     "Calendar",
-    "Cancelled",
+    "Cancellation",
     "Close",
     "Company",
+    "DayStage",
     "Endowment",
     "Exchange",
     "Fees",
@@ -46,23 +63,29 @@ __all__ = [
     "Lending",
     "Liquidation",
     "Loan",
+    "LoanTaken",
     "Match",
     "Moment",
     "Order",
     "OrderBook",
-    "Policy",
     "Post",
     "Quote",
+    "RateChange",
     "Report",
     "Screen",
     "Settlement",
     "Side",
-    "Stage",
     "Stock",
-    "Submitted",
+    "Submission",
     "Trade",
     "TraderFacts",
     "TradingRules",
+    "company_news",
     "draw_endowments",
+    "forum_text",
+    "introduction",
+    "order_text",
     "report_on",
+    "shares_text",
+    "spendable_text",
 ]

@@ -20,7 +20,7 @@ class Order:
     """An order to trade one stock at one price."""
 
     trader: int
-    """Who placed it."""
+    """Mesa `unique_id` of the trader that placed it."""
 
     side: Side
     """Whether its trader buys or sells."""
@@ -32,7 +32,7 @@ class Order:
     """Shares still to be traded; 0 only under the original rules, which leave used-up orders in the book."""
 
     arrival: int = 0
-    """Number in the order of arrival at the book, from 1; 0 while it does not rest."""
+    """Rank by arrival at the book, from 1; 0 while it does not rest."""
 
 
 class Quote(NamedTuple):
@@ -42,11 +42,11 @@ class Quote(NamedTuple):
     """Money per share."""
 
     quantity: float
-    """Shares wanted or offered at that price, by all orders together."""
+    """Shares of all orders at that price."""
 
 
 class Level:
-    """The orders resting at one price, oldest first, and how many shares they hold."""
+    """The orders resting at one price, oldest first, and their shares."""
 
     __slots__ = ("orders", "quantity")
 
@@ -57,7 +57,7 @@ class Level:
 
 
 def opposite(side: Side) -> Side:
-    """Give the side that an order of this side trades with."""
+    """Return the side that an order of this side trades with."""
     return "sell" if side == "buy" else "buy"
 
 
@@ -72,9 +72,9 @@ class OrderBook:
         self._levels: dict[Side, Any] = {side: SortedDict() for side in SIDES}
         self._arrivals = 0
         self.counts: dict[Side, int] = dict.fromkeys(SIDES, 0)
-        """How many orders rest on each side."""
+        """Number of orders resting on each side."""
         self.changes: dict[Side, int] = dict.fromkeys(SIDES, 0)
-        """How often each side has changed; equal numbers mean an equal side."""
+        """Number of changes of each side; a side is the same while its number is."""
 
     def clear(self) -> None:
         """Drop every order."""
@@ -84,7 +84,7 @@ class OrderBook:
         self._arrivals = 0
 
     def rest(self, order: Order) -> None:
-        """Let an order wait behind those of its side and price."""
+        """Add an order behind those of its side and price."""
         self._arrivals += 1
         order.arrival = self._arrivals
         level: Level = self._levels[order.side].setdefault(order.price, Level())
@@ -93,12 +93,12 @@ class OrderBook:
         self._count(order.side, 1)
 
     def oldest_at(self, side: Side, price: float) -> Order | None:
-        """Give the order of a side that has waited longest at exactly this price."""
+        """Return the order of a side that has rested longest at exactly this price; None without one."""
         level: Level | None = self._levels[side].get(price)
         return level.orders[0] if level else None
 
     def best(self, side: Side) -> Order | None:
-        """Give the order of a side that trades first: best price, then longest wait."""
+        """Return the order of a side that trades first: best price, then longest wait; None without one."""
         levels = self._levels[side]
         if not levels:
             return None
@@ -106,13 +106,13 @@ class OrderBook:
         return level.orders[0]
 
     def reduce(self, order: Order, quantity: float) -> None:
-        """Take traded shares off a resting order; it stays, even with none left."""
+        """Reduce a resting order by the shares traded; it stays, even with none left."""
         order.quantity -= quantity
         self._levels[order.side][order.price].quantity -= quantity
         self._count(order.side, 0)
 
     def drop_oldest(self, order: Order) -> None:
-        """Remove a resting order that is the oldest at its price.
+        """Remove a resting order, the oldest at its price.
 
         Raises:
             ValueError: If another order came before it.
@@ -128,28 +128,28 @@ class OrderBook:
         self._count(order.side, -1)
 
     def quote(self, side: Side) -> Quote | None:
-        """Give the best price at which a side still has shares to trade."""
+        """Return the best price at which a side has shares to trade, with all shares there; None without any."""
         return next((Quote(price, level.quantity) for price, level in self._ranked(side) if level.quantity), None)
 
     def depth(self, side: Side) -> list[Quote]:
-        """Add up what a side holds at each price, best price first."""
+        """Return the shares of a side at each price, best price first."""
         return [Quote(price, level.quantity) for price, level in self._ranked(side)]
 
-    def ranked(self, side: Side, most: int | None = None) -> list[Order]:
-        """List orders of a side as they would trade, best first; at most `most` of them."""
-        return list(islice(chain.from_iterable(level.orders for _, level in self._ranked(side)), most))
+    def ranked(self, side: Side, maximum: int | None = None) -> list[Order]:
+        """Return the orders of a side as they would trade, best first; no more than a maximum number."""
+        return list(islice(chain.from_iterable(level.orders for _, level in self._ranked(side)), maximum))
 
     def arrived(self, side: Side) -> list[Order]:
-        """List the orders of a side in order of arrival."""
+        """Return the orders of a side in order of arrival."""
         return sorted(self.ranked(side), key=lambda order: order.arrival)
 
-    def _count(self, side: Side, more: int) -> None:
-        """Note a change of a side that has added or dropped orders."""
-        self.counts[side] += more
+    def _count(self, side: Side, added: int) -> None:
+        """Count a change of a side, and the orders it added or (below 0) dropped."""
+        self.counts[side] += added
         self.changes[side] += 1
 
     def _ranked(self, side: Side) -> Iterator[tuple[float, Level]]:
-        """Go through prices and levels of a side, best price first."""
+        """Iterate over prices and levels of a side, best price first."""
         levels = self._levels[side]
         prices = reversed(levels) if side == "buy" else iter(levels)
         return ((price, levels[price]) for price in prices)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mesa_llm.worlds.exchange.accounts import Stock
+from mesa_llm.worlds.exchange.state import Stock
 
 
 class Report(NamedTuple):
@@ -133,5 +133,5 @@ COMPANIES: Mapping[Stock, Company] = MappingProxyType({"A": COMPANY_A, "B": COMP
 
 
 def report_on(company: Company, day: int) -> Report | None:
-    """Give the report a company publishes on a day, if any."""
+    """Return the report that a company publishes on a day; None without one."""
     return next((report for report in company.reports if report.day == day), None)

@@ -1,16 +1,13 @@
-"""What a trader sees, as values: for rule twins, outside controllers, and the text of its observation."""
+"""What a trader sees, as values, for rule twins, controllers from outside, and the text of its observation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mesa_llm.worlds.exchange.accounts import Loan, Stock
 from mesa_llm.worlds.exchange.book import Quote
-from mesa_llm.worlds.exchange.forum import Post
-from mesa_llm.worlds.exchange.history import Cancelled
 from mesa_llm.worlds.exchange.lending import Rates
-from mesa_llm.worlds.exchange.schedule import Moment
+from mesa_llm.worlds.exchange.state import Cancellation, Loan, Moment, Post, Stock
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,7 @@ class TraderFacts:
     """Day, stage and session."""
 
     style: str
-    """How it is told to invest."""
+    """Style of investing."""
 
     cash: float
     """Money."""
@@ -36,7 +33,7 @@ class TraderFacts:
     """Loans not yet paid back."""
 
     loan_limit: float
-    """Most it may still borrow; may be negative."""
+    """Maximum that may still be borrowed, in money; may be negative."""
 
     rates: Rates
     """Rates in force, by loan type."""
@@ -47,8 +44,8 @@ class TraderFacts:
     prices: Mapping[Stock, float]
     """Latest session prices."""
 
-    recent: Mapping[Stock, tuple[float, ...]]
-    """Session prices of late, oldest first, ending with the latest; the first price counts as one."""
+    recent_prices: Mapping[Stock, tuple[float, ...]]
+    """Latest session prices, oldest first; the price before the first session counts as one."""
 
     bids: Mapping[Stock, Quote | None]
     """Highest resting buy price and the shares wanted at it; None without one."""
@@ -57,7 +54,7 @@ class TraderFacts:
     """Lowest resting sell price and the shares offered at it; None without one."""
 
     posts: tuple[Post, ...]
-    """What the forum shows today."""
+    """Posts and announcements on the forum today."""
 
-    cancelled: tuple[Cancelled, ...] = ()
-    """Own orders that waited in today's books and were cancelled when they could not be honoured."""
+    cancellations: tuple[Cancellation, ...] = ()
+    """Own waiting orders of today that were cancelled because they could not be honoured."""

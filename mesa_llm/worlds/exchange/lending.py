@@ -1,20 +1,20 @@
-"""The bank: what loans cost, when they are paid, and the policies that change their price."""
+"""The bank: the cost of loans, their payment, and the forced sales of traders who cannot pay."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.worlds.exchange.accounts import Account, Loan
+from mesa_llm.worlds.exchange.state import STOCKS, Account, Liquidation, Loan, Stock
 
 Rates = tuple[float, ...]
 """Interest over the whole term of a loan, as a share of the principal, by loan type."""
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RateChange:
     """A change of the lending rates, announced on the forum."""
 
     day: int
@@ -24,22 +24,22 @@ class Policy:
     """The new rates by loan type."""
 
     text: str
-    """What the forum says."""
+    """The announcement on the forum."""
 
 
-POLICIES = (
-    Policy(
+RATE_CHANGES = (
+    RateChange(
         78,
         (0.024, 0.027, 0.030),
         "The central bank has cut the share of deposits that banks must hold back. Loans become cheaper.",
     ),
-    Policy(
+    RateChange(
         144,
         (0.0255, 0.0285, 0.0315),
         "The central bank has raised its interest rates. Loans become dearer.",
     ),
 )
-"""The two policies of the original."""
+"""The two changes of the original."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +55,30 @@ class Lending:
     interest_every_days: int = 22
     """Days between two payments of interest."""
 
-    policies: tuple[Policy, ...] = POLICIES
-    """Changes of the rates."""
+    rate_changes: tuple[RateChange, ...] = RATE_CHANGES
+    """Changes of the rates, by day."""
 
     def __post_init__(self) -> None:
-        """Check that every rate table has the three loan types.
+        """Check the tables of rates and the days.
 
         Raises:
-            ConfigError: If one has not, or the days make no sense.
+            ConfigError: If a table lacks one of the three loan types, or a number of days is below 1.
         """
-        tables = [self.rates, *(policy.rates for policy in self.policies)]
+        tables = [self.rates, *(change.rates for change in self.rate_changes)]
         if len(self.term_days) != 3 or any(len(table) != 3 for table in tables):
             raise ConfigError("lending needs three terms, and three rates in each table")
         if self.interest_every_days < 1 or min(self.term_days) < 1:
             raise ConfigError("terms and the days between interest payments must be at least 1")
 
     def is_interest_day(self, day: int) -> bool:
-        """Tell whether every trader pays interest on this day."""
+        """Check whether every trader pays interest on this day."""
         return day % self.interest_every_days == 0
 
     def accrued(self, loans: Iterable[Loan], day: int, rates: Rates) -> float:
-        """Compute the interest on loans that has run up by a day and is not paid yet.
+        """Compute the interest on loans that has accrued by a day and is not paid yet.
 
-        The full rate, due with the loan, runs up evenly over its term; the twelfth of it that the next interest day
-        costs, unless the loan is paid back before, since the last one.
+        The full rate, due with the loan, accrues evenly over its term. The twelfth of it that the next interest day
+        costs accrues since the last one, unless the loan is paid back before.
 
         Args:
             loans: Loans not yet paid back.
@@ -98,7 +98,7 @@ class Lending:
         return max(term - (loan.due_day - day), 0) / term
 
     def _part_of_instalment(self, loan: Loan, day: int) -> float:
-        """Compute how much of the next instalment has run up, as a part of the full rate."""
+        """Compute how much of the next instalment has accrued, as a part of the full rate."""
         since = day % self.interest_every_days
         if loan.due_day <= day - since + self.interest_every_days:
             return 0.0
@@ -108,15 +108,15 @@ class Lending:
 
 
 def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> Loan:
-    """Lend a trader money, paid out at once.
+    """Lend a trader money, which is paid out at once.
 
     Raises:
         ToolError: If the sum is not positive, or exceeds what the trader may still borrow.
     """
     limit = account.loan_limit
     if not 0 < principal <= limit:
-        most = math.floor(max(limit, 0.0) * 100) / 100
-        raise ToolError(f"you asked for {principal:.10g}; ask for more than 0 and at most {most:.2f}.")
+        maximum = math.floor(max(limit, 0.0) * 100) / 100
+        raise ToolError(f"you asked for {principal:.10g}; ask for more than 0 and at most {maximum:.2f}.")
     loan = Loan(principal, loan_type, due_day)
     account.loans.append(loan)
     account.cash += principal
@@ -142,3 +142,44 @@ def pay_interest(account: Account, rates: Rates) -> None:
         account.cash -= loan.principal * rates[loan.loan_type] / 12
     if account.cash < 0:
         account.is_marked = True
+
+
+def liquidate(account: Account, prices: Mapping[Stock, float]) -> bool:
+    """Sell a marked trader's shares, A first, until its cash is no longer negative; or let it leave.
+
+    The shares leave the market: nobody buys them, and no price moves. A trader whose cash and shares are
+    worth less than nothing leaves with all its debts.
+
+    Returns:
+        True if the trader is insolvent and has left.
+    """
+    if account.property_at(prices) < 0:
+        account.has_left = True
+        return True
+    for stock in STOCKS:
+        if account.cash < 0:
+            _sell_for(account, stock, prices[stock])
+    # Only rounding is left: the worth was not negative.
+    account.cash = max(account.cash, 0.0)
+    account.is_marked = False
+    return False
+
+
+def _sell_for(account: Account, stock: Stock, price: float) -> None:
+    """Sell as many whole shares as bring cash back to 0, or all of them.
+
+    Under the original rules shares can be fractions; where its whole number exceeds them the original program
+    stops with an error, and all of them are sold here.
+    """
+    owned = account.shares[stock]
+    sold = min(math.ceil(-account.cash / price), owned) if owned * price >= -account.cash else owned
+    account.shares[stock] -= sold
+    account.cash += sold * price
+
+
+def liquidation_of(day: int, account: Account, prices: Mapping[Stock, float]) -> Liquidation:
+    """Liquidate a marked trader, and return the row of it; see `liquidate`."""
+    before = (account.cash, account.shares["A"], account.shares["B"])
+    has_left = liquidate(account, prices)
+    after = (account.cash, account.shares["A"], account.shares["B"])
+    return Liquidation(day, account.trader, *before, *after, has_left)

@@ -1,44 +1,159 @@
-"""How an incoming order meets the resting ones."""
+"""Matching of incoming and resting orders, and settlement of fills, under three sets of rules.
+
+Two of them repeat faults of the original.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, get_args
 
-from mesa_llm.worlds.exchange.accounts import Account, Stock
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.exchange.book import Order, OrderBook, opposite
-from mesa_llm.worlds.exchange.settlement import (
-    Fill,
-    TradingRules,
-    can_deliver,
-    can_pay,
-    settle_both,
-    settle_buyer,
-    settle_seller,
-)
+from mesa_llm.worlds.exchange.state import Account, Stock
+
+Settlement = Literal["strict", "one_sided", "original"]
+"""How a fill moves cash and shares.
+
+`strict`: both sides are checked before either moves. `one_sided`: each side is settled by itself, if it can be.
+`original`: like `one_sided`, but as many shares change hands as the price says, not as the quantity says.
+"""
+
+
+class Fill(NamedTuple):
+    """Two orders that met."""
+
+    buyer: int
+    """Mesa `unique_id` of the trader that buys."""
+
+    seller: int
+    """Mesa `unique_id` of the trader that sells."""
+
+    quantity: float
+    """Shares; 0 where an order met a used-up one, unless fills are settled strictly."""
+
+    price: float
+    """Money per share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fees:
+    """Fees that each side of a fill pays; described in the paper, absent from its program."""
+
+    per_share: float = 0.005
+    """Money per share."""
+
+    minimum: float = 1.0
+    """Minimum per fill, in money."""
+
+    maximum: float = 5.95
+    """Maximum per fill, in money."""
+
+    def of(self, quantity: float) -> float:
+        """Compute the fee of one side of a fill, in money."""
+        return min(max(self.per_share * quantity, self.minimum), self.maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class TradingRules:
+    """Rules by which orders are matched and fills settled."""
+
+    settlement: Settlement = "strict"
+    """How a fill moves cash and shares."""
+
+    cross: bool | None = None
+    """Whether a bid above an offer trades, at the resting price, rather than equal prices only. None: where fills are
+    settled strictly."""
+
+    fees: Fees | None = None
+    """Fees of each side of a fill; None: there are none."""
+
+    tick: float = 0.01
+    """Step of prices, in money, where fills are settled strictly; elsewhere any price is accepted."""
+
+    def __post_init__(self) -> None:
+        """Check that the rules agree.
+
+        Raises:
+            ConfigError: If crossing or fees are combined with a settlement other than `strict`.
+        """
+        if self.settlement not in get_args(Settlement):
+            raise ConfigError(f"settlement {self.settlement!r} is unknown; choose one of {get_args(Settlement)}")
+        if self.cross is None:
+            object.__setattr__(self, "cross", self.settlement == "strict")
+        if not 0 < self.tick < math.inf:
+            raise ConfigError(f"tick is the step of prices, a positive number; got {self.tick!r}")
+        if self.settlement != "strict" and (self.cross or self.fees):
+            raise ConfigError(f"cross and fees need settlement 'strict', not {self.settlement!r}")
+
+    def fee_of(self, quantity: float) -> float:
+        """Compute the fee of one side of an order that trades as a whole, in money."""
+        return self.fees.of(quantity) if self.fees else 0.0
+
+    def price_of(self, price: float) -> float:
+        """Return a price as it stands in the book: a whole number of ticks, if fills are settled strictly.
+
+        Raises:
+            ToolError: If it lies between two ticks, or below the first.
+        """
+        if self.settlement != "strict":
+            return price
+        ticks = round(price / self.tick)
+        if ticks < 1 or not math.isclose(ticks * self.tick, price, rel_tol=1e-9):
+            raise ToolError(f"prices go in steps of {self.tick:g}, from {self.tick:g} up; got {price!r}.")
+        return round(ticks * self.tick, 9)
+
+    def refuse_flags(self, *amounts: object) -> None:
+        """Refuse true and false as amounts; the original takes them for 1 and 0.
+
+        Raises:
+            ToolError: If there is one, and fills are settled strictly.
+        """
+        if self.settlement == "strict" and any(isinstance(amount, bool) for amount in amounts):
+            raise ToolError("true and false are no amounts; give numbers.")
+
+    @classmethod
+    def of(cls, rules: str, trading: TradingRules | None = None) -> TradingRules:
+        """Return the trading rules that a rule set stands for, or check some against it.
+
+        Args:
+            rules: `corrected` or `original`.
+            trading: The rules to check; None: those of the set.
+
+        Raises:
+            ConfigError: If the rule set is unknown, or the trading rules belong to another one.
+        """
+        if rules not in ("corrected", "original"):
+            raise ConfigError(f"rules {rules!r} are unknown; choose 'corrected' or 'original'")
+        trading = trading or cls("original" if rules == "original" else "strict")
+        if (rules == "original") != (trading.settlement == "original"):
+            raise ConfigError(f"settlement {trading.settlement!r} contradicts rules={rules!r}; change one of them")
+        return trading
 
 
 @dataclass(slots=True)
 class Match:
-    """What came of one incoming order."""
+    """Result of one incoming order."""
 
     fills: list[Fill] = field(default_factory=list)
     """Trades, in order."""
 
-    cancelled: list[Order] = field(default_factory=list)
-    """Orders taken out of the market: resting ones that could not be honoured or were the trader's own, and
-    the incoming one once it cannot be paid."""
+    cancelled_orders: list[Order] = field(default_factory=list)
+    """Orders taken out of the market: resting ones that could not be honoured or were the trader's own, and the
+    incoming one once it cannot be paid."""
 
     fees: float = 0.0
-    """Money both sides of the fills paid."""
+    """Money that both sides of the fills paid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """One stock's book, whose traders they are, and the rules they trade by."""
+    """The book of one stock, its traders, and the rules they trade by."""
 
     stock: Stock
-    """What is traded."""
+    """The stock traded."""
 
     book: OrderBook
     """Its resting orders."""
@@ -47,10 +162,10 @@ class Venue:
     """Traders by id."""
 
     rules: TradingRules
-    """By which rules they trade."""
+    """Rules of matching and settlement."""
 
     def match(self, order: Order) -> Match:
-        """Trade an incoming order with the resting ones; what is left of it rests."""
+        """Trade an incoming order with the resting ones; the rest of it is added to the book."""
         return self._match_strictly(order) if self.rules.settlement == "strict" else self._match_loosely(order)
 
     def _match_loosely(self, order: Order) -> Match:
@@ -72,7 +187,7 @@ class Venue:
         return match
 
     def _settle_apart(self, order: Order, resting: Order, traded: float, match: Match) -> None:
-        """Settle each side alone, the incoming one first; one may fail and the other not."""
+        """Settle each side by itself, the incoming one first; either may fail alone."""
         fill = _fill(order, resting, traded)
         match.fills.append(fill)
         sides = [(settle_buyer, fill.buyer), (settle_seller, fill.seller)]
@@ -87,10 +202,10 @@ class Venue:
             fee = self.rules.fees.of(fill.quantity) if self.rules.fees else 0.0
             if resting.trader == order.trader or not self._can_settle(resting, fill, fee):
                 self.book.drop_oldest(resting)
-                match.cancelled.append(resting)
+                match.cancelled_orders.append(resting)
                 continue
             if not self._can_settle(order, fill, fee):
-                match.cancelled.append(order)
+                match.cancelled_orders.append(order)
                 return match
             settle_both(self.accounts[fill.buyer], self.accounts[fill.seller], self.stock, fill, fee)
             match.fills.append(fill)
@@ -115,7 +230,7 @@ class Venue:
         return best if agrees else None
 
     def _can_settle(self, order: Order, fill: Fill, fee: float) -> bool:
-        """Tell whether an order's trader can honour its side of a fill."""
+        """Check whether an order's trader can honour its side of a fill."""
         account = self.accounts[order.trader]
         if order.side == "buy":
             return can_pay(account, fill, fee)
@@ -123,6 +238,55 @@ class Venue:
 
 
 def _fill(order: Order, resting: Order, quantity: float) -> Fill:
-    """Write the fill of an incoming and a resting order, at the resting price."""
+    """Return the fill of an incoming and a resting order, at the resting price."""
     buyer, seller = (order, resting) if order.side == "buy" else (resting, order)
     return Fill(buyer.trader, seller.trader, quantity, resting.price)
+
+
+def delivered(fill: Fill, settlement: Settlement) -> float:
+    """Return the shares that change hands in a fill.
+
+    The original hands quantity and price to its accounts in the wrong order: cash moves by their product,
+    shares by the price. Its published runs contain this.
+    """
+    return fill.price if settlement == "original" else fill.quantity
+
+
+def settle_buyer(buyer: Account, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
+    """Settle the buyer's side by itself if its cash suffices; return whether it did."""
+    cost = fill.quantity * fill.price
+    if buyer.cash < cost:
+        return False
+    buyer.cash -= cost
+    buyer.shares[stock] += delivered(fill, settlement)
+    return True
+
+
+def settle_seller(seller: Account, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
+    """Settle the seller's side by itself if its shares suffice; return whether they did."""
+    shares = delivered(fill, settlement)
+    if seller.shares[stock] < shares:
+        return False
+    seller.shares[stock] -= shares
+    seller.cash += fill.quantity * fill.price
+    return True
+
+
+def can_pay(buyer: Account, fill: Fill, fee: float) -> bool:
+    """Check whether a buyer's cash covers a fill and its fee."""
+    return buyer.cash >= fill.quantity * fill.price + fee
+
+
+def can_deliver(seller: Account, stock: Stock, fill: Fill, fee: float) -> bool:
+    """Check whether a seller has the shares of a fill, and can pay the fee from what it earns."""
+    earned = fill.quantity * fill.price - fee
+    return seller.shares[stock] >= fill.quantity and seller.cash + earned >= 0
+
+
+def settle_both(buyer: Account, seller: Account, stock: Stock, fill: Fill, fee: float) -> None:
+    """Move cash and shares between two different traders who can pay and deliver; each pays the fee."""
+    cost = fill.quantity * fill.price
+    buyer.cash -= cost + fee
+    buyer.shares[stock] += fill.quantity
+    seller.shares[stock] -= fill.quantity
+    seller.cash += cost - fee

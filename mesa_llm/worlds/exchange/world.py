@@ -10,44 +10,50 @@ from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
-from mesa_llm.tools import action, tool
+from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import DoNothing, Draws
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG, is_whole
-from mesa_llm.worlds.exchange import wording
-from mesa_llm.worlds.exchange.accounts import STOCKS, Account, Endowment, Stock
-from mesa_llm.worlds.exchange.board import Board, share_words
+from mesa_llm.worlds.exchange import text as texts
 from mesa_llm.worlds.exchange.book import Side
 from mesa_llm.worlds.exchange.facts import TraderFacts
-from mesa_llm.worlds.exchange.floor import Floor
-from mesa_llm.worlds.exchange.history import Borrowed, Forecast, History
 from mesa_llm.worlds.exchange.lending import Lending, borrow
-from mesa_llm.worlds.exchange.market import Market
-from mesa_llm.worlds.exchange.news import tell
-from mesa_llm.worlds.exchange.schedule import Calendar, Moment
-from mesa_llm.worlds.exchange.settlement import TradingRules
-from mesa_llm.worlds.exchange.wording import Screen, money_words, spendable_words
+from mesa_llm.worlds.exchange.matching import TradingRules
+from mesa_llm.worlds.exchange.rules import Floor, Market
+from mesa_llm.worlds.exchange.state import (
+    STOCKS,
+    Account,
+    Calendar,
+    Endowment,
+    Forecast,
+    History,
+    LoanTaken,
+    Moment,
+    Stock,
+)
+from mesa_llm.worlds.exchange.text import Board, Screen, money_text, shares_text, spendable_text
 
-MOST_SHARES = 10**12
-MOST_MONEY = 1e12
-"""Larger numbers are refused as mistakes."""
+MAX_SHARES = 10**12
+MAX_MONEY = 1e12
+"""Bounds of what an order or a loan may name; larger numbers are refused as mistakes."""
 
 RECENT_SESSIONS = 10
-"""Session prices that a trader's facts reach back."""
+"""Maximum number of session prices among a trader's facts."""
 
-MOST_CHARACTERS = 2000
-"""Longest post."""
+MAX_CHARACTERS = 2000
+"""Maximum number of characters of a post."""
 
-Shares = Annotated[int, Field(gt=0, le=MOST_SHARES), NO_FLAG]
-Money = Annotated[float, Field(gt=0, le=MOST_MONEY), NO_FLAG]
+Shares = Annotated[int, Field(gt=0, le=MAX_SHARES), NO_FLAG]
+Money = Annotated[float, Field(gt=0, le=MAX_MONEY), NO_FLAG]
 LoanType = Annotated[Literal[0, 1, 2], NO_FLAG]
-PostText = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+PostText = Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
 
 
 class Exchange(DoNothing):
     """Traders borrow, trade two stocks through order books, forecast and post, day by day.
 
     Each `end_step()` ends one stage: the loans, one trading session, the forecasts, or the posts.
-    `turn_order` says whom to ask in the present stage: in a session one after another, as each sees what the
+    `turn_order` lists who decides in the present stage: in a session one after another, as each sees what the
     one before did (`takes_turns`); in the other stages all at once.
 
     Source:
@@ -58,8 +64,8 @@ class Exchange(DoNothing):
     def __init__(
         self,
         endowments: Iterable[Endowment],
-        draws: Draws,
-        rules: Literal["corrected", "original"] = "corrected",
+        rng: Draws,
+        rules: Rules = "corrected",
         trading: TradingRules | None = None,
         calendar: Calendar | None = None,
         lending: Lending | None = None,
@@ -70,13 +76,13 @@ class Exchange(DoNothing):
 
         Args:
             endowments: What each trader starts with (see `draw_endowments`).
-            draws: Source of the acting order, drawn anew for every session.
+            rng: Source of the acting order, which is drawn anew for every session.
             rules: `original` repeats the original's faults; `corrected` settles fills strictly, at whole cents,
                 and lets bids above offers trade.
             trading: The trading rules in detail; None: those that `rules` stands for.
             calendar: Days and sessions.
             lending: The bank's terms.
-            screen: How much a trader is shown unasked.
+            screen: How much an observation shows by itself.
             name: Name of the world, unique in a model.
 
         Raises:
@@ -88,63 +94,63 @@ class Exchange(DoNothing):
         self.lending = lending or Lending()
         self.screen = screen or Screen()
         self.market = Market(endowments, self.trading, self.lending)
-        # Looking changes nothing, so it cannot draw from the world's source: what was drawn at the start seeds it.
+        # Reading the forum changes nothing, so it cannot draw from `rng`: what was drawn at the start seeds it.
         self._forum_seed = sum(account.cash for account in self.market.accounts.values())
-        self._floor = Floor(self.market, self.calendar, draws)
-        self._board = Board(self.market.books, self.screen.orders_shown)
-        self._house_rules = wording.house_rules(self.calendar, self.trading, self.lending)
+        self._floor = Floor(self.market, self.calendar, rng)
+        self._board = Board(self.market.books, self.screen.max_orders)
+        self._instructions = texts.instructions(self.calendar, self.trading, self.lending)
 
     @property
     def now(self) -> Moment:
-        """Give the day, the stage and the session."""
+        """Day, stage and session."""
         return self._floor.now
 
     @property
     def turn_order(self) -> tuple[int, ...]:
-        """List whom to ask in the present stage, in order; in a session drawn at random."""
+        """Ids of the traders who decide in the present stage, in order; drawn at random in a session."""
         return self._floor.turn_order
 
     @property
     def takes_turns(self) -> bool:
-        """Tell whether traders must be asked one after another now."""
+        """Whether traders decide one after another now."""
         return self.now.stage == "trade"
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the last day has ended."""
+        """Whether the last day has ended."""
         return self.now.stage == "closed"
 
     @property
     def history(self) -> History:
-        """Give all that happened, as rows for tables and plots."""
+        """All that has happened, as rows for tables and plots."""
         return self.market.history
 
-    def observe(self, agent: int) -> Observation:
+    def observe(self, agent_id: int) -> Observation:
         """Show what a trader sees now; reads only.
 
         Raises:
             ConfigError: If there is no such trader.
         """
-        facts = self.facts(agent)
-        if self.market.accounts[agent].has_left:
+        facts = self.facts(agent_id)
+        if self.market.accounts[agent_id].has_left:
             return Observation(text="You are insolvent and have left the exchange.", tools=(), facts=facts)
-        text = wording.situation(facts, self._board, shows_posts=self.screen.shows_posts)
-        rules = self._house_rules
+        text = texts.situation(facts, self._board, shows_posts=self.screen.shows_posts)
+        instructions = self._instructions
         if (self.now.stage, self.now.session) == ("trade", 1):
-            rules = f"{rules}\n{wording.company_news(self.now.day)}"
-        return Observation(text=text, rules=rules, tools=() if self.is_over else None, facts=facts)
+            instructions = f"{instructions}\n{texts.company_news(self.now.day)}"
+        return Observation(text=text, instructions=instructions, tools=() if self.is_over else None, facts=facts)
 
-    def facts(self, trader: int) -> TraderFacts:
-        """Give what a trader sees now, as values.
+    def facts(self, agent_id: int) -> TraderFacts:
+        """Return what a trader sees now, as values.
 
         Raises:
             ConfigError: If there is no such trader.
         """
-        account = self.market.accounts.get(trader)
+        account = self.market.accounts.get(agent_id)
         if account is None:
-            raise ConfigError(f"there is no trader {trader} on {self.name!r}; observe those in its accounts")
+            raise ConfigError(f"there is no trader {agent_id} on {self.name!r}; observe those in its accounts")
         return TraderFacts(
-            trader=trader,
+            trader=agent_id,
             now=self.now,
             style=account.style,
             cash=account.cash,
@@ -154,39 +160,39 @@ class Exchange(DoNothing):
             rates=self.market.rates,
             term_days=self.lending.term_days,
             prices=dict(self.market.prices),
-            recent={stock: tuple(self.market.paths[stock][-RECENT_SESSIONS:]) for stock in STOCKS},
+            recent_prices={stock: tuple(self.market.paths[stock][-RECENT_SESSIONS:]) for stock in STOCKS},
             bids={stock: self.market.books[stock].quote("buy") for stock in STOCKS},
             asks={stock: self.market.books[stock].quote("sell") for stock in STOCKS},
             posts=self._floor.forum.posts,
-            cancelled=self.market.cancelled_today(trader),
+            cancellations=self.market.cancellations_of(agent_id),
         )
 
     @tool(when="has_posts")
-    def read_forum(self, actor: int) -> str:
+    def read_forum(self, agent_id: int) -> str:
         """Read what the other traders wrote on the forum yesterday, and today's announcements."""
-        rng = random.Random(f"{self._forum_seed} {self.now.day} {actor}")
-        return wording.forum_excerpt(self._floor.forum.posts, rng)
+        rng = random.Random(f"{self._forum_seed} {self.now.day} {agent_id}")
+        return texts.forum_excerpt(self._floor.forum.posts, rng)
 
     @action(when="may_borrow")
-    def take_loan(self, actor: int, loan_type: LoanType, amount: Money) -> str:
+    def take_loan(self, agent_id: int, loan_type: LoanType, amount: Money) -> str:
         """Take a loan; the money is paid out at once.
 
         Args:
             loan_type: 0, 1 or 2; the observation says for how many days and at what rate.
             amount: Money to borrow, at most what you may still borrow.
         """
-        account = self._floor.in_turn(actor, "loan")
+        account = self._floor.account_in_turn(agent_id, "loan")
         self.trading.refuse_flags(loan_type, amount)
         if loan_type not in (0, 1, 2):
             raise ToolError(f"there is no loan type {loan_type!r}; choose 0, 1 or 2.")
         due = self.now.day + self.lending.term_days[int(loan_type)]
         loan = borrow(account, amount, int(loan_type), due)
-        self._floor.has_acted(actor)
-        self.history.loans.append(Borrowed(self.now.day, actor, loan.loan_type, loan.principal))
+        self._floor.end_turn(agent_id)
+        self.history.loans.append(LoanTaken(self.now.day, agent_id, loan.loan_type, loan.principal))
         return f"You borrowed {loan.principal:.2f}, due on day {due}."
 
     @action(when="may_trade")
-    def buy(self, actor: int, stock: Stock, quantity: Shares, price: Money) -> str:
+    def buy(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> str:
         """Place an order to buy shares.
 
         Args:
@@ -194,19 +200,19 @@ class Exchange(DoNothing):
             quantity: Whole number of shares; quantity times price, with any fee, must not exceed your cash.
             price: Money you bid per share.
         """
-        account = self._check_order(actor, stock, quantity, price)
+        account = self._check_order(agent_id, stock, quantity, price)
         price = self.trading.price_of(price)
         fee = self.trading.fee_of(quantity)
         if quantity * price + fee > account.cash:
-            with_fee = f", with the fee of {money_words(fee)}" if fee else ""
+            with_fee = f", with the fee of {money_text(fee)}" if fee else ""
             raise ToolError(
-                f"{quantity} shares at {money_words(price)} cost {money_words(quantity * price + fee)}{with_fee}; "
-                f"you have {spendable_words(account.cash)} cash."
+                f"{quantity} shares at {money_text(price)} cost {money_text(quantity * price + fee)}{with_fee}; "
+                f"you have {spendable_text(account.cash)} cash."
             )
-        return self._place(actor, stock, "buy", quantity, price)
+        return self._place(agent_id, stock, "buy", quantity, price)
 
     @action(when="may_trade")
-    def sell(self, actor: int, stock: Stock, quantity: Shares, price: Money) -> str:
+    def sell(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> str:
         """Place an order to sell shares that you have.
 
         Args:
@@ -214,18 +220,18 @@ class Exchange(DoNothing):
             quantity: Whole number of shares, at most those you have.
             price: Money you ask per share.
         """
-        account = self._check_order(actor, stock, quantity, price)
+        account = self._check_order(agent_id, stock, quantity, price)
         price = self.trading.price_of(price)
         if quantity > account.shares[stock]:
-            held = share_words(account.shares[stock])
-            raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {held}.")
+            owned = shares_text(account.shares[stock])
+            raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {owned}.")
         fee = self.trading.fee_of(quantity)
         if account.cash + quantity * price < fee:
-            raise ToolError(f"your cash and what you would earn do not pay the fee of {money_words(fee)}.")
-        return self._place(actor, stock, "sell", quantity, price)
+            raise ToolError(f"your cash and what you would earn do not pay the fee of {money_text(fee)}.")
+        return self._place(agent_id, stock, "sell", quantity, price)
 
     @action(when="may_estimate")
-    def estimate(self, actor: int, buy_a: bool, buy_b: bool, sell_a: bool, sell_b: bool, take_loan: bool) -> str:
+    def estimate(self, agent_id: int, buy_a: bool, buy_b: bool, sell_a: bool, sell_b: bool, take_loan: bool) -> str:
         """Say what you expect to do tomorrow; it binds you to nothing.
 
         Args:
@@ -235,72 +241,72 @@ class Exchange(DoNothing):
             sell_b: Whether you will sell B.
             take_loan: Whether you will take a loan.
         """
-        self._floor.in_turn(actor, "estimate")
-        self._floor.has_acted(actor)
-        forecast = Forecast(self.now.day, actor, buy_a, buy_b, sell_a, sell_b, take_loan)
+        self._floor.account_in_turn(agent_id, "estimate")
+        self._floor.end_turn(agent_id)
+        forecast = Forecast(self.now.day, agent_id, buy_a, buy_b, sell_a, sell_b, take_loan)
         self.history.forecasts.append(forecast)
         return "Your forecast is noted."
 
     @action(when="may_post")
-    def post_message(self, actor: int, text: PostText) -> str:
+    def post_message(self, agent_id: int, text: PostText) -> str:
         """Post on the forum; all traders can read it tomorrow.
 
         Args:
             text: What you write.
         """
-        self._floor.in_turn(actor, "post")
-        if not text.strip() or len(text) > MOST_CHARACTERS:
-            raise ToolError(f"your post has {len(text)} characters; write 1 to {MOST_CHARACTERS}, no mere blanks.")
-        self._floor.has_acted(actor)
-        self._floor.forum.write(self.now.day, actor, text.strip())
+        self._floor.account_in_turn(agent_id, "post")
+        if not text.strip() or len(text) > MAX_CHARACTERS:
+            raise ToolError(f"your post has {len(text)} characters; write 1 to {MAX_CHARACTERS}, no mere blanks.")
+        self._floor.end_turn(agent_id)
+        self._floor.forum.write(self.now.day, agent_id, text.strip())
         return "Your post will be on the forum tomorrow."
 
-    def has_posts(self, actor: int) -> bool:
-        """Tell whether there is anything to read on the forum."""
+    def has_posts(self, agent_id: int) -> bool:
+        """Check whether there is anything to read on the forum."""
         return bool(self._floor.forum.posts)
 
-    def may_borrow(self, actor: int) -> bool:
-        """Tell whether a trader may take a loan now."""
-        return self._floor.refusal(actor, "loan") is None
+    def may_borrow(self, agent_id: int) -> bool:
+        """Check whether a trader may take a loan now."""
+        return self._floor.refusal(agent_id, "loan") is None
 
-    def may_trade(self, actor: int) -> bool:
-        """Tell whether a trader may place an order now."""
-        return self._floor.refusal(actor, "trade") is None
+    def may_trade(self, agent_id: int) -> bool:
+        """Check whether a trader may place an order now."""
+        return self._floor.refusal(agent_id, "trade") is None
 
-    def may_estimate(self, actor: int) -> bool:
-        """Tell whether a trader may forecast now."""
-        return self._floor.refusal(actor, "estimate") is None
+    def may_estimate(self, agent_id: int) -> bool:
+        """Check whether a trader may forecast now."""
+        return self._floor.refusal(agent_id, "estimate") is None
 
-    def may_post(self, actor: int) -> bool:
-        """Tell whether a trader may post now."""
-        return self._floor.refusal(actor, "post") is None
+    def may_post(self, agent_id: int) -> bool:
+        """Check whether a trader may post now."""
+        return self._floor.refusal(agent_id, "post") is None
 
     def end_step(self) -> list[Event]:
         """End the present stage and begin the next.
 
         Returns:
-            Price moves, forced sales, bankruptcies and changes of policy; their `time` is the day.
+            Price moves, forced sales, bankruptcies and changes of the rates; their `time` is the day.
         """
-        return [tell(self.name, happening) for happening in self._floor.end_stage()]
+        return [texts.event_of(self.name, happening) for happening in self._floor.end_stage()]
 
-    def _check_order(self, actor: int, stock: Stock, quantity: int, price: float) -> Account:
-        """Give the account of a trader who may place this order, as far as its means are not asked.
+    def _check_order(self, agent_id: int, stock: Stock, quantity: int, price: float) -> Account:
+        """Return the account of a trader who may place this order, its means aside.
 
         Raises:
             ToolError: If it may not, or the order makes no sense.
         """
-        account = self._floor.in_turn(actor, "trade")
+        account = self._floor.account_in_turn(agent_id, "trade")
         if stock not in STOCKS:
             raise ToolError(f"there is no stock {stock!r}; choose A or B.")
         self.trading.refuse_flags(quantity, price)
-        if not 0 < quantity <= MOST_SHARES or not 0 < price <= MOST_MONEY:
-            raise ToolError(f"{quantity} shares at {money_words(price)}: give numbers above 0, and not huge ones.")
+        if not 0 < quantity <= MAX_SHARES or not 0 < price <= MAX_MONEY:
+            raise ToolError(f"{quantity} shares at {money_text(price)}: give numbers above 0, and not huge ones.")
         if not is_whole(quantity) and not isinstance(quantity, bool):
             raise ToolError(f"{quantity} shares cannot be traded; give a whole number.")
         return account
 
-    def _place(self, actor: int, stock: Stock, side: Side, quantity: int, price: float) -> str:
-        """Send an order to the market; say what came of it."""
-        match = self.market.place(self.now, actor, stock, side, quantity, price)
-        self._floor.has_acted(actor)
-        return wording.order_text(actor, stock, side, quantity, match)
+    def _place(self, agent_id: int, stock: Stock, side: Side, quantity: int, price: float) -> str:
+        """Place an order, and return what came of it, for its trader to read."""
+        match = self.market.place(self.now, agent_id, stock, side, quantity, price)
+        self._floor.end_turn(agent_id)
+        return texts.outcome_text(agent_id, stock, side, quantity, match)

@@ -20,48 +20,58 @@ Activities, ACL, arXiv 2310.10436.
   half.
 * Growth of unemployment is undefined after a year without any. In the original it is divided by 1e-8.
 * Goods are called short only where a wish was not met. In the original also where a household had no money.
-* A wage or price that stays the same is called so. In the original it is told as rising.
+* A wage or price that stays the same is called so. In the original it is called rising.
 * Inequality is measured alike for all numbers of households. In the original the Gini coefficient falls by a
   fifteenth from 29 to 30 of them.
 * A wage on the edge of two bands belongs to the upper one, and the last band is open.
 * A willingness of 0 never works: the draw has to lie below it, where the original lets it be equal.
 """
 
-from mesa_llm.worlds.macro.economy import MonthlyEconomy
-from mesa_llm.worlds.macro.households import Households, draw_households
-from mesa_llm.worlds.macro.policies import (
-    AtRandom,
-    BufferStock,
-    Composite,
-    Fixed,
-    HandToMouth,
-    Lengnick,
-    Plans,
-    Policy,
-    Standing,
+from mesa_llm.worlds.macro.facts import HouseholdFacts, date_of
+from mesa_llm.worlds.macro.jobs import title_of
+from mesa_llm.worlds.macro.rules import MonthlyEconomy, consumption_level, draw_households, level_share, uniforms
+from mesa_llm.worlds.macro.state import (
+    CONSUMPTION_STEP,
+    EPSILON,
+    MONTHS_PER_YEAR,
+    NO_TAX,
+    TOP_LEVEL,
+    UNEMPLOYED,
+    US_TAX,
+    BoolArray,
+    FloatArray,
+    Households,
+    IntArray,
+    MacroParameters,
+    TaxSchedule,
+    flat_tax,
 )
-from mesa_llm.worlds.macro.rules import NO_TAX, US_TAX, MacroParameters, TaxSchedule, flat_tax
-from mesa_llm.worlds.macro.view import HouseholdFacts
+from mesa_llm.worlds.macro.text import tax_text
 from mesa_llm.worlds.macro.world import Macroeconomy
 
 __all__ = [
+    "CONSUMPTION_STEP",
+    "EPSILON",
+    "MONTHS_PER_YEAR",
     "NO_TAX",
+    "TOP_LEVEL",
+    "UNEMPLOYED",
     "US_TAX",
-    "AtRandom",
-    "BufferStock",
-    "Composite",
-    "Fixed",
-    "HandToMouth",
+    "BoolArray",
+    "FloatArray",
     "HouseholdFacts",
     "Households",
-    "Lengnick",
+    "IntArray",
     "MacroParameters",
     "Macroeconomy",
     "MonthlyEconomy",
-    "Plans",
-    "Policy",
-    "Standing",
     "TaxSchedule",
+    "consumption_level",
+    "date_of",
     "draw_households",
     "flat_tax",
+    "level_share",
+    "tax_text",
+    "title_of",
+    "uniforms",
 ]

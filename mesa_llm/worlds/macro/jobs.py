@@ -9,15 +9,13 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from mesa_llm.world import Draws
-from mesa_llm.worlds.macro.rules import Rules
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.macro.state import UNEMPLOYED
 
 BAND_EDGES = (0, 2_454, 4_838, 7_565, 10_777, 14_712, 19_603, 26_015, 35_469, 52_370, 10_000_000)
 """Monthly salaries in dollars at which the ten bands begin, and the end of the last."""
 
 TITLES_PER_BAND = 10
-
-UNEMPLOYED = -1
-"""Stands for a job in place of a title's number."""
 
 _TITLES = (
     "Dishwasher, Dog walker, Fruit picker, Laundry worker, Leaflet distributor, Cloakroom attendant, "
@@ -43,7 +41,7 @@ _TITLES = (
 )
 
 TITLES: tuple[str, ...] = tuple(title for band in _TITLES for title in band.split(", "))
-"""All titles: number `10 * band + k` is the k-th of a band."""
+"""All titles: index `10 * band + k` is the k-th of a band."""
 
 
 def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
@@ -55,7 +53,7 @@ def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
             counts an edge to the upper band, and leaves the last band open.
 
     Returns:
-        Numbers of the bands, 0..9, lowest first; one under the corrected rules.
+        Indices of the bands, 0..9, lowest first; one under the corrected rules.
     """
     if rules == "corrected":
         return (max(0, min(bisect_right(BAND_EDGES, salary), len(BAND_EDGES) - 1) - 1),)
@@ -63,20 +61,20 @@ def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
     return tuple(band for band, (low, high) in enumerate(pairs) if low <= salary <= high)
 
 
-def draw_offer(salary: float, old: int, rules: Rules, draws: Draws) -> int:
+def draw_offer(salary: float, old: int, rules: Rules, rng: Draws) -> int:
     """Draw the title of a new job offer; where two bands fit, each draws and the upper one counts.
 
     Args:
         salary: Dollars a month that the household could earn.
-        old: Number of the present offer, which stays if no band fits.
+        old: Index of the present offer, which stays if no band fits.
         rules: See `bands_of`.
-        draws: Where the draws come from.
+        rng: Source of random draws.
     """
     for band in bands_of(salary, rules):
-        old = TITLES_PER_BAND * band + draws.randint(0, TITLES_PER_BAND - 1)
+        old = TITLES_PER_BAND * band + rng.randint(0, TITLES_PER_BAND - 1)
     return old
 
 
-def title_of(number: int) -> str:
-    """Name a job by its number."""
-    return "unemployed" if number == UNEMPLOYED else TITLES[number]
+def title_of(job: int) -> str:
+    """Return the title of a job by its index, or `unemployed`."""
+    return "unemployed" if job == UNEMPLOYED else TITLES[job]

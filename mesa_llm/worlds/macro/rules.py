@@ -1,168 +1,271 @@
-"""The rules of EconAgent's economy as pure functions: tax, spending, interest, skills, the goods market.
-
-Source: Li et al. (2024), EconAgent, ACL (arXiv 2310.10436); its environment builds on the AI Economist (Zheng
-et al. 2022).
-"""
+"""Rules of EconAgent's economy: the course of a month, the goods market, interest, spending, and initial draws."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from mesa_llm.errors import ConfigError
+from mesa_llm.world import Draws
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.macro.jobs import draw_offer
+from mesa_llm.worlds.macro.state import (
+    CONSUMPTION_STEP,
+    EPSILON,
+    MONTHS_PER_YEAR,
+    TOP_LEVEL,
+    UNEMPLOYED,
+    BoolArray,
+    FloatArray,
+    Households,
+    IntArray,
+    MacroParameters,
+    Month,
+    Years,
+)
 
-Rules = Literal["original", "corrected"]
-"""Which rules hold: as published, or with the defects mended that `mesa_llm.worlds.macro` lists."""
+SKILL_BATCHES = 1000
+"""Batches of draws that a skill ladder averages."""
 
-EPSILON = 1e-8
-"""Keeps the original's divisions away from zero."""
+_AGE_SHARES = (0.0, 0.10, 0.25, 0.50, 0.75, 0.90, 1.0)
 
-MONTHS_PER_YEAR = 12
-
-CONSUMPTION_STEP = 0.02
-"""Width of one spending level: a share of a household's money."""
-
-TOP_LEVEL = 50
-"""Highest spending level: everything."""
+_AGES = (18.0, 23.0, 28.75, 40.0, 49.0, 56.0, 59.0)
 
 
-@dataclass(frozen=True, slots=True)
-class TaxSchedule:
-    """A progressive income tax: each slice of a monthly income is taxed at its own rate."""
+class MonthlyEconomy:
+    """One good, one producer, one bank, a state that taxes, and households by index in the arrays."""
 
-    floors: tuple[float, ...]
-    """Monthly income in dollars at which each slice begins, rising from 0."""
-
-    rates: tuple[float, ...]
-    """Tax rate of each slice, as a fraction."""
-
-    def __post_init__(self) -> None:
-        """Check that the slices rise from zero and that there is a rate for each."""
-        if not self.floors or self.floors[0] != 0 or list(self.floors) != sorted(set(self.floors)):
-            raise ValueError(f"tax floors must rise from 0, got {self.floors}")
-        if len(self.rates) != len(self.floors) or not all(0 <= rate <= 1 for rate in self.rates):
-            raise ValueError(f"a tax needs one rate in 0..1 for each of {len(self.floors)} floors, got {self.rates}")
-
-    def due(self, income: npt.ArrayLike) -> FloatArray:
-        """Sum the tax over the slices that an income fills.
+    def __init__(
+        self,
+        households: Households,
+        rng: Draws,
+        *,
+        rules: Rules = "corrected",
+        parameters: MacroParameters | None = None,
+        price: float | None = None,
+    ) -> None:
+        """Set the economy up before its first month.
 
         Args:
-            income: Dollars a month, any shape.
-
-        Returns:
-            Dollars of tax, same shape.
+            households: The households; they belong to the economy from now on.
+            rng: Source of random draws; a month takes the order of buyers, a number for each wage, one for the
+                price, and a title for each job offer.
+            rules: The economy as published, or with the defects mended that the package lists.
+            parameters: Parameters; those of the paper by default.
+            price: First price in dollars; the mean wage by default.
         """
-        floors = np.asarray(self.floors)
-        widths = np.diff(floors, append=np.inf)
-        above = np.asarray(income, dtype=np.float64)[..., None] - floors
-        return (np.clip(above, 0.0, widths) * np.asarray(self.rates)).sum(axis=-1)
+        if rules not in get_args(Rules):
+            raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
+        self.rules: Rules = rules
+        self.parameters = parameters or MacroParameters()
+        self.rng = rng
+        self.households = households
+        self.month = 0
+        self.price = float(households.skill.mean()) if price is None else float(price)
+        self.goods = 0.0
+        self.producer_account = 0.0
+        self.tax_credit = 0.0
+        self.prices = [self.price]
+        self.mean_wages: list[float] = []
+        self.rates = [self.parameters.first_rate]
+        self.months: list[Month] = []
+        self.years = Years(rules)
 
-    def marginal(self, income: npt.ArrayLike) -> FloatArray:
-        """Give the rate of the slice an income ends in; a floor belongs to the slice that it begins."""
-        places = np.searchsorted(np.asarray(self.floors), np.asarray(income, dtype=np.float64), side="right") - 1
-        return np.asarray(self.rates)[np.maximum(places, 0)]
+    @property
+    def interest_rate(self) -> float:
+        """The yearly rate in force, as a fraction."""
+        return self.rates[-1]
+
+    @property
+    def money(self) -> float:
+        """All money in dollars: savings less the debt of the producer; constant under the corrected rules."""
+        return float(self.households.coin.sum()) + self.producer_account
+
+    def run_month(self, works: BoolArray, levels: IntArray, *, undecided: int = 0) -> Month:
+        """Let a month pass: labour, tax, goods market, wages and price, bank, job offers.
+
+        Args:
+            works: Whether each household works, shape `(households,)`.
+            levels: Spending levels 0..50, same shape.
+            undecided: Number of households that had no plan, for the record.
+
+        Raises:
+            ValueError: If a shape or a level does not fit.
+        """
+        works, levels = self._checked(works, levels)
+        self.month += 1
+        employed = int(works.sum())
+        output = self.parameters.hours * self.parameters.productivity * employed
+        self.years.add(self.month, len(works) - employed, output * self.price, output * self.prices[0])
+        revenue = self._tax(self._work(works, output))
+        pressure = self._trade(levels)
+        if self.month % MONTHS_PER_YEAR == 0:
+            self._close_year()
+        self._offer_jobs()
+        row = Month(
+            month=self.month,
+            price=self.price,
+            imbalance=pressure,
+            mean_wage=self.mean_wages[-1],
+            goods=self.goods,
+            output=output,
+            employed=employed,
+            tax_revenue=revenue,
+            tax_credit=self.tax_credit,
+            interest_rate=self.interest_rate,
+            undecided=undecided,
+        )
+        self.months.append(row)
+        return row
+
+    def _checked(self, works: BoolArray, levels: IntArray) -> tuple[BoolArray, IntArray]:
+        """Return the plans as arrays, or refuse those that do not fit."""
+        attendance, levels = np.asarray(works), np.asarray(levels, dtype=np.int64)
+        if attendance.shape != self.households.skill.shape or levels.shape != attendance.shape:
+            found = f"{attendance.shape} and {levels.shape}"
+            raise ValueError(f"{len(self.households)} households need a plan each, got plans of shapes {found}")
+        if not np.isin(attendance, (0, 1)).all():
+            raise ValueError(f"a household works (1) or not (0), got {attendance.min()}..{attendance.max()}")
+        if (levels < 0).any() or (levels > TOP_LEVEL).any():
+            raise ValueError(f"spending levels must be 0..{TOP_LEVEL}, got {levels.min()}..{levels.max()}")
+        return attendance.astype(np.bool_), levels
+
+    def _work(self, works: BoolArray, output: float) -> FloatArray:
+        """Employ and pay those who work, and stock what they make; return this month's salaries."""
+        homes = self.households
+        salaries = np.where(works, self.parameters.hours * homes.skill, 0.0)
+        homes.last_salary = np.where(works, salaries, homes.last_salary)
+        homes.income = homes.last_salary.copy() if self.rules == "original" else salaries
+        homes.coin = homes.coin + salaries
+        self.producer_account -= float(salaries.sum())
+        self.goods += output
+        if self.month % MONTHS_PER_YEAR == 1 and self.month > MONTHS_PER_YEAR:
+            homes.age = homes.age + 1
+        homes.job = np.where(works, homes.offer, UNEMPLOYED)
+        homes.expected_skill = np.where(works, homes.expected_skill, homes.expected_skill * 0.98)
+        return salaries
+
+    def _tax(self, salaries: FloatArray) -> float:
+        """Tax salaries, hand the revenue back in equal parts, and return it."""
+        homes = self.households
+        homes.tax_paid = np.minimum(homes.coin, self.parameters.tax.due(salaries))
+        revenue = float(homes.tax_paid.sum())
+        self.tax_credit = revenue / len(homes)
+        homes.coin = homes.coin - homes.tax_paid + self.tax_credit
+        return revenue
+
+    def _trade(self, levels: IntArray) -> float:
+        """Sell the good to households in random order, move wages and price by the imbalance, and return it."""
+        homes, stock = self.households, self.goods
+        order = self.rng.sample(range(len(homes)), len(homes))
+        sales = sell_goods(order, homes.coin, levels, stock, self.price)
+        self.goods = sales.goods_left
+        self._settle(sales, levels)
+        pressure = imbalance(sales.demand, stock)
+        limits = self.parameters
+        wage_moves = pressure * limits.max_wage_change * uniforms(len(homes), self.rng)
+        homes.skill_before = homes.skill
+        homes.skill = np.maximum(limits.wage_floor, homes.skill * (1 + wage_moves))
+        self.mean_wages.append(float(homes.skill.mean()))
+        price_move = pressure * limits.max_price_change * self.rng.random()
+        self.price = max(limits.price_floor, self.price * (1 + price_move))
+        self.prices.append(self.price)
+        return pressure
+
+    def _settle(self, sales: Sales, levels: IntArray) -> None:
+        """Charge the sales to the households."""
+        homes = self.households
+        homes.coin = homes.coin - sales.spending
+        self.producer_account += float(sales.spending.sum())
+        if self.rules == "original":
+            homes.consumption = np.where(levels > 0, sales.spending, homes.consumption)
+            homes.is_short = (homes.consumption <= 0) & (levels > 0)
+        else:
+            homes.consumption, homes.is_short = sales.spending, sales.is_short
+        homes.level = levels
+
+    def _close_year(self) -> None:
+        """Close the year's books, pay interest, and from the second year on set a new rate."""
+        homes, rate = self.households, self.interest_rate
+        self.years.close(self.prices, self.mean_wages)
+        interest = float((homes.coin * rate).sum())
+        homes.coin = homes.coin * (1 + rate)
+        if self.rules == "corrected":
+            self.producer_account -= interest
+        if self.years.full > 1:
+            unemployment = self.years.months_without_work[-1] / (MONTHS_PER_YEAR * len(homes))
+            self.rates.append(taylor_rate(self.years.price_inflation[-1], unemployment, self.parameters))
+
+    def _offer_jobs(self) -> None:
+        """Offer a job that fits its wage to everyone out of work."""
+        homes, hours = self.households, self.parameters.hours
+        for index in np.flatnonzero(homes.job == UNEMPLOYED).tolist():
+            salary, old = hours * float(homes.skill[index]), int(homes.offer[index])
+            homes.offer[index] = draw_offer(salary, old, self.rules, self.rng)
+
+    def monthly_table(self) -> pd.DataFrame:
+        """Return one row a month: price, wages, goods, employment, tax, interest."""
+        return pd.DataFrame([month._asdict() for month in self.months], columns=list(Month._fields))
+
+    def yearly_table(self) -> pd.DataFrame:
+        """Return one row a full year: unemployment, output, inflation, growth; NaN where a year has none."""
+        return self.years.table(len(self.households), self.rates)
 
 
-_YEARLY_FLOORS = (0, 9_700, 39_475, 84_200, 160_725, 204_100, 510_300)
+class Sales(NamedTuple):
+    """Result of one month on the goods market."""
 
-US_TAX = TaxSchedule(
-    floors=tuple(floor / MONTHS_PER_YEAR for floor in _YEARLY_FLOORS),
-    rates=(0.10, 0.12, 0.22, 0.24, 0.32, 0.35, 0.37),
-)
-"""US federal income tax of a single filer, tax year 2019, by the month."""
+    spending: FloatArray
+    """Dollars that each household paid, shape `(households,)`; 0 for those that did not come."""
 
-NO_TAX = TaxSchedule(floors=(0.0,), rates=(0.0,))
-"""No tax, and so nothing to hand out."""
+    is_short: BoolArray
+    """Whether each household wanted more than was left, shape `(households,)`."""
 
+    goods_left: float
+    """Goods still in stock."""
 
-def flat_tax(rate: float) -> TaxSchedule:
-    """Tax every dollar at one rate."""
-    return TaxSchedule(floors=(0.0,), rates=(rate,))
-
-
-@dataclass(frozen=True, slots=True)
-class MacroParameters:
-    """Parameters of the economy, with the values of the paper."""
-
-    hours: float = 168.0
-    """Hours of a month at work."""
-
-    productivity: float = 1.0
-    """Goods made in an hour of work."""
-
-    max_wage_change: float = 0.05
-    """Largest relative change of a wage in a month."""
-
-    max_price_change: float = 0.10
-    """Largest relative change of the price in a month."""
-
-    first_rate: float = 0.03
-    """Yearly interest rate before the bank first sets one."""
-
-    natural_rate: float = 0.01
-    """Yearly real interest rate at rest."""
-
-    inflation_target: float = 0.02
-    """Yearly inflation the bank aims at."""
-
-    natural_unemployment: float = 0.04
-    """Unemployment rate at rest."""
-
-    inflation_gain: float = 0.5
-    """How strongly the rate answers to inflation off its target."""
-
-    unemployment_gain: float = 0.5
-    """How strongly the rate answers to unemployment off its natural rate."""
-
-    price_floor: float = 1.0
-    """Lowest price of the good, in dollars."""
-
-    wage_floor: float = 1.0
-    """Lowest hourly wage, in dollars."""
-
-    skill_cap: float = 950.0
-    """Highest hourly wage at the start, in dollars."""
-
-    skill_shape: float = 8.0
-    """Shape of the Lomax law that skills are drawn from."""
-
-    first_year: int = 2001
-    """Calendar year of the first month."""
-
-    tax: TaxSchedule = US_TAX
-    """Tax on monthly income."""
+    demand: float
+    """Goods wanted, whether or not there were any left."""
 
 
-def consumption_level(share: npt.ArrayLike, *, rounding: Literal["original", "fixed"] = "fixed") -> IntArray:
-    """Put shares of money on the grid of 51 spending levels.
+def sell_goods(order: list[int], coin: FloatArray, levels: IntArray, goods: float, price: float) -> Sales:
+    """Serve households one after the other until the goods run out.
 
     Args:
-        share: Shares in 0..1, any shape.
-        rounding: `fixed` takes the nearest level. `original` cuts off, which loses a level at 0.58 and 0.94,
-            as their quotient by 0.02 falls short in binary.
-
-    Returns:
-        Levels 0..50, same shape.
+        order: Indices of the households, in the order they are served.
+        coin: Dollars each household has, shape `(households,)`.
+        levels: Spending levels, shape `(households,)`; a household at level 0 does not come.
+        goods: Goods in stock.
+        price: Dollars per good.
     """
-    quotient = np.asarray(share, dtype=np.float64) / CONSUMPTION_STEP
-    if rounding == "fixed":
-        quotient = np.floor(quotient + 0.5)
-    return np.clip(np.trunc(quotient), 0, TOP_LEVEL).astype(np.int64)
+    spending = np.zeros_like(coin)
+    is_short = np.zeros(coin.shape, dtype=np.bool_)
+    wishes: list[float] = (coin * (levels * CONSUMPTION_STEP)).tolist()
+    demand = 0.0
+    for index in order:
+        if levels[index] <= 0:
+            continue
+        wish = wishes[index]
+        quantity = wish / (price + EPSILON)
+        demand += quantity
+        if goods >= quantity:
+            goods -= quantity
+        else:
+            wish, goods, is_short[index] = goods * price, 0.0, True
+        spending[index] = wish
+    return Sales(spending, is_short, goods, demand)
 
 
-def level_share(level: int) -> float:
-    """Give a share that either rounding puts on a level, for rules that think in levels."""
-    return min(1.0, level * CONSUMPTION_STEP + 1e-9) if level > 0 else 0.0
+def imbalance(demand: float, stock: float) -> float:
+    """Compute excess demand relative to the larger of demand and stock, from -1 (glut) to 1 (nothing to sell)."""
+    return (demand - stock) / (max(demand, stock) + EPSILON)
 
 
 def taylor_rate(inflation: float, unemployment: float, parameters: MacroParameters) -> float:
-    """Set the yearly interest rate from last year's inflation and unemployment, never below zero.
+    """Compute the yearly interest rate from last year's inflation and unemployment, never below zero.
 
     Source:
         Taylor (1993), as used in EconAgent: r = r_n + pi_t + a_pi (pi - pi_t) + a_u (u_n - u).
@@ -172,8 +275,64 @@ def taylor_rate(inflation: float, unemployment: float, parameters: MacroParamete
     return max(parameters.natural_rate + parameters.inflation_target + pull + push, 0.0)
 
 
+def consumption_level(share: npt.ArrayLike, rules: Rules = "corrected") -> IntArray:
+    """Round shares of money to the grid of 51 spending levels.
+
+    Args:
+        share: Shares in 0..1, any shape.
+        rules: `corrected` takes the nearest level. `original` truncates, which loses a level at 0.58 and 0.94, as
+            their quotient by 0.02 falls short in binary.
+
+    Returns:
+        Levels 0..50, same shape.
+    """
+    quotient = np.asarray(share, dtype=np.float64) / CONSUMPTION_STEP
+    if rules == "corrected":
+        quotient = np.floor(quotient + 0.5)
+    return np.clip(np.trunc(quotient), 0, TOP_LEVEL).astype(np.int64)
+
+
+def level_share(level: int) -> float:
+    """Return a share that either rules round to a level, for policies that think in levels."""
+    return min(1.0, level * CONSUMPTION_STEP + 1e-9) if level > 0 else 0.0
+
+
+def draw_households(
+    count: int,
+    rng: Draws,
+    *,
+    rules: Rules = "corrected",
+    parameters: MacroParameters | None = None,
+) -> Households:
+    """Draw households with the paper's laws of skill and age, without savings.
+
+    Args:
+        count: Number of households.
+        rng: Source of random draws.
+        rules: `original` makes the first household the poorest and the last the richest; `corrected` deals
+            the skills out at random, so that an id says nothing of wealth.
+        parameters: Shape and cap of the law of skills, and hours at work.
+    """
+    if count < 1:
+        raise ConfigError(f"an economy needs at least one household, got {count}")
+    parameters = parameters or MacroParameters()
+    lomax = np.random.default_rng(rng.randint(0, 2**63 - 1))
+    ladder = ladder_of(lomax.pareto(parameters.skill_shape, (SKILL_BATCHES, count)), parameters.skill_cap)
+    skills: list[float] = ladder.tolist()
+    if rules == "corrected":
+        rng.shuffle(skills)
+    ages = [draw_age(rng) for _ in range(count)]
+    offers = [draw_offer(parameters.hours * skill, 0, rules, rng) for skill in skills]
+    return Households(np.array(skills), np.array(ages), np.zeros(count), np.array(offers))
+
+
+def draw_age(rng: Draws) -> int:
+    """Draw an age of 18 to 59 years, by a law through the quantiles of the paper's sample (US, 2018)."""
+    return round(float(np.interp(rng.random(), _AGE_SHARES, _AGES)))
+
+
 def ladder_of(lomax: FloatArray, cap: float = 950.0) -> FloatArray:
-    """Average draws into a ladder of hourly wages, lowest first.
+    """Average sorted draws into a ladder of hourly wages, lowest first.
 
     Args:
         lomax: Lomax variates, shape `(batches, households)`.
@@ -186,61 +345,6 @@ def ladder_of(lomax: FloatArray, cap: float = 950.0) -> FloatArray:
     return np.sort(wages, axis=1).mean(axis=0)
 
 
-def ladder_in_closed_form(households: int, shape: float = 8.0, cap: float = 950.0) -> FloatArray:
-    """Give the expected ladder without drawing: the means of Lomax order statistics, cut at the cap.
-
-    The cap binds for 0.4 % of single draws, so the richest ranks lie above those of a drawn ladder.
-    """
-    ranks = np.arange(1, households + 1)
-    rest = households - ranks + 1
-    logs = gammaln(households + 1) + gammaln(rest - 1 / shape) - gammaln(rest) - gammaln(households + 1 - 1 / shape)
-    return np.minimum(cap, (cap - 1.0) * np.expm1(logs) + 1.0)
-
-
-class Sales(NamedTuple):
-    """What came of one month on the goods market."""
-
-    spent: FloatArray
-    """Dollars each household paid, shape `(households,)`; 0 for those who did not try."""
-
-    is_short: BoolArray
-    """Who wanted more than was left, shape `(households,)`."""
-
-    goods_left: float
-    """Goods still in stock."""
-
-    demand: float
-    """Goods asked for, also those that were not there."""
-
-
-def sell_goods(order: list[int], coin: FloatArray, levels: IntArray, goods: float, price: float) -> Sales:
-    """Serve households one after the other until the goods run out.
-
-    Args:
-        order: Places of the households, in the order they are served.
-        coin: Dollars each household has, shape `(households,)`.
-        levels: Spending levels, shape `(households,)`; a household at level 0 does not come.
-        goods: Goods in stock.
-        price: Dollars per good.
-    """
-    spent = np.zeros_like(coin)
-    is_short = np.zeros(coin.shape, dtype=np.bool_)
-    wishes: list[float] = (coin * (levels * CONSUMPTION_STEP)).tolist()
-    demand = 0.0
-    for place in order:
-        if levels[place] <= 0:
-            continue
-        wish = wishes[place]
-        quantity = wish / (price + EPSILON)
-        demand += quantity
-        if goods >= quantity:
-            goods -= quantity
-        else:
-            wish, goods, is_short[place] = goods * price, 0.0, True
-        spent[place] = wish
-    return Sales(spent, is_short, goods, demand)
-
-
-def imbalance(demand: float, stock: float) -> float:
-    """Measure excess demand against the larger of demand and stock: -1 (glut) to 1 (nothing to sell)."""
-    return (demand - stock) / (max(demand, stock) + EPSILON)
+def uniforms(count: int, rng: Draws) -> FloatArray:
+    """Draw one number from [0, 1) for each household, in their order."""
+    return np.array([rng.random() for _ in range(count)], dtype=np.float64)

@@ -1,7 +1,8 @@
-"""Prediction markets: automated makers, the books, scores of forecasts, and the world itself."""
+"""Prediction markets: automated market makers, the ledger, scores of forecasts, and the world itself."""
 
-from mesa_llm.worlds.market.accounts import Comment, Market, Portfolio, Question, Trade, TradeLimits
+from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.makers import Maker, MakerName, Outcome, open_maker
+from mesa_llm.worlds.market.rules import Ledger
 from mesa_llm.worlds.market.scores import (
     Forecast,
     ForecastScore,
@@ -10,13 +11,14 @@ from mesa_llm.worlds.market.scores import (
     log_score,
     score_forecasts,
 )
-from mesa_llm.worlds.market.views import MarketFacts, MarketView
+from mesa_llm.worlds.market.state import Comment, Market, Portfolio, Question, Trade, TradeLimits
 from mesa_llm.worlds.market.world import PredictionMarkets
 
 __all__ = [
     "Comment",
     "Forecast",
     "ForecastScore",
+    "Ledger",
     "Maker",
     "MakerName",
     "Market",
@@ -30,6 +32,7 @@ __all__ = [
     "TradeLimits",
     "brier_score",
     "calibration",
+    "floor_shares",
     "log_score",
     "open_maker",
     "score_forecasts",

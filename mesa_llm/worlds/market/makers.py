@@ -1,7 +1,7 @@
-"""Automated market makers for a question with two answers: who takes the other side of every trade.
+"""Automated market makers, which take the other side of every trade on a question with two answers.
 
-A maker is frozen: a trade gives the maker as it is afterwards, and what changed hands. Asking for a price, or
-for what a trade would bring, is therefore the same call with the new maker thrown away.
+A maker is immutable: a trade returns the maker as it is afterwards, and what changed hands. A quote is therefore the
+same call, with the new maker thrown away.
 """
 
 from __future__ import annotations
@@ -13,47 +13,46 @@ from typing import Literal, Protocol, Self
 from mesa_llm.errors import ConfigError
 
 Outcome = Literal["yes", "no"]
-"""One of the two answers that a share can be on."""
+"""One of the two answers on which there are shares."""
 
 OUTCOMES: tuple[Outcome, Outcome] = ("yes", "no")
 
 MakerName = Literal["fixed_product", "lmsr", "constant_product_legacy"]
-"""A maker, as a parameter of a model names it."""
+"""Name of a maker, as a parameter of a model."""
 
 
 class Maker(Protocol):
-    """Sells shares for dollars and buys them back, at prices that follow from what was traded before."""
+    """Sells shares for dollars and buys them back, at prices that follow from the trades before."""
 
     @property
     def subsidy(self) -> float:
-        """Dollars the maker starts with, which are the most it can lose."""
+        """Dollars the maker starts with, which bound its loss."""
         ...
 
     def price(self, outcome: Outcome) -> float:
-        """Give the shown price of a share, between 0 and 1."""
+        """Return the displayed price of a share, between 0 and 1."""
         ...
 
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
-        """Give the maker after dollars were spent on an outcome, and the shares they bought."""
+        """Return the maker after dollars were spent on an outcome, and the number of shares they bought."""
         ...
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
-        """Give the maker after shares were sold to it, and the dollars it paid."""
+        """Return the maker after shares were sold to it, and the dollars it paid."""
         ...
 
 
 def open_maker(name: MakerName, price_yes: float, liquidity: float) -> Maker:
-    """Open a maker.
+    """Open a market maker.
 
     Args:
-        name: Which one.
+        name: Name of the maker.
         price_yes: Price of YES before the first trade.
         liquidity: Its depth: prices move less where it is larger. For `lmsr` it is the parameter b, in
             shares; for the other two, the dollars that each side holds at a price of one half.
 
     Raises:
-        ConfigError: If there is no such maker, or (except for the legacy one, which accepts anything) a
-            number is out of range.
+        ConfigError: If there is no such maker, or a number is out of range; the legacy maker accepts any number.
     """
     if name not in MAKERS:
         raise ConfigError(f"there is no market maker {name!r}; choose one of: {', '.join(MAKERS)}")
@@ -64,8 +63,8 @@ def open_maker(name: MakerName, price_yes: float, liquidity: float) -> Maker:
 class FixedProduct:
     """A pool of both shares whose product stays fixed, and which trades complete sets.
 
-    A dollar always buys one YES and one NO share (of which one will pay a dollar); the pool swaps the
-    unwanted one. Shown prices are prices of a one-dollar claim, unlike those of `ConstantProductLegacy`.
+    A dollar always buys one YES and one NO share, of which one will pay a dollar; the pool swaps the unwanted one.
+    Its prices are those of a one-dollar claim, unlike those of `ConstantProductLegacy`.
 
     Source:
         The rule of the FixedProductMarketMaker contract of Gnosis.
@@ -78,28 +77,28 @@ class FixedProduct:
     """NO shares in the pool."""
 
     subsidy: float
-    """Dollars for the sets that filled the pool: as many as the larger side holds shares."""
+    """Dollars paid for the sets that filled the pool: one for each share of the larger side."""
 
     @classmethod
     def opened(cls, price_yes: float, liquidity: float) -> Self:
-        """Fill a pool so that it shows a price; see `open_maker`."""
+        """Fill a pool at a price; see `open_maker`."""
         check_opening(price_yes, liquidity)
         yes, no = 2 * liquidity * (1 - price_yes), 2 * liquidity * price_yes
         return cls(yes, no, max(yes, no))
 
     def price(self, outcome: Outcome) -> float:
-        """Give the price of one more small part of a share: the other side's part of the pool."""
+        """Return the marginal price of a share: the share of the pool that the other side has."""
         return (self.no if outcome == "yes" else self.yes) / (self.yes + self.no)
 
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
-        """Mint sets for all dollars, and swap the other shares for the wanted ones."""
+        """Mint sets for all dollars, and swap the shares of the other outcome for those of this one."""
         _check_size(dollars, "dollars")
         wanted, other = self._sides(outcome)
         kept = wanted * (other / (other + dollars))
         return self._with(outcome, kept, other + dollars), dollars + wanted * (dollars / (other + dollars))
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
-        """Swap shares for the other ones until all are pairs, and burn those for a dollar each."""
+        """Swap shares for those of the other outcome until all are pairs, and redeem each pair for a dollar."""
         _check_size(shares, "shares")
         wanted, other = self._sides(outcome)
         # Both sides of the pool afterwards are roots of one quadratic: the larger is a sum, the smaller follows from
@@ -122,44 +121,44 @@ class FixedProduct:
 
 @dataclass(frozen=True, slots=True)
 class LogarithmicScore:
-    """The logarithmic market scoring rule: all shares sold so far cost `b·ln(Σ exp(shares/b))`.
+    """The logarithmic market scoring rule: the shares sold so far have cost `b·ln(Σ exp(shares/b))`.
 
     Source:
         Hanson (2003), Combinatorial Information Market Design, Information Systems Frontiers 5(1).
     """
 
     lead: float
-    """YES shares minus NO shares sold, in units of the depth; what makes the opening price counts as sold."""
+    """YES shares less NO shares sold, in units of the depth; the opening price counts as sold shares."""
 
     depth: float
     """The parameter b, in shares."""
 
     subsidy: float
-    """Most dollars it can lose: `b·ln 2` if it opened at one half, in general `b·ln(1/lower price)`."""
+    """Maximum loss in dollars: `b·ln(1/p)` for the lower opening price `p`, which is `b·ln 2` at one half."""
 
     @classmethod
     def opened(cls, price_yes: float, liquidity: float) -> Self:
-        """Start from a price; see `open_maker`."""
+        """Open at a price; see `open_maker`."""
         check_opening(price_yes, liquidity)
         lead = math.log(price_yes) - math.log1p(-price_yes)
         return cls(lead, liquidity, -liquidity * math.log(min(price_yes, 1 - price_yes)))
 
     def price(self, outcome: Outcome) -> float:
-        """Give the price of one more small part of a share."""
+        """Return the marginal price of a share."""
         return math.exp(self._log_price(outcome))
 
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
         """Solve the cost function for the shares: `b·ln(1 + (exp(dollars/b) − 1)/price)`."""
         _check_size(dollars, "dollars")
-        if dollars == 0:
-            return self, 0.0
         spent = dollars / self.depth
+        if spent == 0:  # also where dollars are too few for a float to hold their share of the depth
+            return self, 0.0
         grown = spent + math.log(-math.expm1(-spent))
         shares = self.depth * _softplus(grown - self._log_price(outcome))
         return self._with(outcome, shares), shares
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
-        """Take the fall of the cost function: `−b·ln(1 − price·(1 − exp(−shares/b)))`."""
+        """Compute the fall of the cost function: `−b·ln(1 − price·(1 − exp(−shares/b)))`."""
         _check_size(shares, "shares")
         sold = shares / self.depth
         fall = self.price(outcome) * -math.expm1(-sold)
@@ -181,10 +180,10 @@ class LogarithmicScore:
 
 @dataclass(frozen=True, slots=True)
 class ConstantProductLegacy:
-    """SimSwarm's maker, bit for bit, with its faults: dollars and shares lie in one pool.
+    """SimSwarm's maker, bit for bit, with its defects: dollars and shares lie in one pool.
 
-    At a shown price p, a YES share costs `p/(1−p)` at the margin, so what is shown is no price of a dollar.
-    Nothing is checked: NaN, negative and infinite sizes go through the formulas.
+    At a displayed price p a YES share costs `p/(1−p)` at the margin, so p is not the price of a one-dollar claim.
+    Nothing is checked: NaN, negative and infinite sizes pass through the formulas.
 
     Source:
         SimSwarm's specification, section 4.
@@ -198,16 +197,16 @@ class ConstantProductLegacy:
 
     @classmethod
     def opened(cls, price_yes: float, liquidity: float) -> Self:
-        """Fill the reserves so that they show a price, whatever it is; see `open_maker`."""
+        """Fill the reserves at any price; see `open_maker`."""
         return cls(liquidity * 2 * (1 - price_yes), liquidity * 2 * price_yes)
 
     @property
     def subsidy(self) -> float:
-        """Zero: this maker pays nothing out when its question is answered, and has no bound on its loss."""
+        """Zero: this maker pays nothing when its question is answered, and nothing bounds its loss."""
         return 0.0
 
     def price(self, outcome: Outcome) -> float:
-        """Give the other side's part of the reserves.
+        """Return the share of the reserves that the other side has.
 
         Raises:
             ZeroDivisionError: If both are empty.
@@ -215,7 +214,7 @@ class ConstantProductLegacy:
         return (self.no if outcome == "yes" else self.yes) / (self.yes + self.no)
 
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
-        """Add dollars to the other reserve, and take out of this one what keeps the product.
+        """Add dollars to the other reserve, and take from this one what keeps the product constant.
 
         Raises:
             ZeroDivisionError: If the other reserve becomes zero.
@@ -230,7 +229,7 @@ class ConstantProductLegacy:
         return type(self)(yes, no), self.no - no
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
-        """Add shares to this reserve, and take out of the other one what keeps the product.
+        """Add shares to this reserve, and take from the other one what keeps the product constant.
 
         Raises:
             ZeroDivisionError: If this reserve becomes zero.
@@ -253,10 +252,10 @@ MAKERS: dict[MakerName, type[FixedProduct | LogarithmicScore | ConstantProductLe
 
 
 def check_opening(price_yes: float, liquidity: float) -> None:
-    """Check what a market that pays for right answers is opened with.
+    """Check the opening price and the liquidity of a market that pays for right answers.
 
     Raises:
-        ConfigError: If the price is no probability between 0 and 1, or the liquidity is not positive and finite.
+        ConfigError: If the price is not between 0 and 1, or the liquidity is not positive and finite.
     """
     if not 0 < price_yes < 1:
         raise ConfigError(f"a market opens at a YES price between 0 and 1, both excluded, got {price_yes!r}")

@@ -1,4 +1,4 @@
-"""How well prices forecast what happened: Brier score, logarithmic score and calibration."""
+"""Scores of prices as forecasts: Brier score, logarithmic score and calibration."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-LEAST_PROBABILITY = 1e-9
-"""Probability below which the logarithmic score no longer falls; at 0 it would be infinite."""
+MIN_PROBABILITY = 1e-9
+"""Minimum probability in the logarithmic score, which would be infinite at 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a market said about a question whose answer is known."""
+    """The prices of a market whose question was answered."""
 
     market_id: str
     """The market."""
@@ -32,22 +32,22 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """The forecasts between two probabilities, and how often they came true."""
+    """The forecasts in a range of probabilities, and how often they came true."""
 
     low: float
-    """Smallest probability of the bin."""
+    """Lower edge, which belongs to the bin."""
 
     high: float
-    """Largest probability of the bin; it belongs to the next bin, except at 1."""
+    """Upper edge, which belongs to the next bin, except at 1."""
 
     count: int
-    """Forecasts in the bin."""
+    """Number of forecasts in the bin."""
 
     mean_price: float
-    """Their mean; NaN if there are none."""
+    """Mean of the forecasts; NaN without any."""
 
     share_yes: float
-    """Share of them that came true; NaN if there are none."""
+    """Share of the forecasts that came true; NaN without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class ForecastScore:
     """Scores of a set of forecasts."""
 
     count: int
-    """Forecasts scored."""
+    """Number of forecasts."""
 
     brier: float
-    """Mean squared distance of probability and answer, 0 (best) to 1; one half for everything scores 0.25."""
+    """Mean squared distance of probability and answer, 0 (best) to 1; 0.25 for one half throughout."""
 
     log_score: float
     """Mean natural logarithm of the probability of what happened; 0 is best."""
@@ -88,14 +88,14 @@ def brier_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
 
 
 def log_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
-    """Compute the mean natural logarithm of the probability given to what happened.
+    """Compute the mean natural logarithm of the probability of what happened.
 
     Args:
         probabilities: Of yes, shape `(forecasts,)`.
         answers: Truth values, shape `(forecasts,)`.
 
     Returns:
-        At most 0; probabilities count as at least `LEAST_PROBABILITY`.
+        At most 0; probabilities count as at least `MIN_PROBABILITY`.
 
     Raises:
         ValueError: If the shapes differ, there is nothing to score, or a probability is outside 0..1.
@@ -104,8 +104,8 @@ def log_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
         Good (1952), Rational Decisions, Journal of the Royal Statistical Society B 14(1).
     """
     forecast, happened = _pairs(probabilities, answers)
-    given = np.where(happened == 1, forecast, 1 - forecast)
-    return float(np.mean(np.log(np.maximum(given, LEAST_PROBABILITY))))
+    of_answer = np.where(happened == 1, forecast, 1 - forecast)
+    return float(np.mean(np.log(np.maximum(of_answer, MIN_PROBABILITY))))
 
 
 def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) -> tuple[CalibrationBin, ...]:
@@ -114,17 +114,17 @@ def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) 
     Args:
         probabilities: Of yes, shape `(forecasts,)`.
         answers: Truth values, shape `(forecasts,)`.
-        n_bins: How many bins divide 0..1.
+        n_bins: Number of bins.
 
     Raises:
         ValueError: If the shapes differ, there is nothing to score, or a probability is outside 0..1.
     """
     forecast, happened = _pairs(probabilities, answers)
     edges = np.linspace(0, 1, n_bins + 1)
-    place = np.clip(np.searchsorted(edges, forecast, side="right") - 1, 0, n_bins - 1)
+    index = np.clip(np.searchsorted(edges, forecast, side="right") - 1, 0, n_bins - 1)
     bins: list[CalibrationBin] = []
     for number in range(n_bins):
-        inside = place == number
+        inside = index == number
         count = int(inside.sum())
         mean = float(forecast[inside].mean()) if count else math.nan
         share = float(happened[inside].mean()) if count else math.nan
@@ -133,7 +133,7 @@ def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) 
 
 
 def score_forecasts(forecasts: Sequence[Forecast], n_bins: int = 10) -> ForecastScore:
-    """Score the prices at which questions stood when they were answered.
+    """Score the last prices before the answers.
 
     Raises:
         ValueError: If there are no forecasts.
@@ -155,7 +155,9 @@ def _pairs(probabilities: ArrayLike, answers: ArrayLike) -> tuple[NDArray[np.flo
     forecast = np.asarray(probabilities, dtype=np.float64)
     happened = np.asarray(answers, dtype=np.float64)
     if forecast.ndim != 1 or forecast.shape != happened.shape:
-        raise ValueError(f"one answer for each probability is wanted, got {forecast.shape} and {happened.shape}")
+        raise ValueError(
+            f"probabilities and answers must have one shape `(forecasts,)`, got {forecast.shape} and {happened.shape}"
+        )
     if not forecast.size:
         raise ValueError("there are no forecasts to score; resolve a market first")
     if not bool(np.all((forecast >= 0) & (forecast <= 1))):

@@ -10,31 +10,30 @@ from pydantic import BeforeValidator, Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
-from mesa_llm.tools import action, tool
+from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import DoNothing
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG
-from mesa_llm.worlds.market.accounts import Market, Portfolio, Question, TradeLimits
-from mesa_llm.worlds.market.ledger import Ledger, Rules
+from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.makers import OUTCOMES, MakerName, Outcome
+from mesa_llm.worlds.market.rules import Ledger
 from mesa_llm.worlds.market.scores import Forecast
-from mesa_llm.worlds.market.views import (
-    ORIGINAL_RULES_TEXT,
+from mesa_llm.worlds.market.state import Market, Portfolio, Question, TradeLimits
+from mesa_llm.worlds.market.text import (
+    ORIGINAL_INSTRUCTIONS,
     REMARK_CHARACTERS,
-    MarketFacts,
-    MarketView,
-    floor_shares,
     instructions,
     write_corrected,
     write_original,
 )
 
 
-def _lowered(given: object) -> object:
-    return given.strip().lower() if isinstance(given, str) else given
+def _in_lower_case(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
 
 
 MarketId = Annotated[str, Field(max_length=80)]
-Answer = Annotated[Outcome, BeforeValidator(_lowered)]
+Answer = Annotated[Outcome, BeforeValidator(_in_lower_case)]
 Positive = Annotated[float, Field(gt=0), NO_FLAG]
 Remark = Annotated[str, Field(max_length=REMARK_CHARACTERS)]
 
@@ -46,10 +45,10 @@ COMMENTS_SHOWN = 3
 class PredictionMarkets(DoNothing):
     """Markets on questions that are answered yes or no.
 
-    Under the corrected rules (default) a price is the price of a one-dollar claim, questions can be answered
-    and pay out, and traders see their cash, quotes, remarks and what came of their last actions.
-    `rules="original"` is SimSwarm's environment with its faults: called directly, its actions let NaN pass,
-    and raise Python's own errors for arguments of the wrong type.
+    Under the corrected rules, the default, a price is that of a one-dollar claim, questions are answered and pay out,
+    and traders see their cash, quotes, remarks and the results of their last actions. `rules="original"` is
+    SimSwarm's environment with its defects: its actions, called directly, let NaN pass, and raise Python's own errors
+    for arguments of the wrong type.
 
     Source:
         SimSwarm's market environment; see `makers` for the market makers.
@@ -73,22 +72,22 @@ class PredictionMarkets(DoNothing):
         """Open the markets.
 
         Args:
-            questions: What is asked; a plain string opens at one half.
-            maker: Who trades with everyone; None: `fixed_product`, or SimSwarm's under its rules.
+            questions: The questions; one given as a string opens at one half.
+            maker: Market maker; None: `fixed_product`, or SimSwarm's under its rules.
             cash: Dollars each trader starts with.
             liquidity: Depth of the makers; see `open_maker`.
-            fee: Share of the dollars of every trade that is kept as a fee, from 0 on and below 1.
-            limits: How large one trade may be.
-            price_move_threshold: By how much a price has to move in a step to be told as an event.
-            quote_dollars: Size of the small buy that observations quote.
-            rules: `corrected` or `original`.
-            names: What traders call each other, by id.
+            fee: Share of the dollars of a trade that is kept as a fee, at least 0 and below 1.
+            limits: Limits of one trade.
+            price_move_threshold: Minimum change of a price in a step that becomes an event.
+            quote_dollars: Sum that the quotes in observations are for.
+            rules: SimSwarm's own, or the mended ones.
+            names: Trader id → name that others read.
             name: Name of the world.
 
         Raises:
-            ConfigError: If there are no such rules, the questions are one text instead of a list, or a number is out
-                of range, under the corrected rules.
-            ZeroDivisionError: If the liquidity is 0, under the original rules.
+            ConfigError: If there are no such rules, the questions are one text instead of a list, or, under the
+                corrected rules, a number is out of range.
+            ZeroDivisionError: If, under the original rules, the liquidity is 0.
         """
         if isinstance(questions, str):
             raise ConfigError(f"questions are a list of texts, got one text: {questions[:80]!r}")
@@ -99,46 +98,47 @@ class PredictionMarkets(DoNothing):
         self.price_move_threshold = price_move_threshold
         self.quote_dollars = quote_dollars
         self.step = 1
-        self._instructions = ORIGINAL_RULES_TEXT if self.is_original else instructions(fee, limits)
+        self._instructions = ORIGINAL_INSTRUCTIONS if self.is_original else instructions(fee, limits)
         self._events: list[Event] = []
         self._results: dict[int, list[str]] = {}
-        self._shown_results: dict[int, tuple[str, ...]] = {}
+        self._last_results: dict[int, tuple[str, ...]] = {}
         if not (self.is_original or (0 < quote_dollars < math.inf and price_move_threshold >= 0)):
             raise ConfigError(f"quote ({quote_dollars!r}) and threshold ({price_move_threshold!r}) must be positive")
         kind = maker or ("constant_product_legacy" if self.is_original else "fixed_product")
         for question in questions:
             self.ledger.open(Question(question) if isinstance(question, str) else question, kind, liquidity)
 
-    def observe(self, agent: int) -> Observation:
-        """Show a trader the markets, and under the corrected rules also its cash, quotes and last results."""
-        facts = self.facts(agent)
+    def observe(self, agent_id: int) -> Observation:
+        """Show a trader the markets and, under the corrected rules, its cash, quotes and last results."""
+        facts = self.facts(agent_id)
+        tradable = [view for view in facts.markets if view.is_open]
         return Observation(
             text=write_original(facts) if self.is_original else write_corrected(facts, self.names),
-            rules=self._instructions,
+            instructions=self._instructions,
             options={
-                "buy_shares.market_id": tuple(view.market_id for view in facts.markets if view.is_open),
+                "buy_shares.market_id": tuple(view.market_id for view in tradable),
                 "sell_shares.market_id": tuple(
-                    view.market_id for view in facts.markets if view.is_open and max(view.yes_held, view.no_held) > 0
+                    view.market_id for view in tradable if max(view.yes_shares, view.no_shares) > 0
                 ),
                 "comment_on_market.market_id": tuple(view.market_id for view in facts.markets),
             },
             facts=facts,
         )
 
-    def facts(self, agent: int) -> MarketFacts:
-        """Give what a trader sees, as values.
+    def facts(self, agent_id: int) -> MarketFacts:
+        """Return what a trader sees, as values.
 
         Raises:
-            ValueError: If NaN got into a holding, under the original rules.
+            ValueError: If, under the original rules, a number of shares is NaN.
         """
-        portfolio = self.ledger.portfolio(agent)
+        portfolio = self.ledger.portfolio(agent_id)
         views = tuple(self._view(market, portfolio) for market in self.ledger.markets.values())
         if self.is_original:
             return MarketFacts(self.step, None, views, self.quote_dollars)
-        return MarketFacts(self.step, portfolio.cash, views, self.quote_dollars, self._shown_results.get(agent, ()))
+        return MarketFacts(self.step, portfolio.cash, views, self.quote_dollars, self._last_results.get(agent_id, ()))
 
     @tool
-    def browse_markets(self, actor: int) -> str:
+    def browse_markets(self, agent_id: int) -> str:
         """List all markets with their ids, questions and prices."""
         return "\n".join(
             f"[{market.market_id}] {market.question.text} YES ${market.maker.price('yes'):.3f}, "
@@ -147,7 +147,7 @@ class PredictionMarkets(DoNothing):
         )
 
     @action
-    def buy_shares(self, actor: int, market_id: MarketId, outcome: Answer, amount: Positive) -> str:
+    def buy_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, amount: Positive) -> str:
         """Buy shares of an answer with cash.
 
         Args:
@@ -157,14 +157,14 @@ class PredictionMarkets(DoNothing):
         """
 
         def buy() -> str:
-            trade = self.ledger.buy(actor, market_id, outcome, amount, self.step)
+            trade = self.ledger.buy(agent_id, market_id, outcome, amount, self.step)
             bought = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
             return f"you bought {bought} for ${trade.dollars:.2f}."
 
-        return self._noting(actor, buy)
+        return self._noting(agent_id, buy)
 
     @action
-    def sell_shares(self, actor: int, market_id: MarketId, outcome: Answer, shares: Positive) -> str:
+    def sell_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, shares: Positive) -> str:
         """Sell shares of an answer that you hold.
 
         Args:
@@ -174,14 +174,14 @@ class PredictionMarkets(DoNothing):
         """
 
         def sell() -> str:
-            trade = self.ledger.sell(actor, market_id, outcome, shares, self.step)
+            trade = self.ledger.sell(agent_id, market_id, outcome, shares, self.step)
             sold = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
             return f"you sold {sold} for ${trade.dollars:.2f}."
 
-        return self._noting(actor, sell)
+        return self._noting(agent_id, sell)
 
     @action
-    def comment_on_market(self, actor: int, market_id: MarketId, text: Remark) -> str:
+    def comment_on_market(self, agent_id: int, market_id: MarketId, text: Remark) -> str:
         """Write a short public remark on a market.
 
         Args:
@@ -190,10 +190,10 @@ class PredictionMarkets(DoNothing):
         """
 
         def comment() -> str:
-            self.ledger.comment(actor, market_id, text, self.step)
+            self.ledger.comment(agent_id, market_id, text, self.step)
             return f"you wrote about [{market_id}]."
 
-        return self._noting(actor, comment)
+        return self._noting(agent_id, comment)
 
     def resolve(self, market_id: str, outcome: Outcome) -> float:
         """Answer a question: pay a dollar for each share of the right answer, and close its market.
@@ -227,10 +227,10 @@ class PredictionMarkets(DoNothing):
         Raises:
             ConfigError: If there is no such market.
         """
-        self.ledger.known(market_id).is_open = False
+        self.ledger.market(market_id).is_open = False
 
     def forecasts(self) -> tuple[Forecast, ...]:
-        """Give what the markets said about the questions answered so far, for `score_forecasts`."""
+        """Return the prices of the questions answered so far, for `score_forecasts`."""
         return tuple(
             Forecast(
                 market.market_id,
@@ -243,18 +243,18 @@ class PredictionMarkets(DoNothing):
         )
 
     def end_step(self) -> list[Event]:
-        """Tell of prices that moved and questions that were answered, and go on to the next step."""
+        """End the step: report prices that moved and questions that were answered."""
         for market in self.ledger.markets.values():
             if market.answer is None:
-                self._note_price(market)
-        self._shown_results |= {actor: tuple(results) for actor, results in self._results.items()}
+                self._record_price(market)
+        self._last_results |= {agent_id: tuple(results) for agent_id, results in self._results.items()}
         self._results = {}
         self.step += 1
         events, self._events = self._events, []
         return events
 
-    def _note_price(self, market: Market) -> None:
-        """Write the price down, and tell of it if it moved far enough."""
+    def _record_price(self, market: Market) -> None:
+        """Record the price, and report it if it moved far enough."""
         before, now = market.prices_yes[-1], market.maker.price("yes")
         market.prices_yes.append(now)
         is_move = abs(now - before) >= self.price_move_threshold
@@ -272,9 +272,9 @@ class PredictionMarkets(DoNothing):
         text = f"{market.question.text} YES {verb} from ${before:.2f} to ${now:.2f}."
         self._events.append(Event(self.name, "price_move", facts, text, self.step))
 
-    def _noting(self, actor: int, act: Callable[[], str]) -> str:
-        """Run an action, and remember for the next observation what came of it."""
-        results = self._results.setdefault(actor, [])
+    def _noting(self, agent_id: int, act: Callable[[], str]) -> str:
+        """Run an action, and keep its result for the next observation."""
+        results = self._results.setdefault(agent_id, [])
         try:
             results.append(act())
         except ToolError as refusal:
@@ -283,15 +283,15 @@ class PredictionMarkets(DoNothing):
         return results[-1]
 
     def _view(self, market: Market, portfolio: Portfolio) -> MarketView:
-        yes_held, no_held = (portfolio.held(market.market_id, outcome) for outcome in OUTCOMES)
+        yes_shares, no_shares = (portfolio.shares_of(market.market_id, outcome) for outcome in OUTCOMES)
         comments = self.ledger.comments.get(market.market_id, [])
         return MarketView(
             market_id=market.market_id,
             question=market.question.text,
             price_yes=market.maker.price("yes"),
             price_no=market.maker.price("no"),
-            yes_held=floor_shares(yes_held) if self.is_original else yes_held,
-            no_held=floor_shares(no_held) if self.is_original else no_held,
+            yes_shares=floor_shares(yes_shares) if self.is_original else yes_shares,
+            no_shares=floor_shares(no_shares) if self.is_original else no_shares,
             yes_quote=self._quote(market, "yes"),
             no_quote=self._quote(market, "no"),
             is_open=market.is_open,

@@ -1,11 +1,21 @@
 """A social network: posts, replies, reposts, votes and follows, and the feeds that show them."""
 
-from mesa_llm.worlds.social.accounts import Account
-from mesa_llm.worlds.social.feeds import FEEDS, Board, Feed, HotFeed, NewestFeed, SimSwarmFeed, Viewer, XFeed
-from mesa_llm.worlds.social.inbox import Notice
+from mesa_llm.worlds.social.facts import FeedItem, PostView, ReplyView, SocialFacts
 from mesa_llm.worlds.social.measures import Cascade
-from mesa_llm.worlds.social.seen import FeedItem, PostSeen, ReplySeen, SocialFacts
+from mesa_llm.worlds.social.recommenders import (
+    FEEDS,
+    Board,
+    Feed,
+    FeedName,
+    HotFeed,
+    NewestFeed,
+    SimSwarmFeed,
+    Viewer,
+    XFeed,
+)
+from mesa_llm.worlds.social.rules import Account
 from mesa_llm.worlds.social.settings import PRESETS, SocialSettings
+from mesa_llm.worlds.social.state import Notice
 from mesa_llm.worlds.social.world import SocialWorld
 
 __all__ = [
@@ -16,11 +26,12 @@ __all__ = [
     "Cascade",
     "Feed",
     "FeedItem",
+    "FeedName",
     "HotFeed",
     "NewestFeed",
     "Notice",
-    "PostSeen",
-    "ReplySeen",
+    "PostView",
+    "ReplyView",
     "SimSwarmFeed",
     "SocialFacts",
     "SocialSettings",

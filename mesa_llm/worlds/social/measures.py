@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mesa_llm.canonical import canonical_json
-from mesa_llm.worlds.social.columns import IntArray
-from mesa_llm.worlds.social.feeds import KINDS, QUOTE, REPOST
+from mesa_llm.records import canonical_json
+from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, REPOST, IntArray
 from mesa_llm.worlds.social.state import SocialState
 from mesa_llm.worlds.social.store import TABLES
 
@@ -61,10 +60,10 @@ class Cascade:
     """By step: largest distance of a user from the root."""
 
     breadth: tuple[int, ...]
-    """By step: most users at one distance (OASIS: max breadth)."""
+    """By step: largest number of users at one distance (OASIS: max breadth)."""
 
 
-class Measures(SocialState):
+class SocialMeasures(SocialState):
     """Read-only queries for plots, tables and tests."""
 
     def totals(self) -> dict[str, int]:
@@ -94,16 +93,16 @@ class Measures(SocialState):
         """
         steps = range(self.posts.get("created", self.post_row(root_id)), self.step + 1)
         distances = {self.author_of(root_id): 0}
-        joined: dict[int, list[int]] = {}
+        newcomers: dict[int, list[int]] = {}
         for user_id, parent_id, kind, step, _ in self.store.rows(SHARED, root_id, root_id, root_id):
             shared_from = distances.get(self.author_of(parent_id))
             if kind in kinds and shared_from is not None and user_id not in distances:
                 distances[user_id] = shared_from + 1
-                joined.setdefault(step, []).append(shared_from + 1)
+                newcomers.setdefault(step, []).append(shared_from + 1)
         at_distance = [1]
         curve: list[tuple[int, int, int]] = []
         for step in steps:
-            for distance in joined.get(step, ()):
+            for distance in newcomers.get(step, ()):
                 at_distance += [0] * (distance + 1 - len(at_distance))
                 at_distance[distance] += 1
             curve.append((sum(at_distance), len(at_distance) - 1, max(at_distance)))
@@ -123,29 +122,29 @@ class Measures(SocialState):
         return int(np.unique(members[0], return_counts=True)[1].max(initial=1))
 
     def follow_edges(self) -> IntArray:
-        """Give all follows as (follower, followee), sorted, shape `(follows, 2)`."""
+        """Return all follows as (follower, followee), sorted, shape `(follows, 2)`."""
         rows = self.store.rows("SELECT follower_id, followee_id FROM follow ORDER BY follower_id, followee_id")
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
     def posts_table(self) -> list[dict[str, Any]]:
-        """Give all posts, reposts, quotes and replies, one mapping each, in order of creation."""
+        """Return all posts, reposts, quotes and replies, one mapping each, in order of creation."""
         return self.store.records("SELECT * FROM post ORDER BY post_id")
 
     def comments_table(self) -> list[dict[str, Any]]:
-        """Give all comments, one mapping each, in order of creation."""
+        """Return all comments, one mapping each, in order of creation."""
         return self.store.records("SELECT * FROM comment ORDER BY comment_id")
 
     def engagement(self) -> dict[int, tuple[int, int]]:
-        """Give likes and dislikes of every post by its id; a repost has none, as its source gets them."""
+        """Return likes and dislikes of every post by its id; a repost has none, as its source gets them."""
         likes, dislikes = self.posts["likes"].tolist(), self.posts["dislikes"].tolist()
         return dict(enumerate(zip(likes, dislikes, strict=True), start=1))
 
     def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Give every table's rows in one canonical order, without the log of searches."""
+        """Return every table's rows in one canonical order, without the log of searches."""
         return {
             table: sorted(self.store.rows(f"SELECT * FROM {table}"), key=repr) for table in TABLES if table != "search"
         }
 
     def digest(self) -> str:
-        """Give a digest of the state: equal for worlds in which the same happened."""
+        """Return a digest of the state: equal for worlds in which the same happened."""
         return hashlib.sha256(canonical_json([self.step, self.snapshot()]).encode()).hexdigest()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.social.feeds import FEEDS, Feed, HotFeed, SimSwarmFeed, XFeed
-
-Rules = Literal["corrected", "original"]
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.social.recommenders import FEEDS, Feed, HotFeed, SimSwarmFeed, XFeed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +21,10 @@ class SocialSettings:
     """What users are shown: a feed, or the name of one (`newest`, `simswarm`, `reddit_hot`, `x`)."""
 
     feed_size: int = 10
-    """Most posts in a feed."""
+    """Maximum number of posts in a feed."""
 
     replies_shown: int = 3
-    """Most replies and most comments shown under a post."""
+    """Maximum number of replies, and of comments, under a post."""
 
     threading: bool = True
     """Whether replies and comments stand under posts (SimSwarm); False: a feed lists posts alone."""
@@ -61,19 +59,19 @@ class SocialSettings:
     """Minutes of simulated time that a step stands for (OASIS, section 2.5)."""
 
     search_results: int = 10
-    """Most results of a search."""
+    """Maximum number of results of a search."""
 
     notice_steps: int = 1
-    """For how many steps users are told of what others did to them."""
+    """Number of steps for which users read what others did to them."""
 
     notices_shown: int = 6
-    """Most lines of such news in an observation."""
+    """Maximum number of lines of such news in an observation."""
 
     post_characters: int = 500
     """Characters of a post that are shown; replies and comments show half as many."""
 
     max_actions: int = 1
-    """How many actions one decision may hold."""
+    """Maximum number of actions in one decision."""
 
     def __post_init__(self) -> None:
         """Refuse parameters that cannot work.

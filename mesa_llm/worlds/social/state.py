@@ -5,20 +5,44 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.world import Draws, draws
-from mesa_llm.worlds.social.columns import Columns, IntArray
-from mesa_llm.worlds.social.feeds import KINDS, REPLY, REPOST, Board, Picker, Viewer
-from mesa_llm.worlds.social.inbox import Inbox, Notice, NoticeKind
-from mesa_llm.worlds.social.seen import PostSeen
+from mesa_llm.worlds.social.recommenders import KINDS, REPLY, REPOST, Board, IntArray, Picker, Viewer
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Store
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
+
+
+NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "comment", "follow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that somebody did to a user."""
+
+    kind: NoticeKind
+    """What was done."""
+
+    user_id: int
+    """Who did it."""
+
+    step: int
+    """Step in which it was done."""
+
+    post_id: int = 0
+    """The post it was done to, or under; 0 for a follow."""
+
+    new_id: int = 0
+    """The reply, quote or repost (a post id), or the comment (a comment id), that came of it; else 0."""
+
+    content: str = ""
+    """What was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +89,10 @@ class SocialState:
         )
         self.n_comments = 0
         self.inbox = Inbox(settings.notice_steps)
-        self._draws = draws(rng) if rng is None or isinstance(rng, int) else rng
-        self._feed_seed = self._draws.randint(0, 2**62)
+        self._rng = draws(rng) if rng is None or isinstance(rng, int) else rng
+        self._feed_seed = self._rng.randint(0, 2**62)
         self._feed = settings.chosen_feed
         self._picker: Picker | None = None
-        self.shown: dict[int, PostSeen] = {}
-        self.texts: dict[tuple[int, bool, bool, int], str] = {}
         self.searches: list[tuple[int, str, str]] = []
         self._ties: dict[int, Ties] = {}
 
@@ -85,9 +107,7 @@ class SocialState:
         self.words_changed()
 
     def words_changed(self) -> None:
-        """Forget how posts look."""
-        self.shown.clear()
-        self.texts.clear()
+        """Forget how posts look; for who keeps that."""
 
     def ties_changed(self, user_id: int) -> None:
         """Forget whom a user follows and mutes."""
@@ -97,36 +117,36 @@ class SocialState:
         """Move time on, and draw anew what feeds will draw from."""
         self.step += 1
         self.inbox.end_step(self.step)
-        self._feed_seed = self._draws.randint(0, 2**62)
+        self._feed_seed = self._rng.randint(0, 2**62)
         self.posts_changed()
         self.store.end_step()
 
     # look-ups
 
-    def acting(self, actor: int) -> int:
+    def acting(self, agent_id: int) -> int:
         """Check that an agent has an account.
 
         Raises:
             ConfigError: If it has none.
         """
-        if actor not in self.names:
-            raise ConfigError(f"agent {actor} has no account in world {self.name!r}; sign it up first")
-        return actor
+        if agent_id not in self.names:
+            raise ConfigError(f"agent {agent_id} has no account in world {self.name!r}; sign it up first")
+        return agent_id
 
-    def other_user(self, actor: int, user_id: int, what: str) -> int:
-        """Check a user id that an agent gave for someone else.
+    def other_user(self, agent_id: int, user_id: int, what: str) -> int:
+        """Check the id of another user that an agent named.
 
         Raises:
             ToolError: If there is no such user, or it is the agent itself.
         """
         if user_id not in self.names:
             raise ToolError(f"There is no user {user_id}; use the number shown after a name.")
-        if user_id == actor:
+        if user_id == agent_id:
             raise ToolError(f"User {user_id} is you; you cannot {what} yourself.")
         return user_id
 
     def post_row(self, post_id: int) -> int:
-        """Give the row of a post.
+        """Return the row of a post.
 
         Raises:
             ToolError: If there is no such post.
@@ -136,7 +156,7 @@ class SocialState:
         return post_id - 1
 
     def source_id(self, post_id: int) -> int:
-        """Give the post whose content a post carries: of a repost its source, of any other the post itself.
+        """Return the post whose content a post carries: of a repost its source, of any other the post itself.
 
         Raises:
             ToolError: If there is no such post.
@@ -144,7 +164,7 @@ class SocialState:
         return self.posts.get("source", self.post_row(post_id)) + 1
 
     def root_for(self, parent_id: int, kind: int) -> int:
-        """Give the root of what is to be made of a post.
+        """Return the root of what is to be made of a post.
 
         A thread of replies begins at the post that was replied to first. A cascade of reposts and quotes
         begins at the post that was shared first, also when that is a reply.
@@ -155,17 +175,17 @@ class SocialState:
         return parent_id if parent == REPLY else self.posts.get("root", parent_id - 1)
 
     def kind_of(self, post_id: int) -> int:
-        """Give the number of a post's kind, see `KINDS`."""
+        """Return the number of a post's kind, see `KINDS`."""
         return self.posts.get("kind", post_id - 1)
 
     def author_of(self, post_id: int) -> int:
-        """Give who published a post."""
+        """Return who published a post."""
         return self.posts.get("author", post_id - 1)
 
     # writes that several rules share
 
     def add_post(self, author: int, kind: int, content: str, parent_id: int = 0) -> int:
-        """Add a post; give its id."""
+        """Add a post; return its id."""
         post_id = len(self.posts) + 1
         root_id = self.root_for(parent_id, kind) if parent_id else post_id
         source = self.posts.get("source", parent_id - 1) if kind == REPOST else post_id - 1
@@ -185,7 +205,7 @@ class SocialState:
         self.posts_changed()
 
     def cleaned(self, content: str, what: str) -> str:
-        """Give text without what cannot be stored or shown.
+        """Return text without what cannot be stored or shown.
 
         Raises:
             ToolError: If nothing is left of it.
@@ -200,7 +220,7 @@ class SocialState:
     # who sees what
 
     def ties(self, user_id: int) -> Ties:
-        """Give whom a user follows and mutes."""
+        """Return whom a user follows and mutes."""
         known = self._ties.get(user_id)
         if known is None:
             followed = self.store.rows("SELECT followee_id FROM follow WHERE follower_id = ?", user_id)
@@ -210,7 +230,7 @@ class SocialState:
         return known
 
     def board(self) -> Board:
-        """Give the posts as feeds read them."""
+        """Return the posts as feeds read them."""
         posts = self.posts
         return Board(
             kind=posts["kind"],
@@ -225,7 +245,7 @@ class SocialState:
         )
 
     def viewer(self, user_id: int) -> Viewer:
-        """Give a user as feeds see it.
+        """Return a user as feeds see it.
 
         Raises:
             ConfigError: If the user has no account.
@@ -240,11 +260,11 @@ class SocialState:
         return Viewer(user_id, follows, hidden, self._feed_seed + user_id)
 
     def feed(self, viewer: Viewer | int, size: int | None = None) -> list[int]:
-        """Give the posts that a user is shown, best first; the same as often as it is asked in a step.
+        """Return the posts that a user is shown, best first; the same at every call in a step.
 
         Args:
             viewer: Who looks.
-            size: Most posts; None: as many as the settings say.
+            size: Maximum number of posts; None: as the settings say.
 
         Raises:
             ConfigError: If the user has no account.
@@ -255,6 +275,88 @@ class SocialState:
             self._picker = self._feed.rank(self.board())
         return (self._picker(viewer, self.settings.feed_size if size is None else size) + 1).tolist()
 
-    def tell_author(self, post_id: int, kind: NoticeKind, by: int, new_id: int = 0, content: str = "") -> None:
-        """Tell the author of a post what was done to it."""
-        self.inbox.tell(self.author_of(post_id), Notice(kind, by, self.step, post_id, new_id, content))
+    def notify_author(self, post_id: int, kind: NoticeKind, by: int, new_id: int = 0, content: str = "") -> None:
+        """Send the author of a post news of what was done to it."""
+        self.inbox.add(self.author_of(post_id), Notice(kind, by, self.step, post_id, new_id, content))
+
+
+class Inbox:
+    """Keeps recent news by user; it is read once, so only the last steps are kept."""
+
+    def __init__(self, keep_steps: int) -> None:
+        """Start empty.
+
+        Args:
+            keep_steps: For how many steps, beyond the one it happened in, news is kept.
+        """
+        self._keep_steps = keep_steps
+        self._notices: dict[int, list[Notice]] = {}
+
+    def add(self, user_id: int, notice: Notice) -> None:
+        """Keep news for a user; what it did to itself is no news."""
+        if user_id != notice.user_id:
+            self._notices.setdefault(user_id, []).append(notice)
+
+    def take_back(self, user_id: int, kind: NoticeKind, by: int, post_id: int = 0, new_id: int = 0) -> None:
+        """Forget news of something that was undone."""
+        kept = [
+            notice
+            for notice in self._notices.get(user_id, [])
+            if (notice.kind, notice.user_id, notice.post_id, notice.new_id) != (kind, by, post_id, new_id)
+        ]
+        if user_id in self._notices:
+            self._notices[user_id] = kept
+
+    def of(self, user_id: int) -> tuple[Notice, ...]:
+        """Return a user's news, oldest first."""
+        return tuple(self._notices.get(user_id, ()))
+
+    def end_step(self, step: int) -> None:
+        """Forget what is too old in the step that begins."""
+        oldest = step - self._keep_steps
+        fresh: dict[int, list[Notice]] = {}
+        for user_id, notices in self._notices.items():
+            if kept := [notice for notice in notices if notice.step >= oldest]:
+                fresh[user_id] = kept
+        self._notices = fresh
+
+
+class Columns:
+    """Integer columns of equal length that grow at the end."""
+
+    def __init__(self, *names: str, capacity: int = 1024) -> None:
+        """Make empty columns of these names."""
+        self._index = {name: index for index, name in enumerate(names)}
+        self._block = np.zeros((len(names), capacity), dtype=np.int64)
+        self._length = 0
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._length
+
+    def __getitem__(self, name: str) -> IntArray:
+        """Return a column, shape `(rows,)`; writing to it writes to the columns."""
+        return self._block[self._index[name], : self._length]
+
+    def append(self, *values: int) -> int:
+        """Add a row, its values in the order of the columns; return its number."""
+        row = self._length
+        self.grow(row + 1)
+        self._block[:, row] = values
+        return row
+
+    def grow(self, length: int) -> None:
+        """Make the columns at least this long; new rows hold zeros."""
+        if length > self._block.shape[1]:
+            larger = np.zeros((len(self._index), max(length, 2 * self._block.shape[1])), dtype=np.int64)
+            larger[:, : self._length] = self._block[:, : self._length]
+            self._block = larger
+        self._length = max(self._length, length)
+
+    def get(self, name: str, row: int) -> int:
+        """Return one number."""
+        return int(self._block[self._index[name], row])
+
+    def add(self, name: str, row: int, change: int) -> None:
+        """Add to one number."""
+        self._block[self._index[name], row] += change

@@ -107,7 +107,7 @@ class Store:
             self.connection.execute(f"CREATE INDEX {index}")
 
     def write(self, statement: str, *values: object) -> int:
-        """Run a statement that writes; give the number of rows it changed."""
+        """Run a statement that writes; return the number of rows it changed."""
         return self.connection.execute(statement, values).rowcount
 
     def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
@@ -115,15 +115,15 @@ class Store:
         self.connection.executemany(statement, rows)
 
     def first(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        """Give the first row of a query, or None."""
+        """Return the first row of a query, or None."""
         return self.connection.execute(query, values).fetchone()
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Give all rows of a query."""
+        """Return all rows of a query."""
         return self.connection.execute(query, values).fetchall()
 
     def records(self, query: str, *values: object) -> list[dict[str, Any]]:
-        """Give all rows of a query as mappings by column."""
+        """Return all rows of a query as mappings by column."""
         cursor = self.connection.execute(query, values)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor]

@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.text import quoted
-from mesa_llm.tools import marked_methods
+from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import DoNothing, Draws
-from mesa_llm.worlds.social.accounts import Accounts
-from mesa_llm.worlds.social.feeds import REPOST
-from mesa_llm.worlds.social.inbox import Notice
-from mesa_llm.worlds.social.measures import Measures
-from mesa_llm.worlds.social.posting import Posting
-from mesa_llm.worlds.social.rating import Rating
-from mesa_llm.worlds.social.reading import Reading
-from mesa_llm.worlds.social.seen import SocialFacts
+from mesa_llm.worlds.social.facts import FeedItem, SocialFacts, SocialView
+from mesa_llm.worlds.social.measures import SocialMeasures
+from mesa_llm.worlds.social.recommenders import REPOST, best_first, top_level, without_muted
+from mesa_llm.worlds.social.rules import SocialRules
 from mesa_llm.worlds.social.settings import PRESETS, SocialSettings
-from mesa_llm.worlds.social.wording import (
-    NAMED,
+from mesa_llm.worlds.social.state import UNPRINTABLE, Notice
+from mesa_llm.worlds.social.text import (
+    MAX_NAMED,
     NOTICE_CHARACTERS,
-    grouped,
+    group_notices,
     news_lines,
     observation_text,
+    post_text,
 )
 
 TAKES = {
@@ -43,12 +42,25 @@ SHOW_MORE = frozenset(("search_posts", "search_user", "trend"))
 """Tools that show ids which no observation shows."""
 
 
-def _key(action: str) -> str:
-    """Name the option of an action: that of its argument, but for `follow`, which does not take all users."""
-    return "follow.user_id" if action == "follow" else TAKES[action]
+Query = Annotated[str, Field(min_length=1, max_length=200)]
+
+FIND_POSTS = """
+    SELECT post_id FROM post
+    WHERE kind <> 'repost' AND content LIKE ? ESCAPE '\\'
+        AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
+    ORDER BY likes - dislikes + shares DESC, post_id DESC LIMIT ?"""
+
+FIND_USERS = """
+    SELECT user_id, name, bio FROM user
+    WHERE name || char(1) || username || char(1) || bio LIKE ? ESCAPE '\\'
+        AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
+    ORDER BY user_id LIMIT ?"""
+
+BIO_CHARACTERS = 160
+"""Maximum number of characters of a user's bio that a search shows."""
 
 
-class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
+class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
     """Posts, feeds and follows, for any number of users.
 
     Agents need an account (`sign_up`, `sign_up_many`) before they look or act; a user's id is its agent's
@@ -77,21 +89,21 @@ class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
         Raises:
             ConfigError: If a preset, parameter or action is unknown, or the file holds something else.
         """
-        chosen = chosen_settings(settings, changes)
+        chosen = settings_from(settings, changes)
         offered = marked_methods(type(self))
         for action in chosen.actions:
             if action not in offered:
                 raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(offered)}")
         super().__init__(chosen, name=name, rng=rng, path=path)
 
-    def observe(self, agent: int) -> Observation:
+    def observe(self, agent_id: int) -> Observation:
         """Show a user its standing, its news and its feed; reads only.
 
         Raises:
             ConfigError: If the agent has no account.
         """
-        facts = self.facts(agent)
-        news = grouped(facts.notices)
+        facts = self.facts(agent_id)
+        news = group_notices(facts.notices)
         lines = news_lines(news, self.names, self.settings.notices_shown)
         ids, actions = self.ids(facts), self.settings.actions
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
@@ -109,13 +121,93 @@ class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
         Args:
             facts: What the user sees.
         """
-        shown = shown_ids(facts, grouped(facts.notices)[: self.settings.notices_shown])
-        options = {_key(name): shown[TAKES[name]] for name in self.settings.actions if name in TAKES}
+        visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown])
+        options = {_key(name): visible[TAKES[name]] for name in self.settings.actions if name in TAKES}
         if not self.is_original and "follow" in self.settings.actions:
             followed = set(self.ties(facts.user_id).followed.tolist())
-            strangers = tuple(user_id for user_id in shown["user_id"] if user_id not in followed)
+            strangers = tuple(user_id for user_id in visible["user_id"] if user_id not in followed)
             options[_key("follow")] = strangers
         return {name: values for name, values in options.items() if values}
+
+    def text_of(self, items: Sequence[FeedItem]) -> str:
+        """Write posts as one user sees them."""
+        texts: list[str] = []
+        for item in items:
+            post = item.post
+            key = (post.post_id, item.is_followed, item.is_own, item.vote)
+            is_common = post is self._views.get(post.post_id)
+            text = self._texts.get(key) if is_common else None
+            if text is None:
+                text = post_text(item, self.step, self.settings)
+                if is_common:
+                    self._texts[key] = text
+            texts.append(text)
+        return "\n".join(texts) or "There is nothing in your feed yet."
+
+    # tools: what was searched for is written down when the step ends
+
+    @tool(shows_more=True)
+    def search_posts(self, agent_id: int, query: Query) -> str:
+        """Search all posts for a word or phrase.
+
+        Args:
+            query: Text that the post holds; upper and lower case count as the same.
+        """
+        pattern = self._pattern(self.acting(agent_id), "posts", query)
+        rows = self.store.rows(FIND_POSTS, pattern, agent_id, self.settings.search_results)
+        if not rows:
+            return f"No post holds {quoted(query)}."
+        return self.text_of(self.items(self.viewer(agent_id), [int(row[0]) for row in rows]))
+
+    @tool(shows_more=True)
+    def search_user(self, agent_id: int, query: Query) -> str:
+        """Search for users by name, handle or what they say of themselves.
+
+        Args:
+            query: Text to look for; upper and lower case count as the same.
+        """
+        pattern = self._pattern(self.acting(agent_id), "users", query)
+        lines: list[str] = []
+        for user_id, name, bio in self.store.rows(FIND_USERS, pattern, agent_id, self.settings.search_results):
+            about = f": {quoted(bio, BIO_CHARACTERS)}" if bio else ""
+            lines.append(f"- {name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
+        return "\n".join(lines) or f"No user matches {quoted(query)}."
+
+    @tool(shows_more=True)
+    def trend(self, agent_id: int) -> str:
+        """Show what is liked most these days."""
+        board, viewer = self.board(), self.viewer(agent_id)
+        oldest = self.step - self.settings.trend_days * 24 * 60 / max(self.settings.step_minutes, 1e-9)
+        rows = top_level(board)[::-1]
+        rows = without_muted(rows[board.created[rows] >= oldest], board, viewer)
+        rows = best_first(rows, board.likes[rows])[: self.settings.trend_posts]
+        if not len(rows):
+            return "Nothing is trending."
+        return self.text_of(self.items(viewer, np.add(rows, 1).tolist()))
+
+    @tool
+    def refresh(self, agent_id: int) -> str:
+        """Show your feed again."""
+        viewer = self.viewer(agent_id)
+        return self.text_of(self.items(viewer, self.feed(viewer)))
+
+    def _pattern(self, agent_id: int, target: str, query: str) -> str:
+        """Note a search; return the pattern that finds a text as it stands."""
+        text = UNPRINTABLE.sub("", query).strip()
+        if not text:
+            raise ToolError("The search is empty; give a word to look for.")
+        self.searches.append((agent_id, target, text))
+        for special in ("\\", "%", "_"):
+            text = text.replace(special, "\\" + special)
+        return f"%{text}%"
+
+    def write_searches(self) -> None:
+        """Write down the searches of the step, in the order of users, whichever came first."""
+        rows = [(*search, self.step) for search in sorted(self.searches, key=lambda search: search[0])]
+        self.store.write_many("INSERT INTO search (user_id, target, query, step) VALUES (?, ?, ?, ?)", rows)
+        self.searches.clear()
+
+    # the end of a step
 
     def end_step(self) -> list[Event]:
         """Move the world's step on; report each post that went viral, once."""
@@ -128,8 +220,8 @@ class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
         return [self._viral(row + 1, int(engagement[row])) for row in rows.tolist()]
 
     def _viral(self, post_id: int, score: int) -> Event:
-        post = self.post_seen(post_id)
-        said = quoted(post.content, NOTICE_CHARACTERS)
+        post = self.post_view(post_id)
+        words = quoted(post.content, NOTICE_CHARACTERS)
         return Event(
             source=self.name,
             kind="viral_post",
@@ -140,7 +232,7 @@ class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
                 "text": post.content,
                 "score": score,
             },
-            text=f"A post by {post.author} went viral with {score} likes and shares: {said}",
+            text=f"A post by {post.author} went viral with {score} likes and shares: {words}",
             time=self.step,
         )
 
@@ -149,8 +241,8 @@ class SocialWorld(Posting, Rating, Accounts, Reading, Measures, DoNothing):
         self.store.close()
 
 
-def chosen_settings(settings: SocialSettings | str, changes: dict[str, Any]) -> SocialSettings:
-    """Give settings by name, with changes.
+def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> SocialSettings:
+    """Return settings by name, with changes.
 
     Raises:
         ConfigError: If a preset or a parameter is unknown.
@@ -166,12 +258,12 @@ def chosen_settings(settings: SocialSettings | str, changes: dict[str, Any]) -> 
     return replace(settings, **changes)
 
 
-def shown_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[str, tuple[int, ...]]:
+def visible_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[str, tuple[int, ...]]:
     """Collect the ids that a text shows, in order of appearance, by the arguments that take them."""
     posts: list[int] = []
     users: list[int] = [*facts.followed, *facts.muted]
     comments: list[int] = []
-    for notice in (notice for group in news for notice in group[:NAMED]):
+    for notice in (notice for group in news for notice in group[:MAX_NAMED]):
         users.append(notice.user_id)
         if notice.kind in ("reply", "quote"):
             posts.append(notice.new_id)
@@ -194,3 +286,8 @@ def shown_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[str,
         "user_id": tuple(user_id for user_id in dict.fromkeys(users) if user_id != facts.user_id),
         "comment_id": tuple(dict.fromkeys(comments)),
     }
+
+
+def _key(action: str) -> str:
+    """Return the name of an action's option: that of its argument, but for `follow`, which does not take all users."""
+    return "follow.user_id" if action == "follow" else TAKES[action]

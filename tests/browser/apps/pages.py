@@ -8,9 +8,8 @@ import solara
 from mesa.visualization import make_plot_component
 from solara.core import component
 
-from mesa_llm import gallery_page
-from mesa_llm.viz import LLMPage, finish
-from tests.browser.apps.village import DELAY, N_AGENTS, Village, renderer
+from mesa_llm.viz import LLMPage, finish, gallery
+from tests.browser.apps.village import DELAY, N_AGENTS, Hamlet, Village, renderer
 
 
 @component
@@ -45,10 +44,17 @@ def Recorded() -> None:
     LLMPage(Village, model_params={"n_agents": 3, "delay_s": DELAY, "log": os.environ["VILLAGE_LOG"]}, llm="scripted")
 
 
+@component
+def Newcomer() -> None:
+    """Show a model with nothing else said."""
+    LLMPage(Hamlet)
+
+
 routes = [
-    *gallery_page.routes,
+    *gallery.routes,
     solara.Route("fast", component=Fast),
     solara.Route("slow", component=Slow),
     solara.Route("rules", component=Rules),
+    solara.Route("newcomer", component=Newcomer),
     solara.Route("recorded", component=Recorded),
 ]

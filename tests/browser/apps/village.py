@@ -11,7 +11,18 @@ from mesa.visualization import SpaceRenderer
 from mesa.visualization.components import AgentPortrayalStyle
 from pydantic import Field
 
-from mesa_llm import AgentConfig, LLMModel, Mind, Observation, ScriptedLLM, ToolCall, ToolError, action
+from mesa_llm import (
+    AgentConfig,
+    LLMModel,
+    LLMScenario,
+    Mind,
+    Observation,
+    ScriptedLLM,
+    Slider,
+    ToolCall,
+    ToolError,
+    action,
+)
 from mesa_llm.records import Event, Request
 
 HOSTILE = "<img src=x onerror='window.hacked = true'> {{ 7 * 7 }} hello"
@@ -30,7 +41,7 @@ class Square:
     def observe(self, agent: int) -> Observation:
         """Show the last greeting."""
         last = self.greetings[-1] if self.greetings else "nobody has spoken"
-        return Observation(f"You stand on the square. Last heard: {last}", rules="You live in a village.")
+        return Observation(f"You stand on the square. Last heard: {last}", instructions="You live in a village.")
 
     @action
     def greet(self, actor: int, words: str, times: Annotated[int, Field(ge=1, le=3)] = 1) -> str:
@@ -90,6 +101,42 @@ class Village(LLMModel):
         for number, cell in enumerate(self.grid.all_cells, start=1):
             villager = Villager(self, config=AgentConfig(name=f"Villager {number}", persona="You are friendly."))
             villager.cell = cell
+        self.datacollector = DataCollector({"greetings": lambda model: len(model.square.greetings)})
+        self.datacollector.collect(self)
+
+
+class HamletScenario(LLMScenario):
+    """Parameters of a hamlet."""
+
+    n_agents: Annotated[int, Field(ge=1), Slider(2, 10, label="Villagers")] = 4
+    """Number of villagers."""
+
+    greeting: str = "Good day"
+    """What villagers say."""
+
+
+class Neighbour(Villager):
+    """Greets, in the words of the hamlet."""
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Greet."""
+        return ToolCall("greet", {"words": self.model.scenario.greeting})
+
+
+class Hamlet(LLMModel):
+    """Who greets whom in a hamlet?"""
+
+    scenario_class = HamletScenario
+    scenario: HamletScenario
+
+    def __init__(self, scenario: HamletScenario | None = None, **options: Any) -> None:
+        """Let villagers arrive."""
+        super().__init__(scenario, **options)
+        self.square = Square()
+        self.worlds = (self.square,)
+        self.grid = Network(nx.cycle_graph(self.scenario.n_agents), random=self.random)
+        for number, cell in enumerate(self.grid.all_cells, start=1):
+            Neighbour(self, config=AgentConfig(name=f"Villager {number}")).cell = cell
         self.datacollector = DataCollector({"greetings": lambda model: len(model.square.greetings)})
         self.datacollector.collect(self)
 

@@ -13,7 +13,7 @@ from mesa_llm.worlds.social import Account, SocialWorld
 
 
 def world_of(users: int, preset: str = "x", **changes: Any) -> SocialWorld:
-    """Give a world of users whose first has published post 1."""
+    """Make a world of users whose first has published post 1."""
     world = SocialWorld(preset, rng=1, **changes)
     world.sign_up_many(Account(number) for number in range(1, users + 1))
     world.create_post(1, "Bread at six.")

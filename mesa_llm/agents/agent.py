@@ -1,0 +1,590 @@
+"""Agents that think: four components, four mixins, and an ordinary Mesa agent made of them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import mesa
+
+from mesa_llm.agents.conversion import check_components, enter
+from mesa_llm.agents.design import Decide
+from mesa_llm.agents.mailbox import Mailbox
+from mesa_llm.agents.observation import join
+from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
+from mesa_llm.engine.activation import minded
+from mesa_llm.engine.decision import answer_schema, check_decision, decide, plain_answer, written_answer
+from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.survey import JUDGING, advise, summarise
+from mesa_llm.engine.transports import Opened
+from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin
+from mesa_llm.records import (
+    ChatMessage,
+    Decision,
+    Failure,
+    Observation,
+    Outcome,
+    Prompt,
+    Request,
+    ToolCall,
+    canonical_json,
+)
+from mesa_llm.space import describe_surroundings
+from mesa_llm.text import quoted
+from mesa_llm.tools.toolbox import ToolBox, checked_tools
+from mesa_llm.world import Receiver, unit_of
+
+A = TypeVar("A", bound="LLMMixin")
+
+
+class ToolMixin:
+    """Gives an agent its tools: its own marked methods, those of its worlds, and the researcher's functions."""
+
+    __slots__ = ()
+
+    tools: tuple[Callable[..., Any], ...]
+
+    def __init__(self, *args: Any, tools: Iterable[Callable[..., Any]] = (), **kwargs: Any) -> None:
+        """Store the researcher's own functions.
+
+        Args:
+            *args: Passed on.
+            tools: Functions and methods the agent may call; marked with `@action` they are actions.
+            **kwargs: Passed on.
+
+        Raises:
+            ConfigError: If one of them can be no tool.
+        """
+        self.tools = checked_tools(tools)
+        super().__init__(*args, **kwargs)
+
+    def toolbox(self, seen: Observation) -> ToolBox:
+        """Return the tools and actions that may be used on this observation.
+
+        Args:
+            seen: What the agent sees; it may name the tools usable now. The researcher's functions, of which no
+                world knows, always are.
+        """
+        agent: Any = self
+        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
+        if not agent.config.world_tools:
+            box = box.without_tools_of_worlds
+        named = seen.tools
+        if named is not None and self.tools:
+            named = dict.fromkeys((*named, *(function.__name__ for function in self.tools)))
+        return box.only(named).only(agent.config.tools).usable
+
+    def demand_actions(self) -> None:
+        """Demand that the agent's config leaves it something to do.
+
+        Raises:
+            ConfigError: If it has actions, and may use none of them.
+        """
+        agent: Any = self
+        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
+        actions = [spec.name for spec in box.specs if spec.is_action]
+        if actions and not any(spec.is_action for spec in box.only(agent.config.tools).specs):
+            raise ConfigError(
+                f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), so that it can do "
+                f"nothing: its config, or the design, allows only {list(agent.config.tools)}; add an action to these"
+            )
+
+
+class LLMMixin:
+    """Lets an agent observe, decide and act with a language model, its rule twin, or the random baseline."""
+
+    __slots__ = ()
+
+    is_minded = True
+    request_purpose = "decide"
+    request_series = ""
+    _worlds: tuple[Any, ...] | None = None
+    _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
+    model: Any
+    unique_id: Any
+    config: AgentConfig
+    memory: Any
+    random: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let an agent with a mind step with it, on whichever side of its Mesa class the mixin stands.
+
+        Raises:
+            ConfigError: If the class has something else under a name that the engine calls.
+        """
+        super().__init_subclass__(**kwargs)
+        for name in ("settle", "checked", "opened", "waits_by_itself"):
+            if getattr(cls, name) is not getattr(LLMMixin, name):
+                raise ConfigError(f"{cls.__name__}.{name}: the engine calls {name} of agents that think; rename yours")
+        steps = next(kind for kind in cls.__mro__ if "step" in vars(kind))
+        if not issubclass(steps, LLMMixin):
+            cls.step = LLMMixin.step
+
+    def __init__(self, *args: Any, llm: str | LLM | None = None, **kwargs: Any) -> None:
+        """Store what the agent thinks with.
+
+        Args:
+            *args: Passed on.
+            llm: Model string or transport; None: what the model says.
+            **kwargs: Passed on.
+        """
+        self._llm = llm
+        super().__init__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """Write its class, number and name."""
+        name = getattr(getattr(self, "config", None), "name", "")
+        return f"<{type(self).__name__} {getattr(self, 'unique_id', '?')}{name and f': {name}'}>"
+
+    # -- what it thinks with
+
+    @property
+    def llm(self) -> str | LLM:
+        """What the agent thinks with."""
+        if self._llm is not None:
+            return self._llm
+        chosen = getattr(self.model, "llm_of", None)
+        return chosen(self) if chosen is not None else "rule"
+
+    @llm.setter
+    def llm(self, llm: str | LLM | None) -> None:
+        self._llm = llm
+
+    @property
+    def opened(self) -> Opened:
+        """What the agent thinks with, opened: ask it, and not its name, what it is."""
+        return engine_of(self.model).open(self.llm)
+
+    @property
+    def worlds(self) -> tuple[Any, ...]:
+        """The worlds it lives in; by default all of its model. Set them before it observes."""
+        own: tuple[Any, ...] | None = self._worlds
+        return tuple(getattr(self.model, "worlds", ())) if own is None else own
+
+    @worlds.setter
+    def worlds(self, worlds: Iterable[Any] | None) -> None:
+        self._worlds = None if worlds is None else tuple(worlds)
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        now = getattr(self.model, "now", None)
+        return int(self.model.time) if now is None else now
+
+    # -- observe
+
+    def observe(self) -> Observation:
+        """Look at the world; reads only.
+
+        An agent in one world sees what that world shows; in several, what all of them show; in none, the agents
+        and cells around it. Messages and news of other worlds come after. Override to show something else.
+        """
+        agent: Any = self
+        worlds = self.worlds
+        if not worlds:
+            seen = describe_surroundings(agent)
+        elif len(worlds) == 1:
+            seen = worlds[0].observe(self.unique_id)
+        else:
+            seen = join({world.name: world.observe(self.unique_id) for world in worlds}, worlds)
+        return self.with_news(seen)
+
+    def with_news(self, seen: Observation) -> Observation:
+        """Put what arrived for the agent after an observation: messages, and news of other worlds."""
+        told = [seen.text]
+        bridge = getattr(self.model, "bridge", None)
+        if inbox := Mailbox.of(self.model).inbox(self.unique_id):
+            told.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
+        if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
+            told.append(f"News from elsewhere:\n{news}")
+        return seen if len(told) == 1 else _with_text(seen, "\n\n".join(filter(None, told)))
+
+    # -- decide
+
+    def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
+        """Write the prompt: what all agents share first, then who this one is, what it remembers, and what it sees."""
+        shared = getattr(self.model, "instructions_text", "")
+        system = "\n\n".join(filter(None, (shared, seen.instructions, self.config.text)))
+        remembered = self.memory.recall(seen.cue or seen.text, self.now)
+        memory = f"What you remember:\n{remembered}" if remembered else ""
+        user = "\n\n".join(filter(None, (memory, seen.text))) or "Decide."
+        history = self.memory.messages()
+        first = (ChatMessage("system", system),) if system else ()
+        return Prompt((*first, *history, ChatMessage("user", user)))
+
+    @property
+    def waits_by_itself(self) -> bool:
+        """Whether a decision of its own, or one of the design, may wait for something."""
+        return type(self).decide is not LLMMixin.decide or self._design_decides is not None
+
+    @property
+    def _design_decides(self) -> Decide | None:
+        design = getattr(self.model, "design", None)
+        return None if design is None else design.decide
+
+    async def settle(self, seen: Observation) -> Decision | Failure:
+        """Decide on an observation, and check the decision, whoever makes it: the engine's way in."""
+        decide = self._design_decides
+        if decide is not None:
+            decided = self._checked_again(await decide(self, seen), seen)
+        else:
+            decided = await self.decide(seen)
+            if type(self).decide is not LLMMixin.decide:
+                decided = self._checked_again(decided, seen)
+        self._settled = replace(decided, label=seen.label) if seen.label else decided
+        return self._settled
+
+    def _checked_again(self, decided: Any, seen: Observation) -> Decision | Failure:
+        """Check what somebody's own code decided; a language model in it may have been shown more options by tools."""
+        agent: Any = self
+        if isinstance(decided, Decision) and decided.keys:
+            box: ToolBox = agent.toolbox(seen)
+            if any(bound.tool.shows_more for bound in box.values()):
+                seen = replace(seen, options={})
+        return self.checked(decided, seen, self.opened.name)
+
+    async def decide(self, seen: Observation) -> Decision | Failure:
+        """Decide on an observation: one request, plus tools called and one repair; reads only.
+
+        Where an action is wanted and none can be done, nobody is asked. Override to decide in another way; the
+        decision may be an action, a list of them or an answer as well.
+
+        Raises:
+            ConfigError: If the agent's config leaves it nothing that it could ever do.
+        """
+        engine = engine_of(self.model)
+        opened = engine.open(self.llm)
+        if opened.llm is None:
+            return self.rule_decision(seen)
+        agent: Any = self
+        box: ToolBox = agent.toolbox(seen)
+        if seen.answer is None and not any(spec.is_action for spec in box.specs):
+            agent.demand_actions()
+            return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
+        salt = engine.salt(self.unique_id, self.now)
+        try:
+            prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
+        except TransportError as error:  # a memory that is looked up by a remote embedding model
+            reason = f"the memory could not be looked up: {error}"
+            return Failure(self.unique_id, reason, type(error).__name__, opened.name)
+        request = Request(
+            opened.named(self.config.adapter),
+            prompt,
+            salt,
+            tools=box.specs if seen.answer is None else _readers(box),
+            schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
+            settings=self.request_settings,
+            options=seen.options,
+            adapter=self.config.adapter,
+            max_actions=seen.max_actions,
+        )
+        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning(opened)))
+
+    async def consult(
+        self,
+        llm: str | LLM,
+        prompt: str | Sequence[ChatMessage],
+        *,
+        answer: Any = str,
+        purpose: str = "advice",
+        settings: Settings = JUDGING,
+        reasoning: Reasoning = "none",
+        rule: Callable[[str], Any] | None = None,
+    ) -> Decision | Failure:
+        """Ask another language model while deciding, in `decide` or a design's hook: an adviser, a critic, a planner.
+
+        Recorded, replayed and budgeted as decisions are, and counted under its purpose. Reads only; whoever is no
+        agent and is asked between decisions goes by `model.consult`.
+
+        Args:
+            llm: Who is asked.
+            prompt: A text, or a whole conversation that ends with a question.
+            answer: Type of the answer: anything pydantic can check.
+            purpose: What for, in one word.
+            settings: How it is sampled.
+            reasoning: Whether it reasons before it answers.
+            rule: What answers for `llm="rule"`, called with the prompt.
+
+        Returns:
+            A decision with the `answer`, or the failure that says why there is none.
+
+        Raises:
+            ConfigError: If the purpose is taken, or a rule is consulted and there is none.
+        """
+        how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
+        return await advise(self, llm, prompt, purpose=purpose, **how)
+
+    @property
+    def request_settings(self) -> Mapping[str, Any]:
+        """The sampling settings of its requests: its config's, with the reply length that the model demands."""
+        sent = self.config.settings.sent
+        reply_tokens = getattr(self.model, "reply_tokens", None)
+        return sent if reply_tokens is None else {**sent, "max_tokens": reply_tokens}
+
+    def request_reasoning(self, opened: Opened) -> Reasoning:
+        """Return how it reasons before it decides: as the model demands, or as its config says.
+
+        Args:
+            opened: What it thinks with: only language models reason.
+        """
+        if not opened.is_language_model:
+            return "none"
+        return getattr(self.model, "reasoning", None) or self.config.reasoning
+
+    def rule(self, seen: Observation) -> Any:
+        """Decide by rule: the twin of the language model. Override; draws come from `self.random`.
+
+        Returns:
+            An action (`ToolCall`), a list of them, an answer of the type asked for, or None to do nothing.
+        """
+        raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
+
+    def rule_decision(self, seen: Observation) -> Decision | Failure:
+        """Return what the rule twin decides, as a decision."""
+        return self.checked(self.rule(seen), seen, "rule")
+
+    def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
+        """Return what somebody decided as a decision that can be done; a failure if it cannot be.
+
+        Args:
+            decided: See `as_decision`.
+            seen: What it was decided on.
+            by: Who decided.
+
+        Raises:
+            ConfigError: If the agent's config leaves it nothing that it could ever do.
+        """
+        agent: Any = self
+        if seen.answer is None and agent.config.tools is not None:
+            agent.demand_actions()
+        is_answer = seen.answer is not None and isinstance(decided, list) and not decided
+        decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
+        if decision.agent != self.unique_id or decision.label not in ("", seen.label):
+            its, wanted = (f" on {label!r}" if label else "" for label in (decision.label, seen.label))
+            reason = f"agent {decision.agent} has decided that{its}, not agent {self.unique_id}{wanted}"
+            return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
+        if isinstance(decision, Failure):
+            return decision
+        try:
+            return check_decision(decision, seen, agent.toolbox(seen))
+        except ParseError as error:
+            return Failure(self.unique_id, str(error), "Invalid", decision.by, decision.keys)
+
+    # -- act
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Do what was decided; the only place where an agent writes.
+
+        Args:
+            decision: What was decided, checked against what was seen; a failure does nothing.
+            seen: What it was decided on, for memories that keep the conversation.
+
+        Returns:
+            What came of each action, or of the answer; a refused one says why, and hinders nobody else.
+        """
+        if isinstance(decision, Failure):
+            self.remember_messages()
+            return []
+        agent: Any = self
+        outcomes: list[Outcome] = []
+        if decision.has_answer:
+            outcomes.append(self._answered(decision, seen or Observation()))
+        elif decision.actions:
+            box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
+            for call in decision.actions:
+                try:
+                    ok, result = True, _done(box, call, is_checked=decision is self._settled)
+                except ToolError as error:
+                    ok, result = False, str(error)
+                outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result, decision.label))
+        self.remember(decision, outcomes, seen)
+        return outcomes
+
+    def _answered(self, decision: Decision, seen: Observation) -> Outcome:
+        """Take an answer to who asked, and return what came of it."""
+        try:
+            ok, result = True, self.receive(decision.answer, seen.label, seen.world)
+        except ToolError as error:
+            ok, result = False, str(error)
+        arguments = {"answer": plain_answer(decision.answer)}
+        return Outcome(self.unique_id, "answer", arguments, ok, result, decision.label)
+
+    def receive(self, answer: Any, label: str, world: str) -> Any:
+        """Take a typed answer to the world that asked for it. Override for what the agent itself wants to know.
+
+        Args:
+            answer: The answer, of the type asked for.
+            label: Label of the observation.
+            world: Name of the world that asked; empty: the only one that receives answers, if there is one.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            ToolError: If the world refuses the answer.
+            ConfigError: If it is not clear who asked.
+        """
+        receivers = [one for one in self.worlds if isinstance(one, Receiver) and world in ("", one.name)]
+        if len(receivers) > 1:
+            names = ", ".join(one.name for one in receivers)
+            raise ConfigError(f"{names} all receive answers; the observation names its own: Observation(world=…)")
+        if world and not receivers:
+            raise ConfigError(f"the observation asks for world {world!r}, which receives no answers here")
+        return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
+
+    def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
+        """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
+        world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
+        unit = self.unit_in(world)
+        if seen is not None and is_conversation:
+            said = written_answer(decision.answer, seen.answer) if decision.has_answer else _said(decision.actions)
+            self.memory.add(MemoryEntry(now, "observation", seen.text, world=world, unit=unit))
+            self.memory.add(MemoryEntry(now, "decision", said, world=world, unit=unit))
+        else:
+            self.remember_messages()
+        for outcome in outcomes:
+            came = outcome.result if outcome.ok else f"refused: {outcome.result}"
+            if outcome.action != "answer":
+                given = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+                came = f"{outcome.action}({given}): {came}"
+            elif not is_conversation:
+                text = f"You answered: {written_answer(decision.answer)}"
+                self.memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
+            if came:
+                self.memory.add(MemoryEntry(now, "outcome", str(came)[:600], world=world, unit=unit))
+
+    def _world_of(self, seen: Observation | None) -> str:
+        """Return the name of the world that something happened in; empty where it may have been several."""
+        if seen is not None and seen.world:
+            return seen.world
+        worlds = self.worlds
+        return worlds[0].name if len(worlds) == 1 else ""
+
+    def unit_in(self, world: str = "") -> str:
+        """Return what a step is in one of its worlds; without a name, in all of them: `step`, `month`, …"""
+        worlds = self.worlds
+        return unit_of(*(worlds if not world or len(worlds) == 1 else [one for one in worlds if one.name == world]))
+
+    def remember_messages(self) -> None:
+        """Keep in memory what arrived for the agent, once a step: at most `mailbox.MAX_INBOX` messages."""
+        for message in Mailbox.of(self.model).take(self.unique_id):
+            text = f"agent {message.sender}: {message.text}"
+            self.memory.add(MemoryEntry(self.now, "message", text[:600], unit=self.unit_in()))
+
+    def step(self) -> None:
+        """Observe, decide and act alone: what a plain Mesa model activates. `LLMModel` lets all decide at once."""
+        engine = engine_of(self.model)
+        if _has_moved_on(self.model, self.now):
+            for message in Mailbox.of(self.model).deliver():
+                engine.runlog.add(message, self.now)
+            summarise(minded(self.model))
+        seen = self.observe()
+        (decision,) = engine.gather([self], [seen])
+        engine.runlog.add(decision, self.now)
+        for outcome in self.act(decision, seen):
+            engine.runlog.add(outcome, self.now)
+
+
+class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """All four mixins, for any Mesa agent class: `class Citizen(Mind, CellAgent)`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
+        """Turn living agents into agents of this class, which has a mind; each keeps all it has.
+
+        The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`. The model goes on
+        activating them as agents of the class before. Those that are born into this class get the same components,
+        but for a callable `config`, which knows only who lives already.
+
+        Args:
+            agents: Agents of the first base class of this one.
+            **components: `llm`, `config`, `memory`, `tools`: as for a new agent. A callable `config` is called with
+                each agent.
+
+        Raises:
+            ConfigError: If an agent is of another class, or a component is unknown.
+        """
+        check_components(components)
+        living = list(agents)
+        for agent in living:
+            if cls.__base__ is not type(agent):
+                body = type(agent).__name__
+                raise ConfigError(f"a {body} cannot become a {cls.__name__}; write class {cls.__name__}({body}, Mind)")
+        return [enter(cls, agent, components) for agent in living]
+
+
+class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """A Mesa agent that thinks."""
+
+
+def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
+    """Read what a rule, a person or an outside controller decided.
+
+    Args:
+        agent: Mesa `unique_id`.
+        decided: A `Decision` or `Failure`, which stays what it is; an action or a list of them, an answer, or None for
+            nothing.
+        by: Who decided.
+    """
+    match decided:
+        case Decision() | Failure():
+            return decided
+        case None:
+            return Decision(agent, by=by)
+        case ToolCall():
+            return Decision(agent, actions=(decided,), by=by)
+        case [*calls] if calls and all(isinstance(call, ToolCall) for call in calls):
+            return Decision(agent, actions=tuple(calls), by=by)
+        case []:
+            return Decision(agent, by=by)
+        case _:
+            return Decision(agent, answer=decided, by=by)
+
+
+def _done(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
+    """Run an action, unless its own condition says that it cannot be done now.
+
+    Args:
+        box: What the agent may use.
+        call: The action.
+        is_checked: Whether its arguments have been checked.
+
+    Raises:
+        ToolError: If it cannot be done now, or the world refuses.
+    """
+    if call.name in box and not box[call.name].is_usable:
+        raise ToolError(f"{call.name} cannot be done now.")
+    return box.run(call) if is_checked else box.call(call)
+
+
+def _said(actions: Iterable[ToolCall]) -> str:
+    """Write actions as a model has to write them; nothing if there are none."""
+    said = [{"action": call.name, "arguments": call.arguments} for call in actions]
+    return canonical_json(said[0] if len(said) == 1 else {"actions": said}) if said else ""
+
+
+def _with_text(seen: Observation, text: str) -> Observation:
+    return replace(seen, text=text, cue=seen.cue or seen.text)
+
+
+def _readers(box: ToolBox) -> Any:
+    """Return only the tools that read, where an answer is wanted and no action."""
+    return tuple(spec for spec in box.specs if not spec.is_action)
+
+
+def _has_moved_on(model: Any, step: int) -> bool:
+    """Check, once for each step, whether a model that has no mailbox of its own is in another step than before."""
+    if isinstance(getattr(model, "mailbox", None), Mailbox) or _STEPS.get(model) == step:
+        return False
+    _STEPS[model] = step
+    return True
+
+
+_STEPS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+"""Plain model → the step it was last known to be in."""

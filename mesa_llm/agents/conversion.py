@@ -1,0 +1,146 @@
+"""Agents that live already get a mind: they change their class, and their model activates them as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any
+
+from mesa.agentset import _HardKeyAgentSet  # pyright: ignore[reportPrivateUsage]
+
+from mesa_llm.config import NOBODY, AgentConfig
+from mesa_llm.errors import ConfigError
+from mesa_llm.memory import open_memory
+from mesa_llm.tools.toolbox import checked_tools
+
+COMPONENTS = ("llm", "config", "memory", "tools")
+"""What a mind is made of."""
+
+
+class MindedSet(_HardKeyAgentSet[Any]):
+    """The agents of a class that others entered; each is also among the agents of the class they had before."""
+
+    def __init__(self, agents: Iterable[Any], random: Random, body: Any = ()) -> None:
+        """Store some agents.
+
+        Args:
+            agents: The agents. Mesa makes its selections by this constructor.
+            random: The model's generator.
+            body: Mesa's set of the agents of the class before.
+        """
+        super().__init__(agents, random)
+        self.body = body
+        self.components: Mapping[str, Any] = {}
+
+    def add(self, agent: Any) -> None:
+        """Take an agent in; one that is born into the class gets the components of those that entered it."""
+        if agent not in self.body and _is_bare(agent):
+            config = self.components.get("config")
+            equip(agent, {**self.components, "config": None if callable(config) else config})
+        super().add(agent)
+        self.body.add(agent)
+
+    def discard(self, agent: Any) -> None:
+        """Take an agent out, if it is in."""
+        super().discard(agent)
+        self.body.discard(agent)
+
+    def remove(self, agent: Any) -> None:
+        """Take an agent out.
+
+        Raises:
+            KeyError: If it is not in.
+        """
+        super().remove(agent)
+        self.body.discard(agent)
+
+
+class AgentsByType(dict[type, Any]):
+    """A model's agents by class, where classes that were entered are found by name and left out of the enumeration.
+
+    So a model that activates class after class, by name or all there are, activates everybody once.
+    """
+
+    def __init__(self, sets: Mapping[type, Any]) -> None:
+        """Take over what the model has.
+
+        Args:
+            sets: Agent class → its agents.
+        """
+        super().__init__(sets)
+        self.entered: dict[type, MindedSet] = {}
+
+    def __missing__(self, kind: type) -> Any:
+        """Return the agents of a class that was entered."""
+        return self.entered[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        """Check whether there were agents of a class."""
+        return super().__contains__(kind) or any(kind is entered for entered in self.entered)
+
+    def get(self, kind: type, default: Any = None) -> Any:
+        """Return the agents of a class."""
+        return super().get(kind, self.entered.get(kind, default))
+
+    def minded(self, kind: type, body: type, random: Random) -> MindedSet:
+        """Return the agents of a class that others enter; those it has already are among the others from now on.
+
+        Args:
+            kind: The class with a mind.
+            body: The class before.
+            random: The model's generator.
+        """
+        if kind not in self.entered:
+            born = self.pop(kind, ())
+            self.entered[kind] = MindedSet((), random, self[body])
+            for agent in born:
+                self.entered[kind].add(agent)
+        return self.entered[kind]
+
+
+def check_components(components: Mapping[str, Any]) -> None:
+    """Refuse what is no component of a mind.
+
+    Raises:
+        ConfigError: If a name is unknown.
+    """
+    unknown = sorted(set(components) - set(COMPONENTS))
+    if unknown:
+        raise ConfigError(
+            f"unknown components: {', '.join(unknown)}; choose of {', '.join(COMPONENTS)} "
+            "(log=, api_base= and budgets are for mesa_llm.connect(model, ...))"
+        )
+
+
+def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
+    """Change an agent's class, and give it the four components; its number, place and activation stay.
+
+    Args:
+        kind: The class with a mind.
+        agent: An agent of the class before.
+        components: `llm`, `config`, `memory`, `tools`.
+    """
+    model, body = agent.model, type(agent)
+    if not isinstance(model._agents_by_type, AgentsByType):
+        model._agents_by_type = AgentsByType(model._agents_by_type)
+    minded = model._agents_by_type.minded(kind, body, model.random)
+    minded.components = components
+    agent.__class__ = kind
+    equip(agent, components)
+    minded.add(agent)
+    return agent
+
+
+def equip(agent: Any, components: Mapping[str, Any]) -> None:
+    """Give an agent its four components; a callable config is called with it."""
+    config = components.get("config")
+    config = config(agent) if callable(config) else config
+    agent._llm = components.get("llm")
+    agent.config = AgentConfig(persona=config) if isinstance(config, str) else config or NOBODY
+    agent.memory = open_memory(components.get("memory"))
+    agent.tools = checked_tools(components.get("tools", ()))
+
+
+def _is_bare(agent: Any) -> bool:
+    """Check whether an agent was made without naming any component."""
+    return agent._llm is None and agent._memory is None and agent.config is NOBODY and not agent.tools

@@ -1,0 +1,203 @@
+"""A task-independent choice of an agent's four components: any design runs in any model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from mesa_llm.config import AgentConfig, Reasoning, Settings, demand_reasoning
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import written_name
+from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.memory import Memory, open_memory
+from mesa_llm.records import Observation
+from mesa_llm.tools.tool import describe
+from mesa_llm.tools.toolbox import checked_tools
+
+Decide = Callable[[Any, Observation], Awaitable[Any]]
+"""How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
+
+
+@dataclass(frozen=True)
+class AgentDesign:
+    """A task-independent choice of the four components: any design runs in any model.
+
+    A field that is set replaces what the model chose, or adds to it; a field that is not leaves it alone.
+
+        AgentDesign(memory="stream", reasoning="inline", settings={"temperature": 0.2})
+
+    Raises:
+        ConfigError: If a field cannot be.
+
+    Source:
+        Shachi (2025): the four components and cross-task evaluation.
+    """
+
+    llm: str | LLM | None = None
+    """What the agents think with, but for those that `llm=` names one by one or by class; None: what the model says."""
+
+    persona: str = "keep"
+    """`keep` the model's own, `none`, or one text for all; with `none` the traits go as well, and the name stays."""
+
+    style: str | None = None
+    """How they write; None: as the model says."""
+
+    settings: Settings | Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Sampling settings; those set here replace the model's, the others stay."""
+
+    reasoning: Reasoning | None = None
+    """How they reason before they decide; None: as the model says."""
+
+    memory: str | Callable[[], Memory] | None = None
+    """Kind of memory, or what makes one; None: as the model says."""
+
+    tools: tuple[Callable[..., Any], ...] = ()
+    """The researcher's own functions, besides the model's."""
+
+    world_tools: bool | None = None
+    """Whether they may use the tools of their worlds, which read; their actions they always may; None: as the model
+    says."""
+
+    allowed: tuple[str, ...] | None = None
+    """Names of the tools and actions they may use; None: as the model says."""
+
+    adapter: str | None = None
+    """Name of a LoRA adapter at the endpoint; None: as the model says."""
+
+    decide: Decide | None = None
+    """How they decide, in place of their own `decide`."""
+
+    def __post_init__(self) -> None:
+        """Check what would otherwise fail in the middle of a run."""
+        for name, kinds in _KINDS.items():
+            if not isinstance(value := getattr(self, name), kinds):
+                wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+                raise ConfigError(f"{name} of a design is {wanted}, got {value!r}")
+        if self.reasoning is not None:
+            demand_reasoning(self.reasoning)
+        if self.memory is not None:
+            if not (isinstance(self.memory, str) or callable(self.memory)):
+                raise ConfigError("memory of a design is a name or a function, as each agent needs one of its own")
+            open_memory(self.memory)
+        if not (self.decide is None or _is_async(self.decide)):
+            raise ConfigError(f"decide of a design is an `async def decide(agent, seen)`, got {self.decide!r}")
+        checked_tools(self.tools)
+        self._settings_over(Settings())
+
+    def dress(self, agent: Any) -> None:
+        """Set the components of an agent that this design chooses."""
+        config: AgentConfig = agent.config
+        chosen: dict[str, Any] = {"settings": self._settings_over(config.settings)}
+        names = {"style": "style", "reasoning": "reasoning", "world_tools": "world_tools", "adapter": "adapter"}
+        for ours, its in (names | {"allowed": "tools"}).items():
+            if (value := getattr(self, ours)) is not None:
+                chosen[its] = value
+        if self.persona != "keep":
+            chosen |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}}
+        agent.config = config.model_copy(update=chosen)
+        if self.memory is not None:
+            agent.memory = open_memory(self.memory)
+        if self.tools:
+            agent.tools = (*agent.tools, *self.tools)
+
+    def _settings_over(self, settings: Settings) -> Settings:
+        given = self.settings
+        changes = given.model_dump(exclude_unset=True) if isinstance(given, Settings) else dict(given)
+        try:
+            return Settings.model_validate(settings.model_dump(exclude_unset=True) | changes)
+        except ValidationError as error:
+            raise ConfigError(f"the settings of this design cannot be: {describe(error)}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that are set as JSON values; functions go by `module:name`."""
+        written: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value in (None, (), {}) or (one.name == "persona" and value == "keep"):
+                continue
+            if isinstance(value, Settings):
+                value = value.model_dump(mode="json", exclude_unset=True)
+            elif one.name == "tools":
+                value = [_name_of(function) for function in value]
+            elif one.name == "llm":
+                value = written_name(value) if isinstance(value, str) else Capabilities.of(value).name
+            elif callable(value):
+                value = _name_of(value)
+            written[one.name] = list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
+        return written
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> AgentDesign:
+        """Make the design that `to_json` wrote; functions are imported.
+
+        Raises:
+            ConfigError: If a field is unknown or cannot be, or a function cannot be found by its name.
+        """
+        known = {one.name for one in fields(cls)}
+        if unknown := sorted(set(written) - known):
+            raise ConfigError(f"a design has no field {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        made = {name: value for name, value in written.items() if value is not None}
+        for name in ("tools", "allowed"):
+            if isinstance(made.get(name), list):
+                made[name] = tuple(map(_function_named, made[name]) if name == "tools" else made[name])
+        if "decide" in made:
+            made["decide"] = _function_named(made["decide"])
+        if _is_function(made.get("memory")):
+            made["memory"] = _function_named(made["memory"])
+        return cls(**made)
+
+    @staticmethod
+    def imports(written: Mapping[str, Any]) -> list[str]:
+        """Return the names of the functions that `from_json` would import, and import nothing.
+
+        Args:
+            written: What `to_json` wrote.
+        """
+        tools, memory = written.get("tools"), written.get("memory")
+        named: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
+        named += [written.get("decide"), memory if _is_function(memory) else None]
+        return [str(name) for name in named if name is not None]
+
+
+_KINDS: dict[str, tuple[type[Any], ...]] = {
+    "persona": (str,),
+    "style": (str, type(None)),
+    "tools": (tuple, list),
+    "world_tools": (bool, type(None)),
+    "allowed": (tuple, list, type(None)),
+    "adapter": (str, type(None)),
+}
+"""What kind of value each field is, where nothing else checks it."""
+
+
+def _name_of(function: Any) -> str:
+    """Return the name of a function or class; that of an object, which no module holds under it, says so."""
+    kind = type(function).__qualname__
+    return f"{function.__module__}:{getattr(function, '__qualname__', f'{kind} object')}"
+
+
+def _is_async(decide: Any) -> bool:
+    return inspect.iscoroutinefunction(decide) or inspect.iscoroutinefunction(type(decide).__call__)
+
+
+def _is_function(memory: Any) -> bool:
+    """Check whether a written memory names a function, and no kind with a setting, such as `window:30`."""
+    _, colon, last = str(memory).rpartition(":")
+    return bool(colon) and not last.isdecimal()
+
+
+def _function_named(name: Any) -> Callable[..., Any]:
+    module, _, qualname = str(name).partition(":")
+    try:
+        found = attrgetter(qualname)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
+    if not callable(found) or _name_of(found) != str(name):  # what a module merely imports goes by its own name
+        raise ConfigError(f"the design names {name!r}, which is no function of that module")
+    return found

@@ -1,0 +1,303 @@
+"""Looks into run logs, and into what is installed."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import io
+import json
+import os
+import re
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import batched, chain
+from pathlib import Path
+from typing import Any
+
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.salvage import salvage
+from mesa_llm.runlog.tables import columns, loaded
+from mesa_llm.runlog.versions import PACKAGES, versions
+from mesa_llm.text import clip, counted, printable
+
+PROVIDER_KEYS = {
+    "OpenAI": "OPENAI_API_KEY",
+    "Anthropic": "ANTHROPIC_API_KEY",
+    "Google Gemini": "GEMINI_API_KEY",
+    "Mistral": "MISTRAL_API_KEY",
+    "Groq": "GROQ_API_KEY",
+    "DeepSeek": "DEEPSEEK_API_KEY",
+    "OpenRouter": "OPENROUTER_API_KEY",
+    "Together": "TOGETHERAI_API_KEY",
+    "Azure": "AZURE_API_KEY",
+    "own endpoint": "MESA_LLM_API_KEY",
+}
+"""Environment variables that hold providers' keys; only their names are ever shown."""
+
+PAGE = 500
+"""Number of rows that are written at once."""
+
+CELL = 60
+"""Maximum number of characters of a cell in a terminal."""
+
+EXCERPT = 400
+"""Maximum number of characters of a text in a block, unless all of it is wanted."""
+
+UNSHOWN = frozenset({"key", "keys", "parameters", "options"})
+"""Columns that are for machines: `--csv` has them."""
+
+_USED = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def tables(file: Path, wanted: Sequence[str], agent: int | None, *, csv: bool, full: bool = False) -> Iterator[str]:
+    """Write tables of a run log as text, a piece at a time, however large they are.
+
+    Args:
+        file: The run log.
+        wanted: Names of tables, or `usage`; empty: the manifest.
+        agent: Only rows of this agent.
+        csv: As comma-separated values, whole; else calls and decisions as a block each, other rows on one line.
+        full: Blocks show prompts and replies whole.
+
+    Raises:
+        ConfigError: If the file is no run log, is damaged, or knows no such agent.
+    """
+    log = RunLog(file, "read")
+    try:
+        if agent is not None and agent not in (agents := log.agents()):
+            there_are = f"those from {agents[0]} to {agents[-1]}" if agents else "none"
+            raise ConfigError(f"{str(file)!r} holds nothing of agent {agent}; it knows {there_are}")
+        if not wanted:
+            yield "\n".join(printable(f"{name}: {value}").replace("\n", "\\n") for name, value in log.manifest.items())
+        for name in wanted:
+            if name == "usage":
+                names: list[str] = ["model", *_USED]
+                rows: Iterator[Sequence[Any]] = iter(log.usage(agent).itertuples(index=False, name=None))
+            else:
+                names, rows = columns()[name], log.rows(name, agent)
+            if csv:
+                yield from _as_csv(names, rows)
+            elif name in _BLOCKS:
+                yield from _in_blocks(log, name, rows, full=full)
+            else:
+                yield from _for_terminal(name, names, rows)
+    finally:
+        log.close()
+
+
+def _as_csv(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
+    """Write rows as comma-separated values; no spreadsheet takes a text for a formula."""
+    for chunk in chain([[names]], batched(rows, PAGE)):
+        lines = io.StringIO()
+        writer = csv_module.writer(lines, lineterminator="\n")
+        writer.writerows([spreadsheet_cell(value) for value in row] for row in chunk)
+        yield lines.getvalue().rstrip("\n")
+
+
+def spreadsheet_cell(value: Any) -> Any:
+    """Return a value as a cell that no spreadsheet takes for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) and not _NUMBER.fullmatch(text) else text
+
+
+def _for_terminal(name: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
+    """Write rows in columns as wide as the first page of them needs."""
+    shown = [index for index, column in enumerate(names) if column not in UNSHOWN]
+    widths: list[int] = []
+    count = 0
+    yield name
+    for page in batched(rows, PAGE):
+        lines = [[_cell(row[index]) for index in shown] for row in page]
+        if not widths:
+            lines.insert(0, [names[index] for index in shown])
+            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        count += len(page)
+        padded = ([cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines)
+        yield "\n".join("  ".join(line).rstrip() for line in padded)
+    yield f"({counted(count, 'row')})"
+
+
+def _cell(value: Any) -> str:
+    """Write a value on one line of a terminal."""
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = printable(text[: CELL + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
+
+
+Row = Mapping[str, Any]
+
+
+def _in_blocks(log: RunLog, name: str, rows: Iterator[Sequence[Any]], *, full: bool) -> Iterator[str]:
+    """Write each row as a heading with indented lines below it."""
+    count = 0
+    yield name
+    for row in rows:
+        count += 1
+        lines = _BLOCKS[name](log, dict(zip(columns()[name], row, strict=True)), full)
+        yield "\n" + "\n    ".join(printable(line).rstrip() for text in lines for line in text.split("\n"))
+    yield f"\n({counted(count, 'row')})"
+
+
+def _decision_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
+    """Describe a decision: what was decided and why, what came of it, and, in full, what it was asked."""
+    label = f", {row['label']}" if row["label"] else ""
+    yield f"step {row['time']}, agent {row['agent']}{label}, by {row['by']}"
+    if row["kind"] is not None:
+        yield f"failed: {row['kind']}: {_excerpt(row['reason'], full)}"
+    else:
+        yield from _decided(row["decision"], full)
+        if row["text"]:
+            yield f"reasoning: {_excerpt(row['text'], full)}"
+    for outcome in log.rows_of("actions", row["time"], row["agent"]):
+        done = dict(zip(columns()["actions"], outcome, strict=True))
+        if done["label"] == row["label"]:
+            result = _read(done["result"])
+            yield f"{'done' if done['ok'] else 'refused'}: {done['action']}: {_excerpt(result, full)}"
+    if full:
+        keys = set(str(row["keys"]).split())
+        for values in log.rows_of("calls", row["time"], row["agent"]):
+            call = dict(zip(columns()["calls"], values, strict=True))
+            if call["key"] in keys:
+                yield from _exchange(call, full)
+
+
+def _decided(decision: Any, full: bool) -> Iterator[str]:
+    match _read(decision):
+        case [list() as actions, answer] if all(isinstance(action, list) and len(action) == 2 for action in actions):
+            for action, arguments in actions:
+                yield f"{action}({_excerpt(_arguments(arguments), full)})"
+            if answer is not None or not actions:
+                yield f"answer: {_excerpt(_written(answer), full)}"
+        case other:
+            yield f"decision: {_excerpt(other, full)}"
+
+
+def _call_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
+    """Describe a request with its reply or error."""
+    yield f"step {row['time']}, agent {row['agent']}, {row['purpose']} {row['call']}, {row['model']}"
+    yield from _exchange(row, full)
+    if row["error_kind"] is None:
+        cost = f", ${row['dollars']:.6g}" if isinstance(row["dollars"], float) and row["dollars"] else ""
+        seconds = f", {row['latency_s']:.3g} s" if isinstance(row["latency_s"], float) else ""
+        yield f"{row['prompt_tokens']} + {row['reply_tokens']} tokens{cost}{seconds}"
+
+
+def _exchange(call: Row, full: bool) -> Iterator[str]:
+    """Write the prompt and the reply of a call; not in full, the end of the last message alone."""
+    messages = _read(call["prompt"])
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        yield f"prompt: {_excerpt(messages, full)}"
+    else:
+        before = len(messages) - 1
+        if before > 0 and not full:
+            yield f"({counted(before, 'message')} before; --full shows them)"
+        for message in messages if full else messages[-1:]:
+            yield f"[{message.get('role')}]\n{_ending(str(message.get('content')), full)}"
+            for wanted in message.get("tool_calls") or ():
+                yield f"    called {_written(wanted)}"
+    if full:
+        yield f"[offered]\n{call['parameters']}"
+        if call["options"] != "{}":
+            yield f"[options]\n{call['options']}"
+    if call["error_kind"] is not None:
+        yield f"error: {call['error_kind']}: {_excerpt(call['error'], full)}"
+        return
+    reply = _read(call["reply"])
+    if not isinstance(reply, dict):
+        yield f"reply: {_excerpt(reply, full)}"
+        return
+    if reply.get("reasoning"):
+        yield f"reasoning: {_excerpt(reply['reasoning'], full)}"
+    if reply.get("text") or not reply.get("tool_calls"):
+        yield f"reply: {_excerpt(reply.get('text'), full)}"
+    for wanted in reply.get("tool_calls") or ():
+        match wanted:
+            case [name, arguments, *_]:
+                yield f"reply: {name}({_excerpt(_arguments(arguments), full)})"
+            case _:
+                yield f"reply: {_excerpt(wanted, full)}"
+
+
+_BLOCKS: dict[str, Callable[[RunLog, Row, bool], Iterator[str]]] = {
+    "calls": _call_block,
+    "decisions": _decision_block,
+}
+
+
+def _read(text: Any) -> Any:
+    """Read JSON that a log holds; what is none, as in a damaged log, is shown as it stands."""
+    try:
+        return loaded(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _arguments(arguments: Any) -> str:
+    if not isinstance(arguments, dict):
+        return _written(arguments)
+    return ", ".join(f"{name}={_written(value)}" for name, value in arguments.items())
+
+
+def _excerpt(value: Any, full: bool) -> str:
+    text = value if isinstance(value, str) else _written(value)
+    return text if full else clip(text, EXCERPT)
+
+
+def _ending(text: str, full: bool) -> str:
+    """Cut the beginning of a prompt, as what is new stands at its end."""
+    return text if full or len(text) <= EXCERPT else f"…{text[-EXCERPT:]}"
+
+
+def salvaged(file: Path, new: Path) -> Iterator[str]:
+    """Read what can be read of a damaged log into a new file, and write a line about each table.
+
+    Args:
+        file: The damaged run log.
+        new: The file to make.
+
+    Raises:
+        ConfigError: If the new file exists already, or nothing can be read.
+    """
+    results = salvage(file, new)
+    for result in results:
+        more = "" if result.is_whole else ", and perhaps more"
+        yield f"{result.table}: {counted(result.kept, 'row')} kept, {result.lost} lost{more}"
+    kept = {result.table: result.kept for result in results}
+    if not kept["manifest"]:
+        yield "what the run was is lost: its replies can be looked at, but the run cannot be gone on with"
+    yield f"salvaged into {new}; the same run with --log {new} uses the replies that were kept, and asks for the rest"
+
+
+def check_up() -> Iterator[str]:
+    """Say line by line what is installed, which providers have keys, and whether the embedded model answers."""
+    found = versions()
+    yield f"python {found['python']}"
+    for package in PACKAGES:
+        yield f"{package} {found.get(package, 'not installed')}"
+    for provider, variable in PROVIDER_KEYS.items():
+        yield f"{provider}: {variable} is {'set' if os.environ.get(variable) else 'not set'}"
+    yield _embedded()
+
+
+def _embedded() -> str:
+    from mesa_llm.engine.loop import submit
+    from mesa_llm.llm.local.model import LocalLLM
+    from mesa_llm.records import ChatMessage, Request, Salt
+
+    request = Request(
+        "local", (ChatMessage("user", "Say hello."),), Salt(0, 0, 0, "doctor", 0), settings={"max_tokens": 12}
+    )
+    begun = clock.perf_counter()
+    try:
+        reply = submit(LocalLLM().reply(request)).result(timeout=300)
+    except (ConfigError, MesaLLMError) as error:
+        return f"embedded model: does not answer: {error}"
+    return f"embedded model: answers in {clock.perf_counter() - begun:.1f} s: {reply.text.strip()[:60]!r}"

@@ -1,0 +1,564 @@
+"""Runs a model for the command line: parameters from strings, a progress bar, what happened in words."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_json
+from tqdm import tqdm
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.cli.inspect import spreadsheet_cell
+from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided
+from mesa_llm.llm.address import secret_in, split_name
+from mesa_llm.llm.endpoints import CONFIG_FILE
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import as_given, class_named, constructor
+from mesa_llm.model.scenario import parameters_of
+from mesa_llm.records import Usage, plain
+from mesa_llm.registry import find_models
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.tables import columns
+from mesa_llm.text import clip, counted
+from mesa_llm.tools.tool import describe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger(__name__)
+
+Say = Callable[[str], None]
+
+MAX_CELL = 60
+"""Maximum number of characters of a default or a range in a table."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def parameters(kind: type[Any], given: Sequence[str], users: Path | None) -> dict[str, Any]:
+    """Turn `name=value` strings into constructor arguments of a model.
+
+    Args:
+        kind: The model's class.
+        given: The strings; a value is JSON where the argument's type wants it.
+        users: File with the population, for models that take `users`.
+
+    Raises:
+        ConfigError: If a name is unknown or a value does not fit its type.
+    """
+    known = {parameter.name: parameter for parameter in parameters_of(kind)}
+    chosen: dict[str, Any] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in known:
+            raise ConfigError(f"--set {pair}: wanted name=value, with one of the names {', '.join(known)}")
+        hint = known[name].kind
+        chosen[name] = _value(name, text, str if hint is Any else hint)
+    if users is not None:
+        if "users" not in known:
+            raise ConfigError(f"{kind.__name__} takes no --users")
+        if not users.is_file():
+            raise ConfigError(f"--users: there is no file {str(users)!r}")
+        chosen["users"] = str(users)
+    return chosen
+
+
+def parameter_table(kind: type[Any]) -> Iterator[str]:
+    """Write the parameters of a model as a table: name, default, range and meaning, one line each.
+
+    Args:
+        kind: The model's class.
+    """
+    rows = [("name", "default", "range", "meaning")]
+    for parameter in parameters_of(kind):
+        default = "" if parameter.default is inspect.Parameter.empty else clip(str(parameter.default), MAX_CELL)
+        rows.append((parameter.name, default, clip(parameter.range, MAX_CELL), parameter.meaning))
+    if len(rows) == 1:
+        yield f"{kind.__name__} has no parameters of its own"
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for *cells, meaning in rows:
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        yield "  ".join([*padded, meaning]).rstrip()
+
+
+def demand_no_secret(option: str, text: str | None) -> None:
+    """Demand that an option holds no address with a key in it.
+
+    Args:
+        option: The option, as it is typed.
+        text: What was typed: an address, a model with one (`NAME@URL`), or, for `--set`, `name=value`, whose value
+            may be JSON with such texts in it.
+
+    Raises:
+        ConfigError: If it holds one; the key is not repeated.
+    """
+    value = (text or "").partition("=")[2] if option == "--set" else text or ""
+    for address in _addresses(value) if option != "--api-base" else [value]:
+        if found := secret_in(address):
+            raise ConfigError(
+                f"{option}: the address holds {found}, and everybody on this machine can read a command line; put the "
+                f"key into MESA_LLM_API_KEY, or the endpoint into {CONFIG_FILE} ([endpoints.NAME], with key_env) and "
+                "say --llm NAME"
+            )
+
+
+def _addresses(text: str) -> Iterator[str]:
+    """Find the addresses in a typed value."""
+    try:
+        values = [json.loads(text)]
+    except (ValueError, RecursionError):
+        values = [text]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str) and len(value.split()) == 1:
+            address = split_name(value)[1]
+            if address is not None or "://" in value:
+                yield value if address is None else address
+
+
+def _value(name: str, text: str, wanted: Any) -> Any:
+    adapter: TypeAdapter[Any] = TypeAdapter(wanted)
+    candidates: list[Any] = [text]
+    if text[:1] in "[{" or text in ("null", "true", "false"):
+        try:
+            candidates.insert(0, json.loads(text))
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"--set {name}={text}: this is no JSON: {error}") from None
+    fault = ""
+    for candidate in candidates:
+        try:
+            return adapter.validate_python(candidate)
+        except ValidationError as error:
+            fault = describe(error)
+    if candidates == [text] and (shape := _shape(adapter)):
+        fault = f"this is a {shape}, and is written as JSON: --set '{name}={'[…]' if shape == 'list' else '{…}'}'"
+    raise ConfigError(f"--set {name}={text}: {fault}")
+
+
+def _shape(adapter: TypeAdapter[Any]) -> str:
+    """Return the kind of a parameter that only JSON can write: `list`, `mapping`, or nothing."""
+    for shape, empty in (("list", []), ("mapping", {})):
+        try:
+            adapter.validate_python(empty)
+        except ValidationError:
+            continue
+        return shape
+    return ""
+
+
+def design_in(file: Path | None) -> AgentDesign | None:
+    """Read a design from a JSON file.
+
+    Raises:
+        ConfigError: If it cannot be read, or holds no design.
+    """
+    if file is None:
+        return None
+    try:
+        written = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--design {file}: {error}") from None
+    if not isinstance(written, dict):
+        raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
+    return AgentDesign.from_json(cast("dict[str, Any]", written))
+
+
+def budget(**limits: float | None) -> dict[str, float]:
+    """Return the budgets that are set, by name.
+
+    Args:
+        **limits: `max_calls`, `max_tokens`, `max_dollars`; None: no budget.
+
+    Raises:
+        ConfigError: If one allows nothing.
+    """
+    for name, limit in limits.items():
+        if limit is not None and not limit > 0:
+            option = "--" + name.replace("_", "-")
+            raise ConfigError(f"{option} {limit:g}: a budget is more than 0; leave {option} out for no budget")
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+class _Progress:
+    """A bar of steps, with decisions, failures, tokens and dollars."""
+
+    def __init__(self, model: Any, steps: int, *, quiet: bool) -> None:
+        self.model, self.decided = model, 0
+        self.bar = tqdm(total=steps, unit="step", disable=quiet or None, dynamic_ncols=True)
+        self.bar.bar_format = "{l_bar}{bar}| {n:.1f}/{total} steps [{elapsed}<{remaining}] {postfix}"
+
+    def decision(self, usage: Usage) -> None:
+        """Show one more decision."""
+        self.decided += 1
+        due = max(len(self.model.due), 1)
+        self.bar.n = min(self.model.now - 1 + self.decided / due, self.model.now)
+        self.show(usage)
+
+    def step(self) -> None:
+        """Show one more step."""
+        self.decided = 0
+        self.bar.n = int(self.model.time)
+        self.show(self.model.usage)
+        self.bar.refresh()
+
+    def show(self, usage: Usage) -> None:
+        """Show what was used."""
+        told = f"{self.model.engine.decisions} decisions, {usage.failures} failed, {usage.tokens} tokens"
+        self.bar.set_postfix_str(told + (f", ${usage.dollars:.4f}" if usage.dollars else ""), refresh=False)
+        self.bar.update(0)
+
+
+def run_model(
+    name: str,
+    model: Any,
+    steps: int,
+    *,
+    as_json: bool,
+    say: Say,
+    also: Mapping[str, Any] = _NOTHING,
+    csv: Path | None = None,
+    is_live: bool = False,
+    warn: Say | None = None,
+) -> dict[str, Any]:
+    """Run a model and report what happened: in words at the end, or in figures however the run ends.
+
+    Args:
+        name: What the model is called.
+        model: The model.
+        steps: Number of steps after which the run is over.
+        as_json: Print one line of JSON, also when the run is stopped, and nothing else.
+        say: Where words go.
+        also: Further figures for the JSON.
+        csv: File that gets what the model's DataCollector collected, one row a step; None: no file.
+        is_live: Whether this is no replay: a run in which every decision failed is then an error.
+        warn: Where a line goes as soon as more than half of a step's decisions failed; None: nowhere.
+
+    Returns:
+        What `--json` prints: see `summary`.
+
+    Raises:
+        ConfigError: If the model has ended before its first step, or the CSV file cannot be written.
+        NothingDecided: If `is_live` and every decision failed.
+    """
+    begun = clock.perf_counter()
+    with closing(model):
+        if steps and not model.running:
+            raise ConfigError(f"the model {name!r} has ended before its first step; check its parameters (--set)")
+        if csv is not None:
+            _demand_writable(csv, model)
+        progress = _Progress(model, steps, quiet=as_json)
+        watch = _FailureWatch(model)
+        model.engine.on_decision = progress.decision
+        try:
+            while model.running and model.time < steps:
+                model.step()
+                progress.step()
+                if (warning := watch.step()) and warn is not None:
+                    progress.bar.clear()
+                    warn(warning)
+        finally:
+            progress.bar.close()
+            model.engine.on_decision = None
+            figures = {**summary(name, model, clock.perf_counter() - begun), "failed_steps": watch.failed_steps, **also}
+            figures["warning"] = _warning(model, watch)
+            if csv is not None:
+                _write_csv(csv, model)
+            if as_json:
+                say(json.dumps(figures))
+        if not as_json:
+            _describe(model, figures, steps, say)
+            if csv is not None:
+                say(f"measures of each step: {csv}")
+        if is_live:
+            _demand_decisions(model)
+    return figures
+
+
+class _FailureWatch:
+    """Notes the steps in which more than half of the decisions failed."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.failed_steps: list[dict[str, int]] = []
+        self._before = self._counts()
+
+    def _counts(self) -> tuple[int, int]:
+        return self.model.engine.decisions, self.model.usage.failures
+
+    def step(self) -> str:
+        """Look at the step that is over, and return a warning about the first one that mostly failed, else nothing."""
+        counts = self._counts()
+        decisions, failures = (after - before for after, before in zip(counts, self._before, strict=True))
+        self._before = counts
+        if 2 * failures <= decisions:
+            return ""
+        step = int(self.model.time)
+        self.failed_steps.append({"step": step, "decisions": decisions, "failures": failures})
+        if len(self.failed_steps) > 1:
+            return ""
+        reasons = self.model.runlog.failures()
+        return f"step {step}: {failures} of {counted(decisions, 'decision')} failed: {_first(reasons[-failures:])}"
+
+
+def _first(reasons: Sequence[str]) -> str:
+    return reasons[0][:300] if reasons else "unknown"
+
+
+def _warning(model: Any, watch: _FailureWatch) -> str | None:
+    """Describe in a sentence that decisions failed, if more than half of those of a step or of the run did."""
+    decisions: int = model.engine.decisions
+    failures: int = model.usage.failures
+    if not watch.failed_steps and 2 * failures <= decisions:
+        return None
+    steps = len(watch.failed_steps)
+    where = f", more than half of them in {counted(steps, 'step')} of {int(model.time)}" if steps else ""
+    return (
+        f"{failures} of {counted(decisions, 'decision')} failed{where}. The first failed because: "
+        f"{_first(model.runlog.failures())}"
+    )
+
+
+def _demand_decisions(model: Any) -> None:
+    """Check that not every decision of a run failed, as when the endpoint is dead.
+
+    Raises:
+        NothingDecided: If every one did.
+    """
+    decisions: int = model.engine.decisions
+    if decisions and model.usage.failures >= decisions:
+        again = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
+        raise NothingDecided(
+            f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: "
+            f"{_first(model.runlog.failures())}. Check --llm and --api-base with `mesa-llm doctor`, and run the same "
+            f"command again{again}"
+        )
+
+
+def _demand_writable(csv: Path, model: Any) -> None:
+    """Check before the run that its measures can be written after it.
+
+    Raises:
+        ConfigError: If the model collects nothing, or there can be no such file.
+    """
+    if model.datacollector is None:
+        raise ConfigError(f"--csv: {type(model).__name__} has no DataCollector, so there is nothing to write")
+    if csv.is_dir() or not csv.absolute().parent.is_dir():
+        raise ConfigError(f"--csv {csv}: wanted the name of a file in a folder that exists")
+    if model.runlog.path is not None and csv.absolute() == model.runlog.path.absolute():
+        raise ConfigError(f"--csv {csv}: this is the run log; give another file")
+
+
+def _write_csv(csv: Path, model: Any) -> None:
+    """Write what the model's DataCollector collected, one row a step.
+
+    Raises:
+        ConfigError: If the file cannot be written.
+    """
+    table: pd.DataFrame = model.datacollector.get_model_vars_dataframe()
+    first = int(model.time) - len(table) + 1
+    table.insert(0, "step", range(first, first + len(table)), allow_duplicates=True)
+    try:
+        table.map(spreadsheet_cell).to_csv(csv, index=False, lineterminator="\n")
+    except OSError as error:
+        raise ConfigError(f"--csv {csv}: cannot be written: {error.strerror}") from error
+
+
+def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
+    """Return the figures of a run, or of the part that is over.
+
+    Args:
+        name: What the model is called.
+        model: The model.
+        seconds: How long it ran.
+
+    Returns:
+        model, seed, steps, whether the model has `ended` by itself, digest, decisions, failures, calls, replayed,
+        tokens, dollars, seconds, log; the model's results by name; usage and failures by purpose.
+    """
+    usage: Usage = model.usage
+    by_purpose: dict[str, Usage] = model.usage_by_purpose
+    return {
+        "model": name,
+        "seed": _seed(model),
+        "steps": int(model.time),
+        "ended": not model.running,
+        "digest": model.runlog.digest,
+        "decisions": model.engine.decisions,
+        "failures": usage.failures,
+        "calls": usage.calls,
+        "replayed": usage.replayed,
+        "tokens": usage.tokens,
+        "dollars": round(usage.dollars, 6),
+        "seconds": round(seconds, 3),
+        "log": None if model.runlog.path is None else str(model.runlog.path),
+        "results": _results(model),
+        "failures_by_purpose": {purpose: used.failures for purpose, used in by_purpose.items()},
+        "usage_by_purpose": {purpose: asdict(used) for purpose, used in by_purpose.items()},
+    }
+
+
+def _results(model: Any) -> dict[str, Any]:
+    """Return the model's results as JSON values, in which what is infinite or no number is null."""
+    try:
+        return json.loads(to_json(model.results(), fallback=plain, inf_nan_mode="null"))
+    except Exception:  # the model's own code; a run that was stopped early may lack what it needs
+        logger.exception("%s.results() raised", type(model).__name__)
+        return {}
+
+
+def _seed(model: Any) -> int | None:
+    """Return the seed of a run, as `--rng` takes it."""
+    manifest: dict[str, Any] = model.runlog.manifest
+    scenario: Any = manifest.get("parameters", {}).get("scenario") or {}
+    seeds = (manifest.get("rng"), scenario.get("fields", {}).get("rng"))
+    return next((seed for seed in seeds if isinstance(seed, int)), None)
+
+
+def _describe(model: Any, figures: dict[str, Any], steps: int, say: Say) -> None:
+    """Write in words what happened in a run."""
+    say(model.story())
+    ending = f" of {steps}: the model ended by itself" if figures["ended"] and figures["steps"] < steps else ""
+    say(
+        f"\n{counted(figures['steps'], 'step')}{ending}, "
+        f"{figures['decisions']} decisions ({figures['failures']} failed), "
+        f"{figures['calls']} live replies, {figures['replayed']} from the log, "
+        f"{figures['tokens']} tokens, ${figures['dollars']}, {figures['seconds']} s"
+    )
+    if figures["warning"]:
+        say(f"WARNING: {figures['warning']}")
+    for reason in list(dict.fromkeys(model.runlog.failures()))[:3]:
+        say(f"failed: {reason[:200]}")
+    if figures["log"]:
+        say(
+            f"run log: {figures['log']} (look into it: mesa-llm inspect {figures['log']} --calls; "
+            f"run it again: mesa-llm replay {figures['log']})"
+        )
+    if figures["seed"] is not None:
+        say(f"seed: {figures['seed']} (the same run again: --rng {figures['seed']})")
+    say(f"digest: {figures['digest']}")
+    say("page: mesa-llm app")
+
+
+class _Recording(BaseModel, strict=True):
+    """What the manifest of a run has to hold for it to be run again."""
+
+    model: str
+    parameters: dict[str, Any]
+    rng: int | None
+
+
+def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:
+    """Run a recorded run again from its log alone.
+
+    Args:
+        file: The run log.
+        as_json: Tell one line of JSON and nothing else.
+        say: Where words go.
+        trust: Import the classes that the log names, whatever they are; else only those of listed models.
+
+    Returns:
+        The same as `run_model`, and the `recorded_digest`.
+
+    Raises:
+        ConfigError: If the file holds no run, one whose model is not listed, or one whose model cannot be made from
+            its parameters.
+        ReplayError: If the run asks for something the file does not hold.
+    """
+    source = RunLog(file, "read")
+    try:
+        manifest = source.manifest
+        ends = [(step, digest) for step, _, digest in source.rows("steps")]
+        by = columns()["decisions"].index("by")
+        is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
+    finally:
+        source.close()
+    if not manifest or not ends:
+        raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
+    try:
+        recording = _Recording.model_validate(manifest)
+    except ValidationError as error:
+        raise ConfigError(f"{str(file)!r} is damaged: what the run was cannot be read: {describe(error)}") from error
+    if is_driven:
+        raise ConfigError(
+            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again: run it "
+            "with replay=True and this log="
+        )
+    steps, digest = ends[-1]
+    if not isinstance(steps, int) or steps > 2 * len(ends) + 100:  # steps that broke leave gaps, but not such a one
+        raise ConfigError(f"{str(file)!r} is damaged: it holds {len(ends)} steps, the last of which is step {steps}")
+    if not trust:
+        _demand_listed(recording, file)
+    model = _made_again(recording, file)
+    also = {"recorded_digest": str(digest)}
+    try:
+        return run_model(_listed_as(recording.model), model, steps, as_json=as_json, say=say, also=also)
+    except (MesaLLMError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # a damaged log may bring any model into any state
+        raise ConfigError(f"the replay of {str(file)!r} broke: {type(error).__name__}: {error}") from error
+
+
+def _demand_listed(recording: _Recording, file: Path) -> None:
+    """Check that all that would be imported belongs to models that are listed.
+
+    Raises:
+        ConfigError: If something does not.
+    """
+    entries = find_models()
+    packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
+    written = [cast("dict[str, Any]", value) for value in recording.parameters.values() if isinstance(value, dict)]
+    names = [str(value["scenario"]) for value in written if "scenario" in value]
+    for design in (value["design"] for value in written if isinstance(value.get("design"), dict)):
+        names += AgentDesign.imports(design)
+    for name in names:
+        module = name.partition(":")[0]
+        if not any(module == package or module.startswith(f"{package}.") for package in packages):
+            raise ConfigError(_untrusted(name, file))
+    module, _, qualname = recording.model.partition(":")
+    if not any(entry.module == module and entry.qualname in ("", qualname) for entry in entries):
+        raise ConfigError(_untrusted(recording.model, file))
+
+
+def _untrusted(name: str, file: Path) -> str:
+    return (
+        f"{str(file)!r} names {name}, which belongs to none of the models of `mesa-llm list`, and a replay would "
+        "import and run it; if you know where this log comes from, add --trust"
+    )
+
+
+def _made_again(recording: _Recording, file: Path) -> LLMModel:
+    """Make the model of a recorded run, to be replayed."""
+    kind = class_named(recording.model, LLMModel)
+    try:
+        given = {name: as_given(value) for name, value in recording.parameters.items()}
+        positional: list[Any] = []
+        taken = list(constructor(kind).parameters.values())
+        for place, parameter in enumerate(taken):
+            if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in given:
+                positional = [given.pop(before.name) for before in taken[:place]] + given.pop(parameter.name)
+        return kind(*positional, **given, rng=recording.rng, log=file, replay=True)
+    except MesaLLMError:
+        raise
+    except Exception as error:  # any model, with parameters out of a file
+        raise ConfigError(f"{recording.model} cannot be made from the log alone: {error}") from error
+
+
+def _listed_as(made: str) -> str:
+    """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
+    module, _, qualname = made.partition(":")
+    names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]
+    return names[0] if names else qualname

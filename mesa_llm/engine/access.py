@@ -1,0 +1,315 @@
+"""Access to language models: where they are asked, how fast, and how much may be spent; shared by many models."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mesa_llm.engine.loop import EventLoop
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm import open_simple
+from mesa_llm.llm.address import Address, split_name
+from mesa_llm.llm.endpoints import Endpoint, checked_endpoints, read_endpoints
+from mesa_llm.llm.limits import Budget, Limits, Refusals, Retry
+from mesa_llm.llm.protocol import LLM, Capabilities, Closable
+
+OLLAMA = "http://localhost:11434/v1"
+"""Where Ollama answers unless `OLLAMA_API_BASE` says otherwise."""
+
+OPENAI = "https://api.openai.com"
+"""The only host that `OPENAI_API_KEY` is sent to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A language model that can be asked, within what its access allows."""
+
+    capabilities: Capabilities
+    """What it is."""
+
+    llm: LLM
+    """What is asked: the transport, with limits, retries and the budget around it."""
+
+    concurrency: int
+    """Maximum number of requests in flight."""
+
+
+class Access:
+    """Endpoints, limits and one budget for all language models that are asked through it.
+
+    A model makes one of its own from its options. Give one to several models (`access=`), also in threads, and they
+    have one budget, and one rate limit for each language model:
+
+        access = Access(api_base="http://localhost:8000/v1", max_dollars=20, requests_per_min=500)
+        runs = [SocialModel(rng=seed, llm="my-model", access=access, log=f"{seed}.sqlite") for seed in range(10)]
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoints: Mapping[str, Endpoint] | None = None,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 60.0,
+        concurrency: int = 64,
+        attempts: int = 4,
+        requests_per_min: float | None = None,
+        tokens_per_min: float | None = None,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        max_dollars: float | None = None,
+    ) -> None:
+        """Set what may be asked; opens and reads nothing yet.
+
+        Args:
+            endpoints: Endpoints by names of the user's own, besides those of `mesa-llm.toml`.
+            api_base: Base URL of an OpenAI-compatible endpoint, for the models that agents think with.
+            api_key: Key for them; None: from the environment; empty: none, for no model (see `Endpoint`).
+            timeout_s: Seconds until a request is given up.
+            concurrency: Maximum number of requests in flight, to each model.
+            attempts: Maximum number of requests for one reply.
+            requests_per_min: Maximum number of requests in any minute, to each model; None: no limit.
+            tokens_per_min: Maximum number of tokens in any minute, of each model; None: no limit.
+            max_calls: Budget of live replies; None: no budget.
+            max_tokens: Budget of tokens of live replies, read and written.
+            max_dollars: Budget of US dollars for live replies.
+
+        Raises:
+            ConfigError: If a value cannot work.
+        """
+        if concurrency < 1:
+            raise ConfigError(f"concurrency is at least 1, got {concurrency}")
+        self._defaults = (concurrency, requests_per_min, tokens_per_min, timeout_s)
+        self._attempts = attempts
+        self._endpoints = checked_endpoints(endpoints or {}, "endpoints=")
+        self._file: dict[str, Endpoint] | None = None
+        self._api_base = api_base.strip() if api_base and api_base.strip() else None
+        self._address = None if self._api_base is None else Address.of(self._api_base)
+        self._api_key = None if api_key is None else api_key.strip()
+        self._limits = {
+            "concurrency": concurrency,
+            "attempts": attempts,
+            "timeout_s": timeout_s,
+            "requests_per_min": requests_per_min,
+            "tokens_per_min": tokens_per_min,
+            "max_calls": max_calls,
+            "max_tokens": max_tokens,
+            "max_dollars": max_dollars,
+        }
+        budget = (max_calls, max_tokens, max_dollars)
+        self._budget = None if budget == (None, None, None) else Budget(_Nobody(), *budget)
+        self._lock = threading.Lock()
+        self._routes: dict[Any, Route] = {}
+        self._own: list[LLM] = []
+        self.close = weakref.finalize(self, _close_all, self._own)
+        Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # says what cannot work
+        Retry(_Nobody(), attempts)
+
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
+        """Open a language model, once for all who name it.
+
+        Args:
+            llm: Model string, or a transport of the user's own.
+            is_second: Whether it is asked besides the models that agents think with, as a parser or a judge is; a
+                plain name is then that of a provider, whatever `api_base` is.
+
+        Raises:
+            ConfigError: If a string names nothing, or a package that it needs is not installed.
+        """
+        with self._lock:
+            if not isinstance(llm, str):
+                kept_as: Any = id(llm)
+            elif (simple := open_simple(llm)) is not None:
+                kept_as, llm = llm.strip(), simple
+            else:
+                endpoint = self._find(llm.strip(), is_second)
+                key = self._key(llm.strip(), endpoint, is_second)
+                kept_as = (endpoint, key)
+                if kept_as not in self._routes:
+                    self._routes[kept_as] = self._open_remote(endpoint, key)
+                return self._routes[kept_as]
+            route = self._routes.get(kept_as)
+            if route is None:
+                if isinstance(kept_as, str):
+                    self._own.append(llm)
+                route = self._routes[kept_as] = self._around(llm, *self._defaults[:3])
+            return route
+
+    def forget(self, llm: LLM) -> None:
+        """Drop a transport of the user's own, with what it holds (a key), once no model is left that asks it.
+
+        Args:
+            llm: The transport; one that was never opened is none to drop. Closing it is the user's affair.
+        """
+        with self._lock:
+            self._routes.pop(id(llm), None)
+
+    def name_of(self, text: str, *, is_second: bool = False) -> str:
+        """Return the name that a model string has in a recording: model and endpoint; opens nothing.
+
+        Args:
+            text: Model string.
+            is_second: As for `open`.
+        """
+        simple = open_simple(text)
+        return Capabilities.of(simple).name if simple is not None else self._find(text.strip(), is_second).name
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """What it allows, as it may be written down: without keys, and without what is secret in an address."""
+        written: dict[str, Any] = {name: value for name, value in self._limits.items() if value is not None}
+        if self._address is not None:
+            written["api_base"] = self._address.base
+        named = {**self._from_file(), **self._endpoints}
+        return {**written, "endpoints": {name: named[name].written for name in sorted(named)}} if named else written
+
+    @property
+    def timeout_s(self) -> float:
+        """Maximum number of seconds until any request is given up."""
+        named = [endpoint.timeout_s or 0 for endpoint in (*self._from_file().values(), *self._endpoints.values())]
+        return max([self._defaults[3], *named])
+
+    # -- where a string leads
+
+    def _find(self, text: str, is_second: bool) -> Endpoint:
+        """Find the endpoint that a model string means."""
+        if text == "rule":
+            raise ConfigError("'rule' is the agent's own rule twin and has no transport")
+        if not text:
+            raise ConfigError("llm= is empty; use rule, random, human, local, or a model such as ollama/qwen3")
+        if (named := self._named(text)) is not None:
+            if named.api_base is None and named.model.startswith("ollama/"):
+                return named.model_copy(update=_at_ollama(named.model))
+            return named
+        model, base = split_name(text)
+        if base is not None:
+            if not model:
+                raise ConfigError(f"llm= names an address and no model; write NAME@{Address.of(base).base}")
+            return Endpoint(model=model, api_base=base)
+        if self._api_base is not None and not is_second:
+            return Endpoint(model=text.removeprefix("ollama/").removeprefix("openai/"), api_base=self._api_base)
+        if text.startswith("ollama/"):
+            return Endpoint(**_at_ollama(text))
+        return Endpoint(model=text)
+
+    def _named(self, text: str) -> Endpoint | None:
+        return self._endpoints.get(text) or self._from_file().get(text)
+
+    def _from_file(self) -> dict[str, Endpoint]:
+        if self._file is None:
+            self._file = read_endpoints()
+        return self._file
+
+    # -- which key goes there
+
+    def _key(self, text: str, endpoint: Endpoint, is_second: bool) -> str | None:
+        """Choose the key for an endpoint, see `Endpoint`; empty: none, None: what litellm finds."""
+        base = endpoint.api_base
+        if self._api_key == "":
+            return ""
+        if self._named(text) is not None and endpoint.key_env is not None:
+            key = _environment(endpoint.key_env)
+            if not key:
+                raise ConfigError(f"the key of {endpoint.name} is to stand in {endpoint.key_env}, which is not set")
+            return key
+        if base is None:
+            return None if is_second or self._named(text) is not None else self._api_key
+        if self._named(text) is None and self._is_own(base, is_second):
+            is_ollama = base == _ollama() and text.startswith("ollama/")
+            own = self._api_key or ("" if is_ollama else _environment("MESA_LLM_API_KEY"))
+            if own:
+                return own
+        return _environment("OPENAI_API_KEY") if Address.of(base).origin == OPENAI else ""
+
+    def _is_own(self, base: str, is_second: bool) -> bool:
+        """Check whether `api_key` was given for an address: `api_base`'s, or, without one, that of any first model."""
+        return not is_second if self._address is None else Address.of(base).origin == self._address.origin
+
+    # -- opening
+
+    def _open_remote(self, endpoint: Endpoint, key: str | None) -> Route:
+        concurrency, requests_per_min, tokens_per_min, timeout_s = self._defaults
+        timeout_s = endpoint.timeout_s or timeout_s
+        transport = _remote(endpoint, key, timeout_s)
+        self._own.append(transport)
+        return self._around(
+            transport,
+            endpoint.concurrency or concurrency,
+            endpoint.requests_per_min or requests_per_min,
+            endpoint.tokens_per_min or tokens_per_min,
+        )
+
+    def _around(
+        self, transport: LLM, concurrency: int, requests_per_min: float | None, tokens_per_min: float | None
+    ) -> Route:
+        """Put around a transport what bounds, repeats and spends."""
+        capabilities = Capabilities.of(transport)
+        if capabilities.is_immediate:
+            return Route(capabilities, transport, 1)
+        if capabilities.is_person:
+            return Route(capabilities, transport, 1_000_000)
+        in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
+        limited = Limits(transport, in_flight, requests_per_min, tokens_per_min)
+        patient = Retry(Refusals(limited), attempts=self._attempts)
+        return Route(capabilities, patient if self._budget is None else self._budget.also(patient), concurrency)
+
+
+def _at_ollama(model: str) -> dict[str, Any]:
+    return {"model": model.removeprefix("ollama/"), "api_base": _ollama()}
+
+
+def _ollama() -> str:
+    """Return the base URL of Ollama, which its own programs write without `/v1`."""
+    base = _environment("OLLAMA_API_BASE") or OLLAMA
+    address = Address.of(base)
+    return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
+
+
+def _environment(name: str) -> str:
+    """Read a variable of the environment; a blank one counts as not set."""
+    return os.environ.get(name, "").strip()
+
+
+def _remote(endpoint: Endpoint, key: str | None, timeout_s: float) -> LLM:
+    if endpoint.api_base is not None:
+        from mesa_llm.llm.openai.client import OpenAIHTTP
+
+        return OpenAIHTTP(endpoint.model, endpoint.api_base, key, timeout_s=timeout_s)
+    if key == "":
+        raise ConfigError(
+            f"{endpoint.model!r} is asked at its provider, whose key would be looked for in the environment, and "
+            'api_key="" forbids that; name an endpoint: NAME@URL'
+        )
+    from mesa_llm.llm.litellm import LiteLLM
+
+    return LiteLLM(endpoint.model, api_key=key, timeout_s=timeout_s)
+
+
+class _Nobody:
+    """Stands where a transport will be."""
+
+    async def reply(self, request: Any) -> Any:
+        raise ConfigError(f"no language model was opened for {request.model}")
+
+
+def _close_all(transports: list[LLM]) -> None:
+    """Close what was opened and forgotten, or is open at the end of the process."""
+    closing = [transport.close() for transport in transports if isinstance(transport, Closable)]
+    transports.clear()
+    if not closing:
+        return
+    try:
+        loop = EventLoop.get()
+    except RuntimeError:  # the interpreter is ending, and with it whatever is open
+        for work in closing:
+            work.close()
+        return
+    started = [asyncio.run_coroutine_threadsafe(work, loop) for work in closing]
+    if threading.current_thread() is not EventLoop.thread:
+        concurrent.futures.wait(started, timeout=5)

@@ -1,0 +1,157 @@
+"""Who acts in a step, and in which order. Every draw comes from `model.random`.
+
+An activation gives stages. The agents of a stage decide together, from the same state, and act in the order given;
+the next stage sees what the one before has done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from mesa_llm.records import Observation
+
+
+class Turn(NamedTuple):
+    """One agent's place in a stage; an agent may have several, one for each thing it is asked."""
+
+    agent: Any
+    """Who decides."""
+
+    observation: Observation | None = None
+    """What it decides on; None: what it observes when the stage begins."""
+
+    @classmethod
+    def of(cls, item: Any) -> Turn:
+        """Return a stage's item as a turn: an agent stands for the turn on what it observes."""
+        return item if isinstance(item, Turn) else cls(item)
+
+
+Stage = list[Any]
+"""Agents or turns that are decided together, in the order in which they are then acted on."""
+
+
+class Activation(Protocol):
+    """Chooses who acts in a step."""
+
+    def __call__(self, model: Any) -> Iterable[Stage]:
+        """Return the stages of one step."""
+        ...
+
+
+def minded(model: Any) -> Stage:
+    """Return the agents that decide (those with an `observe` and an `act`), in order of creation."""
+    return [agent for agent in model.agents if getattr(agent, "is_minded", False)]
+
+
+def everyone(model: Any) -> list[Stage]:
+    """Let everyone decide together, and act in an order drawn anew."""
+    agents = minded(model)
+    model.random.shuffle(agents)
+    return [agents]
+
+
+def in_order(model: Any) -> list[Stage]:
+    """Let everyone decide together, and act in the order in which they were created."""
+    return [minded(model)]
+
+
+def one_at_a_time(model: Any) -> list[Stage]:
+    """Let each decide after the one before has acted, in an order drawn anew (Mesa's `shuffle_do`)."""
+    agents = minded(model)
+    model.random.shuffle(agents)
+    return [[agent] for agent in agents]
+
+
+def in_turn(model: Any) -> list[Stage]:
+    """Let one agent act each step: the first in the first step, and round again."""
+    agents = minded(model)
+    return [[agents[(model.now - 1) % len(agents)]]] if agents else []
+
+
+class ByType:
+    """Lets one class of agents decide and act after another."""
+
+    def __init__(self, *kinds: type) -> None:
+        """Store the order.
+
+        Args:
+            *kinds: Agent classes, first to last.
+        """
+        self.kinds = kinds
+
+    def __call__(self, model: Any) -> list[Stage]:
+        """Return one stage for each class, in an order drawn anew."""
+        stages: list[Stage] = []
+        agents = minded(model)
+        for kind in self.kinds:
+            stage = [agent for agent in agents if isinstance(agent, kind)]
+            model.random.shuffle(stage)
+            stages.append(stage)
+        return stages
+
+
+class RandomShare:
+    """Lets each agent act with the same chance in each step."""
+
+    def __init__(self, share: float) -> None:
+        """Store the chance.
+
+        Args:
+            share: Probability of acting in a step, from 0 to 1.
+        """
+        if not 0 <= share <= 1:
+            raise ValueError(f"share is a probability from 0 to 1, got {share!r}")
+        self.share = share
+
+    def __call__(self, model: Any) -> list[Stage]:
+        """Draw who acts, and in which order."""
+        agents = [agent for agent in minded(model) if model.random.random() < self.share]
+        model.random.shuffle(agents)
+        return [agents]
+
+
+class Hourly:
+    """Lets each agent act with a chance that depends on the hour of the day.
+
+    Source:
+        OASIS (Yang et al. 2024, arXiv 2411.11581), time engine: 24 hourly probabilities an agent.
+    """
+
+    def __init__(
+        self,
+        probabilities: Callable[[Any], Sequence[float]],
+        minutes_per_step: float = 60.0,
+        start_hour: float = 0.0,
+    ) -> None:
+        """Store how to find an agent's profile, and how long a step is.
+
+        Args:
+            probabilities: Gives an agent's 24 probabilities, from midnight on.
+            minutes_per_step: Simulated minutes in a step.
+            start_hour: Hour of the day before the first step.
+        """
+        self.probabilities = probabilities
+        self.minutes_per_step = minutes_per_step
+        self.start_hour = start_hour
+
+    def hour(self, step: int) -> int:
+        """Return the hour of the day, 0 to 23, in which a step begins."""
+        return int(self.start_hour + (step - 1) * self.minutes_per_step / 60) % 24
+
+    def __call__(self, model: Any) -> list[Stage]:
+        """Draw who acts in this hour, and in which order."""
+        hour = self.hour(model.now)
+        chance = model.random.random
+        agents = [agent for agent in minded(model) if chance() < self.probabilities(agent)[hour]]
+        model.random.shuffle(agents)
+        return [agents]
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "everyone": everyone,
+    "in_order": in_order,
+    "one_at_a_time": one_at_a_time,
+    "in_turn": in_turn,
+}
+"""The activations that need no parameters, by the name a model parameter can hold."""

@@ -1,0 +1,594 @@
+"""From a reply to a decision: read it, check it, ask once more, or say why it failed.
+
+What a model writes is untrusted: it is parsed with bounds, checked by pydantic, and only ever reaches a function
+whose name and arguments are known.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NoReturn, cast
+
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+from mesa_llm.config import Reasoning
+from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
+from mesa_llm.llm.openai.request import wire_tools
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.records import (
+    ChatMessage,
+    Decision,
+    Failure,
+    Observation,
+    Reply,
+    Request,
+    ToolCall,
+    ToolSpec,
+    canonical_json,
+    options_for,
+    plain,
+)
+from mesa_llm.tools.tool import describe, plain_schema
+from mesa_llm.tools.toolbox import ToolBox
+
+logger = logging.getLogger(__name__)
+
+MAX_TOOL_ROUNDS = 5
+"""Maximum number of times a model may call tools before it decides."""
+
+MAX_TEXT = 100_000
+"""Maximum number of characters of a reply that are searched for JSON."""
+
+MAX_TOOL_RESULT = 4_000
+"""Maximum number of characters of a tool's answer that a model reads."""
+
+REASONING = "reasoning"
+"""Name of the field in which a model reasons before it decides."""
+
+THINK = "Before you decide, reason in a few sentences: what matters here, and what do you want to do?"
+"""What a model reads that reasons in free text first."""
+
+_REASONING_SCHEMA = {"type": "string", "description": "Your reasoning in a few sentences, before anything else."}
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+_ANYTHING = TypeAdapter[Any](Any)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Everything one decision needs: who asks what of which model."""
+
+    llm: LLM
+    """The model that decides."""
+
+    seen: Observation
+    """What the agent sees."""
+
+    box: ToolBox
+    """What it may use now."""
+
+    request: Request
+    """The first request; later ones extend it."""
+
+    parser: LLM | None = None
+    """Second model that puts a reply into form; None: the first model is asked once more."""
+
+    parser_name: str = ""
+    """Its name, part of the key of its replies."""
+
+    reasoning: Reasoning = "none"
+    """Whether, and how, the model reasons before it decides."""
+
+    keys: list[str] = field(default_factory=list)
+    """Keys of the requests made so far."""
+
+    async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
+        """Send a request and keep its key."""
+        self.keys.append(request.key)
+        return await (llm or self.llm).reply(request)
+
+    def failure(self, reason: str, kind: str) -> Failure:
+        """Return the failure of this decision."""
+        return Failure(self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys))
+
+
+async def decide(asking: Asking) -> Decision | Failure:
+    """Ask until there is a decision: tools are answered, a faulty reply is repaired once.
+
+    Returns:
+        The decision; or a failure with its reason, if no usable reply came.
+    """
+    request = asking.request
+    if asking.reasoning == "inline":
+        request = _with_reasoning(request)
+    thought, rounds, is_repaired = "", 0, False
+    try:
+        if asking.reasoning == "first":
+            request, reply = await _think(asking)
+            thought = reply.text or reply.reasoning
+            if asking.parser is not None and thought:
+                return _made(asking, await _put_into_form(asking, request, thought), thought)
+        while True:
+            reply = await asking.ask(request)
+            try:
+                decided = read(reply, asking.seen, asking.box, asking.reasoning)
+            except ParseError as error:
+                if is_repaired:
+                    return asking.failure(_reason(error, reply), "Unparsed")
+                is_repaired = True
+                if asking.parser is None:
+                    request = _repair(request, reply, _reason(error, reply), asking)
+                    continue
+                decided = await _put_into_form(asking, request, reply.text or _calls_as_text(reply))
+                thought = "\n".join(filter(None, (thought, _thought_in(reply, asking))))
+            if isinstance(decided, Decision):
+                return _made(asking, decided, thought)
+            if rounds == MAX_TOOL_ROUNDS:
+                return asking.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
+            rounds += 1
+            request = _answer_tools(request, reply, decided, asking.box)
+            if any(asking.box[call.name].tool.shows_more for call in decided):
+                asking = replace(asking, seen=replace(asking.seen, options={}))
+                request = replace(request, options={})
+    except ParseError as error:
+        return asking.failure(str(error), "Unparsed")
+    except (TransportError, ToolBroken) as error:
+        return asking.failure(str(error), type(error).__name__)
+
+
+def _made(asking: Asking, decided: Decision | tuple[ToolCall, ...], thought: str) -> Decision:
+    """Return a decision with who made it, from which replies, and after what reasoning.
+
+    Raises:
+        ParseError: If the second model called tools, which answers nobody.
+    """
+    if not isinstance(decided, Decision):
+        raise ParseError("the second model called tools instead of putting the reply into form.")
+    request, text = asking.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
+    agent, keys, is_null = request.salt.agent, tuple(asking.keys), decided.is_null
+    return Decision(agent, decided.actions, decided.answer, text, request.model, keys, is_null=is_null)
+
+
+def _reason(error: ParseError, reply: Reply) -> str:
+    """Return why a reply cannot be used, and what to do where it was cut."""
+    if reply.finish != "length":
+        return str(error)
+    return (
+        f"the reply was cut after {reply.reply_tokens or 'all allowed'} tokens (finish=length); raise reply_tokens= "
+        f"(--reply-tokens), or max_tokens in the agent's settings. {error}"
+    )
+
+
+# -- reasoning
+
+
+async def _think(asking: Asking) -> tuple[Request, Reply]:
+    """Let the model reason in free text first.
+
+    Returns:
+        The request for the typed decision, which continues the conversation; and the reply that reasons.
+    """
+    request = asking.request
+    offers = [f"- {spec.name}: {spec.description}" for spec in request.tools if spec.is_action]
+    if asking.seen.answer is not None and asking.seen.answer is not str:
+        offers = [f"an answer of this form: {canonical_json(answer_schema(asking.seen.answer))}"]
+    choices = "\n".join(["", "You will then be asked to decide:", *offers]) if offers else ""
+    *before, last = request.messages
+    wanted = replace(last, content=f"{last.content}\n\n{THINK}{choices}")
+    thinking = replace(request, messages=(*before, wanted), tools=(), schema=None, options={})
+    reply = await asking.ask(thinking)
+    thought = (reply.text or reply.reasoning)[:MAX_TEXT]
+    said = (ChatMessage("assistant", thought), ChatMessage("user", "Now decide.")) if thought else ()
+    salt = request.salt._replace(call=request.salt.call + 1)
+    return replace(request, messages=(*before, wanted if thought else last, *said), salt=salt), reply
+
+
+def _with_reasoning(request: Request) -> Request:
+    """Ask for the reasoning as the first field of the arguments or the answer."""
+    tools = tuple(reasoned_tool(spec) if spec.is_action else spec for spec in request.tools)
+    schema = request.schema
+    if schema is None and not any(spec.is_action for spec in tools):  # an answer in free text
+        schema = answer_schema(str)
+    return replace(request, tools=tools, schema=None if schema is None else _reasoned(schema))
+
+
+@lru_cache(maxsize=1024)
+def reasoned_tool(spec: ToolSpec) -> ToolSpec:
+    """Return a tool whose first argument is the reasoning; a tool that has such an argument stays as it is."""
+    return ToolSpec(spec.name, spec.description, _reasoned(spec.parameters), spec.is_action)
+
+
+def _reasoned(schema: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties", {})
+    if REASONING in properties:
+        return dict(schema)
+    required = [REASONING, *schema.get("required", ())]
+    return {**schema, "properties": {REASONING: _REASONING_SCHEMA, **properties}, "required": required}
+
+
+def _thought_in(reply: Reply, asking: Asking) -> str:
+    """Return the reasoning in a reply that the second model has put into form; prose is all of it reasoning."""
+    thought = ""
+    if asking.reasoning == "inline":
+        text = _after_thought(reply.text)
+        found = find_json(text)
+        beside = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        calls = [*(reply.tool_calls or _calls_in(text))[:20], ToolCall("", beside)]
+        thought = _without_reasoning(calls, asking.box)[1] or ("" if found else reply.text[:MAX_TEXT].strip())
+    return "\n".join(filter(None, (reply.reasoning, thought)))
+
+
+# -- follow-ups
+
+
+def _next(request: Request, *messages: ChatMessage) -> Request:
+    """Make the follow-up of a request."""
+    salt = request.salt._replace(call=request.salt.call + 1)
+    return replace(request, messages=(*request.messages, *messages), salt=salt)
+
+
+def _as_said(reply: Reply) -> ChatMessage:
+    return ChatMessage("assistant", reply.text[:MAX_TEXT], _numbered(reply.tool_calls))
+
+
+def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Return the calls with an id each, as endpoints demand one."""
+    return tuple(call if call.call_id else replace(call, call_id=f"call_{n}") for n, call in enumerate(calls))
+
+
+def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box: ToolBox) -> Request:
+    """Run the tools a model called, and put their answers after its message."""
+    answers: list[ChatMessage] = []
+    wanted = {call.name for call in calls}
+    for call in _numbered(reply.tool_calls or tuple(calls)):
+        text = _result(call, box) if call.name in wanted else "Not run: decide after you have read the answers."
+        answers.append(ChatMessage("tool", _cut(text), call_id=call.call_id))
+    if not reply.tool_calls:
+        joined = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
+        return _next(request, _as_said(reply), ChatMessage("user", joined))
+    return _next(request, _as_said(reply), *answers)
+
+
+def _cut(text: str) -> str:
+    """Cut a tool's result to what a model reads, and mark the cut."""
+    if len(text) <= MAX_TOOL_RESULT:
+        return text
+    return f"{text[:MAX_TOOL_RESULT]}… (cut: {len(text):,} characters in all)"
+
+
+def _result(call: ToolCall, box: ToolBox) -> str:
+    """Run a tool, and return what the model reads of it."""
+    try:
+        result = box.run(call)
+        return result if isinstance(result, str) else canonical_json(result)
+    except ToolError as error:
+        return f"Error: {error}"
+    except Exception as error:  # a tool is anybody's code; it ends one agent's decision, not the step
+        logger.exception("tool %s raised", call.name)
+        raise ToolBroken(f"tool {call.name} raised {type(error).__name__}: {str(error)[:300]}") from error
+
+
+def _repair(request: Request, reply: Reply, reason: str, asking: Asking) -> Request:
+    """Return the request that asks once more, after the words of what was wrong."""
+    said = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
+    return _next(request, said, ChatMessage("user", f"That cannot be used: {reason}\n{_form(request, asking.seen)}"))
+
+
+def _calls_as_text(reply: Reply) -> str:
+    return canonical_json([[call.name, call.arguments] for call in reply.tool_calls])[:2000]
+
+
+async def _put_into_form(asking: Asking, request: Request, text: str) -> Decision | tuple[ToolCall, ...]:
+    """Let the second model put what the first one wrote into form (two-step parsing).
+
+    Its request goes by the number of the request it follows.
+
+    Raises:
+        ParseError: If it cannot either.
+    """
+    asked = f"Somebody answered:\n{text[:8000]}\n\nPut this answer into form, and add nothing. "
+    salt = request.salt._replace(purpose=f"{request.salt.purpose}-form")
+    messages = (ChatMessage("user", asked + _form(asking.request, asking.seen)),)
+    wanted = replace(asking.request, model=asking.parser_name, messages=messages, salt=salt, adapter=None)
+    return read(await asking.ask(wanted, asking.parser), asking.seen, asking.box)
+
+
+def _form(request: Request, seen: Observation) -> str:
+    """Return in words what form a reply has to have."""
+    if seen.answer is not None:
+        schema = request.schema or answer_schema(seen.answer)
+        return f"Answer with one JSON object of this schema: {canonical_json(schema)}"
+    offered = [tool["function"] for tool in wire_tools(request.tools, request.options)]
+    offers = [{"action": tool["name"], "arguments": tool["parameters"].get("properties", {})} for tool in offered]
+    return (
+        'Answer with one JSON object {"action": name, "arguments": {…}} and nothing else. '
+        f"The actions and the schemas of their arguments: {canonical_json(offers)}"
+    )
+
+
+# -- reading and checking
+
+
+def read(
+    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning = "none"
+) -> Decision | tuple[ToolCall, ...]:
+    """Read a reply: as a decision, or as calls of tools to answer first.
+
+    Raises:
+        ParseError: If it is neither; the text says why.
+    """
+    if seen.answer is not None and not reply.tool_calls:
+        answer, thought = _read_answer(reply.text, seen.answer, reasoning)
+        text = "\n".join(filter(None, (reply.reasoning, thought)))
+        return Decision(0, answer=answer, text=text, is_null=answer is None)
+    calls = reply.tool_calls or _calls_in(_after_thought(reply.text))
+    if not calls:
+        raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
+    calls, thought = _without_reasoning(calls[:20], box) if reasoning == "inline" else (calls[:20], "")
+    if reasoning == "inline" and not thought and not reply.tool_calls:
+        found = find_json(_after_thought(reply.text))
+        beside = cast("dict[str, Any]", found).get(REASONING, "") if isinstance(found, dict) else ""
+        thought = str(beside)[:MAX_TEXT]  # beside the action, in place of among its arguments
+    if any(call.name in box and box[call.name].tool.spec.is_action for call in calls):
+        text = "\n".join(filter(None, (reply.reasoning, thought, reply.text if reply.tool_calls else "")))
+        kept = tuple(call for call in calls if call.name not in box or box[call.name].tool.spec.is_action)
+        return check_decision(Decision(0, kept, text=text[:MAX_TEXT]), seen, box)
+    try:
+        return tuple(box.check(call) for call in calls)
+    except ToolError as error:
+        raise ParseError(str(error)) from None
+
+
+def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decision:
+    """Check what was decided against what it was decided on: one function for every decider.
+
+    What a language model, a rule, a person, chance or an outside controller decided has to name actions that are
+    offered, with arguments of the right types and from the lists of options, or be an answer of the type asked for.
+
+    Args:
+        decision: What was decided; without actions and answer it does nothing, which is always possible.
+        seen: What the agent saw.
+        box: What it might use.
+
+    Returns:
+        The decision, its arguments and answer converted to their types.
+
+    Raises:
+        ParseError: If it cannot be; the text says why.
+    """
+    if decision.actions and seen.answer is not None:
+        raise ParseError("an answer is wanted, not an action.")
+    if decision.has_answer:
+        if seen.answer is None:
+            offered = ", ".join(spec.name for spec in box.specs if spec.is_action)
+            raise ParseError(f"an action is wanted, not an answer; choose one of: {offered}.")
+        return replace(decision, answer=_checked_answer(decision.answer, seen.answer))
+    if len(decision.actions) > seen.max_actions:
+        raise ParseError(f"{len(decision.actions)} actions were named; at most {seen.max_actions} can be done.")
+    checked: list[ToolCall] = []
+    for call in cast("tuple[Any, ...]", decision.actions):
+        _demand_call(call)
+        try:
+            checked.append(box.check(call))
+        except ToolError as error:
+            raise ParseError(str(error)) from None
+        if not box[call.name].tool.spec.is_action:
+            raise ParseError(f"{call.name} only reads; an action is wanted.")
+        if seen.options:
+            _check_options(checked[-1], seen.options)
+    if not checked:
+        return decision
+    return Decision(
+        decision.agent, tuple(checked), None, decision.text, decision.by, decision.keys, decision.label
+    )  # several times faster than replace()
+
+
+def _demand_call(call: Any) -> None:
+    """Demand a call of the shape that a language model's has.
+
+    Raises:
+        ParseError: If it is something else, as only code can make it.
+    """
+    if not isinstance(call, ToolCall):
+        raise ParseError(f"an action is a ToolCall, got a {type(call).__name__}.")
+    name, arguments = cast("tuple[Any, Any]", (call.name, call.arguments))
+    if type(name) is str and type(arguments) is dict:
+        return
+    if not isinstance(name, str) or not isinstance(arguments, Mapping):
+        raise ParseError(f"an action has a name and arguments by name, got {name!r:.80} and {arguments!r:.80}.")
+
+
+def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> None:
+    """Check that arguments come from the lists of what they may be now.
+
+    Raises:
+        ParseError: If one does not.
+    """
+    possible_here = options_for(call.name, options)
+    for name, value in call.arguments.items():
+        allowed = possible_here.get(name)
+        if allowed is None or value is None:
+            continue
+        for one in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
+            if one not in allowed:
+                possible = ", ".join(str(item) for item in allowed[:30]) or "nothing at the moment"
+                raise ParseError(f"{call.name}: {name}: {str(one)[:80]!r} is not possible now; possible: {possible}.")
+
+
+def _checked_answer(answer: Any, kind: Any) -> Any:
+    """Return an answer as a value of the type asked for; nothing is converted that JSON would tell apart.
+
+    Raises:
+        ParseError: If it is of another type, or no JSON could hold it.
+    """
+    try:
+        written = to_json(answer, by_alias=True, fallback=_as_number)
+        return _adapter(kind).validate_json(written, strict=True, by_alias=True, by_name=True)
+    except ValidationError as error:
+        raise ParseError(f"the answer does not fit: {describe(error)}") from None
+    except PydanticSerializationError as error:
+        raise ParseError(f"the answer cannot be written as JSON: {error}") from None
+
+
+def _as_number(value: Any) -> Any:
+    """Return numbers and arrays of numpy as JSON values; refuse all else that JSON does not know."""
+    convert = getattr(value, "tolist", None)
+    if not callable(convert):
+        raise PydanticSerializationError(f"it holds a {type(value).__name__}")
+    return convert()
+
+
+def written_answer(answer: Any, kind: Any = None) -> str:
+    """Write an answer as a model has to write it: text as it is, all else as JSON of the schema asked for.
+
+    Args:
+        answer: The answer.
+        kind: Type that was asked for; None: unknown, so that nothing is wrapped.
+    """
+    if isinstance(answer, str) and kind in (str, None):
+        return answer
+    value = plain_answer(answer)
+    is_wrapped = kind is not None and _bare_schema(kind).get("type") != "object"
+    return _JSON.encode({"answer": value} if is_wrapped else value)
+
+
+def plain_answer(answer: Any) -> Any:
+    """Return an answer as JSON values; sets are sorted, as their own order differs between two runs."""
+    return to_jsonable_python(_without_sets(_ANYTHING.dump_python(answer, by_alias=True)), fallback=plain)
+
+
+def _without_sets(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted((_without_sets(item) for item in cast("set[Any]", value)), key=repr)
+    if isinstance(value, Mapping):
+        return {key: _without_sets(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_without_sets(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[ToolCall, ...], str]:
+    """Take the reasoning out of the arguments of calls whose tools know no such argument."""
+    kept: list[ToolCall] = []
+    thoughts: list[str] = []
+    for call in calls:
+        own = box[call.name].tool.spec.parameters.get("properties", {}) if call.name in box else {}
+        if REASONING in call.arguments and REASONING not in own:
+            thoughts.append(str(call.arguments[REASONING])[:MAX_TEXT])
+            arguments = {name: value for name, value in call.arguments.items() if name != REASONING}
+            call = replace(call, arguments=arguments)
+        kept.append(call)
+    return tuple(kept), "\n".join(thoughts)
+
+
+def _after_thought(text: str) -> str:
+    """Leave out what a model wrote while it thought aloud, as some do in the same text as their reply."""
+    _, thought, said = text.rpartition("</think>")
+    return said if thought and said.strip() else text
+
+
+def _calls_in(text: str) -> tuple[ToolCall, ...]:
+    """Find calls written as JSON in a text: one object, a list of them, or `{"actions": […]}`."""
+    found = find_json(text)
+    if isinstance(found, dict) and isinstance(found.get("actions"), list):
+        found = found["actions"]
+    items = cast("list[Any]", found if isinstance(found, list) else [found])
+    calls: list[ToolCall] = []
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        fields = cast("dict[str, Any]", item)
+        name = fields.get("action", fields.get("name"))
+        arguments = fields.get("arguments", fields.get("parameters", {}))
+        if isinstance(name, str) and isinstance(arguments, dict):
+            calls.append(ToolCall(name, cast("dict[str, Any]", arguments)))
+    return tuple(calls)
+
+
+def find_json(text: str) -> Any:
+    """Return the first JSON object or list in a text; None if none can be read."""
+    text = text[:MAX_TEXT]
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    starts = [place for place, character in enumerate(text) if character in "{["][:20]
+    for start in starts:
+        try:
+            return decoder.raw_decode(text, start)[0]
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+@lru_cache(maxsize=512)
+def _adapter(answer: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(answer, config=ConfigDict(allow_inf_nan=False))
+    except PydanticUserError:  # a model or dataclass brings its own config
+        return TypeAdapter(answer)
+
+
+@lru_cache(maxsize=512)
+def _bare_schema(kind: Any) -> dict[str, Any]:
+    return plain_schema(_adapter(kind).json_schema())
+
+
+@lru_cache(maxsize=512)
+def answer_schema(answer: Any) -> dict[str, Any]:
+    """Return the JSON schema that a reply has to follow; what is no object is wrapped as `{"answer": …}`.
+
+    Args:
+        answer: Any type pydantic can check.
+    """
+    schema = _bare_schema(answer)
+    if schema.get("type") == "object":
+        return schema
+    inner = {name: value for name, value in schema.items() if name != "$defs"}
+    wrapped: dict[str, Any] = {"type": "object", "properties": {"answer": inner}, "required": ["answer"]}
+    wrapped["additionalProperties"] = False
+    return {**wrapped, "$defs": schema["$defs"]} if "$defs" in schema else wrapped
+
+
+def read_answer(text: str, answer: Any) -> Any:
+    """Read a typed answer out of a text.
+
+    Args:
+        text: The reply.
+        answer: Type of the answer; `str` takes the text as it is.
+
+    Raises:
+        ParseError: If there is none of this type; the text says what was found.
+    """
+    return _read_answer(text, answer, "none")[0]
+
+
+def _read_answer(text: str, answer: Any, reasoning: Reasoning) -> tuple[Any, str]:
+    """Read a typed answer, and the reasoning that stands before it in the same object."""
+    text = _after_thought(text)
+    if not text.strip():
+        raise ParseError("the reply is empty.")
+    found, thought = find_json(text), ""
+    fields = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    if reasoning == "inline" and REASONING not in _bare_schema(answer).get("properties", {}):
+        thought = str(fields.pop(REASONING, ""))[:MAX_TEXT]
+    is_wrapped = set(fields) == {"answer"}
+    if answer is str and not (is_wrapped and isinstance(fields["answer"], str)):
+        return text.strip()[:MAX_TEXT], thought
+    candidates = [found, text.strip()] if found is not None else [text.strip()]
+    if is_wrapped:
+        candidates.insert(0, fields["answer"])
+    faults: list[str] = []
+    for candidate in candidates:
+        try:
+            return _adapter(answer).validate_python(candidate), thought
+        except ValidationError as error:
+            faults.append(describe(error))
+    raise ParseError(f"the answer does not fit: {faults[0]}")

@@ -1,0 +1,71 @@
+"""The only event loop: one a process, on a daemon thread of its own.
+
+So `step()` is an ordinary function in a script, in Jupyter (which has a loop of its own), and in the threads of a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class EventLoop:
+    """The process's event loop and its thread; made anew in a forked child."""
+
+    lock = threading.Lock()
+    loop: asyncio.AbstractEventLoop | None = None
+    thread: threading.Thread | None = None
+
+    @classmethod
+    def get(cls) -> asyncio.AbstractEventLoop:
+        """Return the loop, running."""
+        with cls.lock:
+            if cls.loop is None or cls.thread is None or not cls.thread.is_alive():
+                cls.loop = (
+                    asyncio.SelectorEventLoop()
+                )  # libcurl's connections are watched by a selector, on Windows too
+                cls.thread = threading.Thread(target=cls.loop.run_forever, name="mesa-llm", daemon=True)
+                cls.thread.start()
+            return cls.loop
+
+    @classmethod
+    def forget(cls) -> None:
+        """Start over in a child that was forked: its thread does not run there."""
+        cls.lock, cls.loop, cls.thread = threading.Lock(), None, None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=EventLoop.forget)
+
+
+def submit(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Start work on the event loop from any other thread.
+
+    Raises:
+        RuntimeError: If called on the loop's own thread, where waiting for it would never end.
+    """
+    loop = EventLoop.get()
+    if threading.current_thread() is EventLoop.thread:
+        work.close()
+        raise RuntimeError("called on the event loop's own thread; await the coroutine instead")
+    return asyncio.run_coroutine_threadsafe(work, loop)
+
+
+def run_now(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that waits for nothing, without an event loop.
+
+    Raises:
+        RuntimeError: If it does wait for something.
+    """
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    work.close()
+    raise RuntimeError("the coroutine waits for something; run it on the event loop")

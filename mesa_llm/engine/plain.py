@@ -1,0 +1,135 @@
+"""Mesa models that know nothing of language models: what an `LLMModel` does by itself is done for them here."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from mesa_llm.engine.engine import Engine, run_seed_of
+from mesa_llm.engine.transports import EngineOptions
+from mesa_llm.errors import ConfigError
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.versions import versions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class StepLog(RunLog):
+    """A run log that closes its steps by itself, for models that never say that one is over.
+
+    A step is closed as soon as something of another one is noted, and when the log is closed. Until then it can be
+    read, and counts in the digest, as if it were over.
+    """
+
+    _open_step: int | None = None
+
+    def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
+        """Note what happened; the first record of another step closes the one before."""
+        if time != self._open_step:
+            self.finish()
+            self._open_step = time
+        super().add(record, time)
+
+    def finish(self) -> None:
+        """Close the step that is open."""
+        if self._open_step is not None and not self._is_closed:
+            step, self._open_step = self._open_step, None
+            self.end_step(step, {})
+
+    @property
+    def digest(self) -> str:
+        """Digest of all steps noted so far."""
+        return super().digest if self._open_step is None else self._settle()
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table, with what the open step holds so far."""
+        self._settle()
+        return super().table(name)
+
+    def failures(self) -> list[str]:
+        """Return the reasons of all failed decisions, with those of the open step."""
+        self._settle()
+        return super().failures()
+
+    def close(self) -> None:
+        """Close the last step, and the file."""
+        self.finish()
+        super().close()
+
+    def _settle(self) -> str:
+        """Write the open step as if it were over, and leave it open: its end writes it again."""
+        if self._open_step is None or self._is_closed:
+            return super().digest
+        step, facts, digest = self._open_step, list(self._facts), self._digest.copy()
+        rows = {table: list(kept) for table, kept in self._rows.items()}
+        self._open_step = None
+        told = self.end_step(step, {})
+        self._open_step, self._facts, self._rows, self._digest = step, facts, rows, digest
+        return told
+
+
+def connect(
+    model: Any,
+    *,
+    log: str | Path | None = None,
+    replay: bool = False,
+    retry_failures: bool = False,
+    ask_again: bool = False,
+    **options: Unpack[EngineOptions],
+) -> Engine:
+    """Set for a plain Mesa model how language models are reached, what may be spent, and where it is recorded.
+
+    Call it before its agents first think; a model that is not connected gets the defaults. An `LLMModel` takes the
+    same options itself.
+
+        model = BoltzmannWealth(BoltzmannScenario(n=20, rng=42))
+        engine = connect(model, log="run.sqlite", api_base="http://localhost:8000/v1", max_calls=500)
+        Giver.enter(model.agents, llm="my-model")
+        model.run_for(10)
+        print(engine.usage, engine.runlog.decisions())
+
+    Args:
+        model: Any Mesa model.
+        log: File of the run: what it holds is used, the rest is asked for and recorded; None: in memory.
+        replay: Ask nobody: every reply comes from `log`.
+        retry_failures: Ask again where the log holds a failed request.
+        ask_again: Ask again where the log holds another request, as after a prompt was changed.
+        **options: As for an `LLMModel`; see `mesa_llm.engine.transports.EngineOptions`.
+
+    Returns:
+        What asks for the model: its `runlog`, its `usage`, and `close`.
+
+    Raises:
+        ConfigError: If an option is unknown, the log holds another run, or the model is connected already.
+    """
+    unknown = sorted(set(options) - set(EngineOptions.__annotations__))
+    if unknown:
+        raise ConfigError(f"unknown options: {', '.join(unknown)}; see mesa_llm.engine.transports.EngineOptions")
+    if replay and log is None:
+        raise ConfigError("replay=True needs the log= of a recorded run")
+    if Engine.of(model) is not None:
+        raise ConfigError(
+            f"this {type(model).__name__} is connected already: give an LLMModel its options itself, "
+            "and connect any other model once, before its agents first think"
+        )
+    runlog = StepLog(log, "replay" if replay else "record", retry_failures, ask_again)
+    engine = Engine(runlog, run_seed_of(model), options)
+    runlog.begin(_identity(model, engine.run_seed), {"versions": versions()})
+    engine.join(model)
+    weakref.finalize(model, runlog.finish)
+    return engine
+
+
+def engine_of(model: Any) -> Engine:
+    """Return the engine of a model; one that was not connected is, with the defaults."""
+    return Engine.of(model) or connect(model)
+
+
+def _identity(model: Any, run_seed: int) -> Mapping[str, Any]:
+    """Identify the run; the parameters of a plain model are not known."""
+    named = f"{type(model).__module__}:{type(model).__qualname__}"
+    return {"model": named, "parameters": {}, "rng": None, "run_seed": run_seed}

@@ -1,0 +1,365 @@
+"""Questions asked aside: never in the conversation, never in the digest of decisions.
+
+Agents are surveyed, memories summed up, and language models that take no part consulted: all in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mesa_llm.config import Reasoning, Settings, demand_reasoning
+from mesa_llm.engine.activation import minded
+from mesa_llm.engine.decision import answer_schema, check_decision, decide
+from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.transports import Opened
+from mesa_llm.errors import ConfigError, ParseError
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
+from mesa_llm.tools.toolbox import ToolBox
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a survey."""
+
+    text: str
+    """What is asked."""
+
+    answer: Any = str
+    """Type of the answer: anything pydantic can check (`Literal["yes", "no"]`, `Annotated[int, Field(ge=1, le=7)]`)."""
+
+    name: str = ""
+    """What its column is called; empty: the text."""
+
+
+def survey(
+    model: Any,
+    questions: Iterable[Question | str],
+    agents: Iterable[Any] | None = None,
+    *,
+    purpose: str = "survey",
+    shows_scene: bool = True,
+) -> pd.DataFrame:
+    """Ask each agent each question, all at once; nothing enters their memory or the run.
+
+    An agent answers in the light of what it sees now, what it remembers and, where it keeps one, the conversation so
+    far. One that thinks by rule answers with its `rule_answer(question)`, if its class has one. Questions asked between
+    two steps are numbered by themselves, so that they change nothing in a run that surveys in its steps.
+
+    Args:
+        model: The model; any Mesa model whose agents think.
+        questions: What is asked.
+        agents: Who is asked; None: everyone who thinks.
+        purpose: What the survey is counted under, in `model.usage_by_purpose` and in the table `answers` of the log.
+        shows_scene: Whether agents are shown what they see now before they answer.
+
+    Returns:
+        One row an agent and question: time, agent, question, answer, failure (why there is no answer), purpose. Answers
+        keep their types; a missing one is None.
+
+    Raises:
+        ConfigError: If there is no question, or the purpose is one that the run numbers its own requests by.
+    """
+    import pandas as pd
+
+    _demand_purpose(purpose, OWN_PURPOSES - {"survey"})
+    if isinstance(questions, str):
+        raise ConfigError("a survey takes a list of questions, got one text; write [text]")
+    asked = [question if isinstance(question, Question) else Question(question) for question in questions]
+    if not asked:
+        raise ConfigError("a survey needs at least one question")
+    engine = engine_of(model)
+    interviewed = minded(model) if agents is None else list(agents)
+    scenes = [_scene(agent) if shows_scene else Observation() for agent in interviewed]
+    jobs = [
+        _Interview(agent, question, scene, purpose, series_of(model, question.text))
+        for agent, scene in zip(interviewed, scenes, strict=True)
+        for question in asked
+    ]
+    rows: list[dict[str, Any]] = []
+    for job, given in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
+        answer = given.answer if isinstance(given, Decision) else None
+        failure = given.reason if isinstance(given, Failure) else None
+        question = job.question.name or job.question.text
+        row = {"time": int(model.time), "agent": job.unique_id, "question": question}
+        rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
+        engine.runlog.keep_answer({**row, "answer": canonical_json(answer), "failure": failure, "purpose": purpose})
+    table = pd.DataFrame(rows, columns=["time", "agent", "question", "answer", "failure", "purpose"])
+    for name in ("answer", "failure"):  # pandas would make NaN of None, and floats of integers
+        table[name] = pd.Series([row[name] for row in rows], dtype=object)
+    return table
+
+
+def _demand_purpose(purpose: str, taken: Iterable[str]) -> None:
+    if purpose in taken or not purpose.isidentifier():
+        raise ConfigError(f"purpose={purpose!r} cannot be; name what is asked for in one word, such as 'judge'")
+
+
+def series_of(model: Any, question: str) -> str:
+    """Return the series that a question asked aside is numbered in.
+
+    All questions of a step are one series. Between two steps anybody may ask anything by hand, so that each question is
+    a series by itself there, and none moves the numbers of the run.
+    """
+    return "" if getattr(model, "is_stepping", True) else question or "(blank)"
+
+
+def _scene(agent: Any) -> Observation:
+    """Return what an agent sees now; the draws that its worlds make for it are drawn back."""
+    model = agent.model
+    states = model.random.getstate(), model.rng.bit_generator.state
+    try:
+        return agent.observe()
+    finally:
+        model.random.setstate(states[0])
+        model.rng.bit_generator.state = states[1]
+
+
+class Aside:
+    """One question to one agent, which the engine asks like an agent that decides."""
+
+    waits_by_itself = False
+
+    def __init__(
+        self, agent: Any, purpose: str, messages: tuple[ChatMessage, ...], answer: Any = str, series: str = ""
+    ) -> None:
+        """Prepare to ask.
+
+        Args:
+            agent: Who is asked.
+            purpose: What for; each purpose numbers its requests by itself, so that decisions keep their numbers.
+            messages: The prompt.
+            answer: Type of the answer.
+            series: What sets questions apart that are asked by hand; see `series_of`.
+        """
+        self.agent, self.messages, self.answer = agent, messages, answer
+        self.request_purpose, self.request_series = purpose, series
+        self.unique_id: int = agent.unique_id
+
+    @property
+    def opened(self) -> Opened:
+        """What the agent thinks with."""
+        return self.agent.opened
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        return self.agent.now
+
+    async def settle(self, seen: Observation) -> Decision | Failure:
+        """Ask; nothing enters the agent's memory."""
+        agent, answer = self.agent, self.answer
+        engine = engine_of(agent.model)
+        opened = self.opened
+        if opened.llm is None:
+            return self.by_rule()
+        request = Request(
+            opened.named(agent.config.adapter),
+            self.messages,
+            engine.salt(self.unique_id, self.now, self.request_purpose),
+            schema=None if answer is str else answer_schema(answer),
+            settings=agent.request_settings,
+            adapter=agent.config.adapter,
+        )
+        seen = replace(seen, answer=answer)
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
+
+    def by_rule(self) -> Decision | Failure:
+        """Return the failure of a rule that has no answer."""
+        return Failure(self.unique_id, f"{type(self.agent).__name__} thinks by rule", "NoRule", "rule")
+
+
+NO_TOOLS = ToolBox.of(object(), 0)
+"""The tools of those who are asked aside."""
+
+JUDGING = Settings(temperature=0.0)
+"""How language models that are consulted are sampled by default."""
+
+OWN_PURPOSES = frozenset({"decide", "survey", "memory"})
+"""Purposes that the run itself numbers by."""
+
+
+class _Interview(Aside):
+    """One question of a survey to one agent."""
+
+    def __init__(self, agent: Any, question: Question, scene: Observation, purpose: str, series: str) -> None:
+        super().__init__(agent, purpose, _prompt(agent, question, scene), question.answer, series)
+        self.question = question
+
+    def by_rule(self) -> Decision | Failure:
+        answer = getattr(self.agent, "rule_answer", None)
+        if answer is None:
+            kind = type(self.agent).__name__
+            reason = (
+                f"{kind} thinks by rule, and has no rule for questions; write {kind}.rule_answer(self, question) for a "
+                "value of the type question.answer, or choose another llm="
+            )
+            return Failure(self.unique_id, reason, "NoRule", "rule")
+        state = self.agent.random.getstate()
+        try:
+            return _by_rule(self.unique_id, answer(self.question), self.answer)
+        finally:
+            self.agent.random.setstate(state)
+
+
+def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
+    """Return what a rule answered as a decision, or why it cannot be one."""
+    try:
+        return check_decision(Decision(agent_id, answer=answer, by="rule"), Observation(answer=kind), NO_TOOLS)
+    except ParseError as error:
+        return Failure(agent_id, str(error), "Invalid", "rule")
+
+
+@dataclass(frozen=True)
+class Consultation:
+    """One question to a language model that takes no part in the run; the engine asks it like an agent."""
+
+    model: Any
+    """The model on whose behalf it is asked."""
+
+    llm: str | LLM
+    """Who is asked."""
+
+    messages: tuple[ChatMessage, ...]
+    """The prompt."""
+
+    request_purpose: str
+    """What for."""
+
+    request_series: str = ""
+    """What sets it apart if it is asked by hand; see `series_of`."""
+
+    answer: Any = str
+    """Type of the answer."""
+
+    settings: Settings = JUDGING
+    """How it is sampled."""
+
+    reasoning: Reasoning = "none"
+    """Whether it reasons before it answers."""
+
+    rule: Callable[[str], Any] | None = None
+    """What answers for `llm="rule"`, called with the last message of the prompt."""
+
+    unique_id: int = 0
+    """Mesa `unique_id` of the agent that asks while it decides; 0 for the model."""
+
+    waits_by_itself = False
+
+    def __post_init__(self) -> None:
+        """Refuse what would otherwise fail, or be ignored, when it is asked."""
+        given: Any = self.settings
+        if not isinstance(given, Settings):
+            raise ConfigError(f"settings= takes Settings(temperature=…), got {given!r}")
+        demand_reasoning(self.reasoning)
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        now = getattr(self.model, "now", None)
+        return int(self.model.time) if now is None else now
+
+    @property
+    def opened(self) -> Opened:
+        """Who is asked."""
+        return engine_of(self.model).open(self.llm, is_second=True)
+
+    async def settle(self, seen: Observation) -> Decision | Failure:
+        """Ask.
+
+        Raises:
+            ConfigError: If a rule is consulted, and there is none.
+        """
+        engine = engine_of(self.model)
+        opened = self.opened
+        if opened.llm is None:
+            if self.rule is None:
+                raise ConfigError(f"llm='rule' was consulted as {self.request_purpose}: give rule=, or another llm")
+            return _by_rule(self.unique_id, self.rule(self.messages[-1].content), self.answer)
+        request = Request(
+            opened.name,
+            self.messages,
+            engine.salt(self.unique_id, self.now, self.request_purpose),
+            schema=None if self.answer is str else answer_schema(self.answer),
+            settings=self.settings.sent,
+        )
+        reasoning = self.reasoning if opened.is_language_model else "none"
+        seen = replace(seen, answer=self.answer)
+        return await decide(engine.asking(opened, seen, NO_TOOLS, request, reasoning))
+
+
+def consult(
+    model: Any,
+    llm: str | LLM,
+    prompts: Iterable[str | Sequence[ChatMessage]],
+    *,
+    purpose: str = "judge",
+    **how: Any,
+) -> list[Decision | Failure]:
+    """Ask a language model that takes no part in the run, all prompts at once; see `LLMModel.consult`."""
+    if isinstance(prompts, str):
+        raise ConfigError("consult takes a list of prompts, got one text; write [text]")
+    _demand_purpose(purpose, OWN_PURPOSES)
+    jobs: list[Consultation] = []
+    for prompt in prompts:
+        messages = _conversation(prompt)
+        jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **how))
+    engine = engine_of(model)
+    given = [replace(one, label=purpose) for one in engine.gather(jobs, [Observation()] * len(jobs))]
+    if getattr(model, "is_stepping", True):
+        for one in given:
+            engine.runlog.add(one, jobs[0].now)
+    return given
+
+
+async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **how: Any) -> Decision | Failure:
+    """Ask another language model while an agent decides; see `LLMMixin.consult`.
+
+    The request has the agent's number, and its place among those of its turn. It is no decision of the run: it stands
+    in the calls of the log alone.
+    """
+    purpose = how.pop("purpose")
+    _demand_purpose(purpose, OWN_PURPOSES)
+    given = await Consultation(
+        agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **how
+    ).settle(Observation())
+    if isinstance(given, Failure):
+        engine_of(agent.model).count_failure(purpose)
+    return given
+
+
+def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+    return (ChatMessage("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
+
+
+def summarise(agents: Iterable[Any]) -> None:
+    """Let the memories that are about to forget be summed up by their agents' own models, all at once.
+
+    Agents that no language model thinks for write no summaries; a failed one leaves the memory as it is.
+    """
+    jobs: list[Aside] = []
+    for agent in agents:
+        wanted = agent.memory.summary_request() if agent.opened.is_language_model else None
+        if wanted is not None:
+            jobs.append(Aside(agent, "memory", (ChatMessage("user", wanted),)))
+    summaries = engine_of(jobs[0].agent.model).gather(jobs, [Observation()] * len(jobs)) if jobs else []
+    for job, summary in zip(jobs, summaries, strict=True):
+        if isinstance(summary, Decision):
+            job.agent.memory.keep_summary(str(summary.answer))
+
+
+def _prompt(agent: Any, question: Question, scene: Observation) -> tuple[ChatMessage, ...]:
+    """Write the prompt: who the agent is, the conversation so far, what it remembers and sees, and the question."""
+    remembered = agent.memory.recall(question.text, agent.now, aside=True)
+    memory = f"What you remember:\n{remembered}" if remembered else ""
+    aside = "Somebody who takes no part in all this asks you, and nobody else will hear the answer:"
+    user = "\n\n".join(filter(None, (memory, scene.text, f"{aside}\n{question.text}")))
+    shared = getattr(agent.model, "instructions_text", "")
+    system = "\n\n".join(filter(None, (shared, scene.instructions, agent.config.text)))
+    first = (ChatMessage("system", system),) if system else ()
+    return (*first, *agent.memory.messages(), ChatMessage("user", user))

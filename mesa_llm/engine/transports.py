@@ -1,0 +1,395 @@
+"""The language models of one run: each opened once, asked within bounds, and everything they reply recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time as clock
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from typing_extensions import TypedDict
+
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
+from mesa_llm.llm import open_simple
+from mesa_llm.llm.address import split_name, written_name
+from mesa_llm.llm.endpoints import Endpoint
+from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.records import Reply, Request, Usage
+from mesa_llm.runlog.log import CAPABILITIES, RunLog
+
+logger = logging.getLogger(__name__)
+
+
+class EngineOptions(TypedDict, total=False):
+    """How language models are reached, and how much may be spent."""
+
+    access: Access | None
+    """Access shared with other models; then none of the options that it has itself may be given."""
+
+    endpoints: Mapping[str, Endpoint] | None
+    """Endpoints by names of the user's own, besides those of `mesa-llm.toml`."""
+
+    api_base: str | None
+    """Base URL of an OpenAI-compatible endpoint, for the models that agents think with."""
+
+    api_key: str | None
+    """Key for them; None: from the environment; empty: none, for no model (see `Endpoint`)."""
+
+    timeout_s: float
+    """Seconds until a request is given up; default 60."""
+
+    concurrency: int
+    """Maximum number of requests in flight to one model; default 64."""
+
+    attempts: int
+    """Maximum number of requests for one reply; default 4."""
+
+    requests_per_min: float | None
+    """Rate limit of each model; None: none."""
+
+    tokens_per_min: float | None
+    """Rate limit of each model; None: none."""
+
+    max_calls: int | None
+    """Budget of live replies to one model object; those from the log are free."""
+
+    max_tokens: int | None
+    """Budget of tokens of live replies, read and written."""
+
+    max_dollars: float | None
+    """Budget of US dollars for live replies."""
+
+    parser: str | LLM | None
+    """Second model that puts faulty replies into form."""
+
+    moved: bool
+    """Whether a recording may be gone on with though a model of it is now asked at another address."""
+
+
+OF_ACCESS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
+"""Options that an `Access` takes."""
+
+
+def access_for(options: EngineOptions) -> Access:
+    """Return the access that options share, or make the one they describe.
+
+    Raises:
+        ConfigError: If they do both, or a value cannot work.
+    """
+    given: dict[str, Any] = {name: value for name, value in options.items() if name in OF_ACCESS}
+    shared = options.get("access")
+    if shared is None:
+        return Access(**given)
+    if twice := sorted(name for name, value in given.items() if value is not None):
+        raise ConfigError(f"{', '.join(twice)} given besides access=; give them to Access(...), for all its models")
+    return shared
+
+
+def written_options(options: EngineOptions) -> dict[str, Any]:
+    """Return options as they may be written down: no keys, and no address with a user or a query.
+
+    Args:
+        options: Those of a model.
+
+    Returns:
+        Plain values by name, those that are not set left out; `endpoints` holds those of `mesa-llm.toml` too.
+    """
+    written = access_for(options).written
+    parser = options.get("parser")
+    if parser is not None:
+        written["parser"] = written_name(parser) if isinstance(parser, str) else Capabilities.of(parser).name
+    return {**written, "moved": True} if options.get("moved") else written
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A language model ready to be asked by agents that name it."""
+
+    capabilities: Capabilities
+    """What it is."""
+
+    llm: LLM | None
+    """What replies; None for the rule twin."""
+
+    is_immediate: bool
+    """Whether nothing is waited for, as in every replay."""
+
+    concurrency: int
+    """Maximum number of requests in flight."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, part of every request's key."""
+        return self.capabilities.name
+
+    def named(self, adapter: str | None) -> str:
+        """Return the model's name in requests, with the adapter that is asked for in its place."""
+        return self.name if adapter is None else f"{adapter} on {self.name}"
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether a language model replies, and neither a rule, nor chance, nor a person."""
+        return self.llm is not None and not self.capabilities.is_immediate and not self.capabilities.is_person
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The outermost layer: serves what is recorded, and records the rest as it arrives."""
+
+    run: Transports
+    inner: LLM
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer from the run log, or ask and record.
+
+        Raises:
+            TransportError: If no reply came, now or when it was recorded.
+            ReplayError: In a replay, if the reply is not recorded.
+        """
+        log = self.run.runlog
+        found = log.find(request)
+        if found is not None:
+            self.run.count(Usage(replayed=1), request.salt.purpose)
+            if isinstance(found, Reply):
+                return found
+            raise found
+        if log.mode == "replay":
+            raise ReplayError(log.explain(request))
+        begun = clock.perf_counter()
+        try:
+            reply = await self._ask(request)
+        except TransportError as error:
+            log.keep(request, error, clock.perf_counter() - begun, commit=False)
+            await self.run.commit()
+            raise
+        if not reply.latency_s:
+            reply = replace(reply, latency_s=clock.perf_counter() - begun)
+        log.keep(request, reply, reply.latency_s, commit=False)
+        await self.run.commit()
+        used = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
+        self.run.count(used, request.salt.purpose)
+        return reply
+
+    async def _ask(self, request: Request) -> Reply:
+        try:
+            return await self.inner.reply(request)
+        except MesaLLMError:
+            raise
+        except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
+            logger.exception("%s raised", request.model)
+            raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
+
+
+@dataclass(slots=True)
+class _Commit:
+    """A commit that several wait for."""
+
+    fault: str | None = None
+    """Why it could not be made."""
+
+
+class Transports:
+    """Opens the language models of one run, and records around each what it replies.
+
+    Attributes:
+        access: What is asked through; shared with other runs if the options share it.
+    """
+
+    def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
+        """Open nothing yet.
+
+        Args:
+            runlog: Where replies are found and kept.
+            options: How models are reached, and how much may be spent.
+            count: Called with what each reply cost and its purpose, from any thread.
+
+        Raises:
+            ConfigError: If options cannot work.
+        """
+        self.runlog = runlog
+        self.options = options
+        self.count = count
+        self.access = access_for(options)
+        self._lock = threading.RLock()
+        self._opened: dict[tuple[str | int, bool], Opened] = {}
+        self._held: list[LLM] = []
+        self._first: set[str] = set()
+        self._commit_due: _Commit | None = None
+
+    def close(self) -> None:
+        """Close what was opened, unless other runs share it."""
+        if self.options.get("access") is None:
+            self.access.close()
+
+    async def commit(self) -> None:
+        """Wait until what is kept in this pass of the event loop is committed, once for all of it.
+
+        Nothing else is asked before, so that a killed run loses no more than what is in flight.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        due = self._commit_due
+        if due is None:
+            due = self._commit_due = _Commit()
+            asyncio.get_running_loop().call_soon(self._commit, due)
+        await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
+        if due.fault is not None:
+            raise ConfigError(due.fault)
+
+    def _commit(self, due: _Commit) -> None:
+        self._commit_due = None
+        try:
+            self.runlog.commit()
+        except ConfigError as error:
+            due.fault = str(error)
+
+    def declare(self, llms: Iterable[str | LLM]) -> None:
+        """Note the models that agents think with, so that a second model of the same name is asked as they are.
+
+        Args:
+            llms: What was given as `llm=`; those that `open` opens are noted too.
+        """
+        self._first.update(llm.strip() for llm in llms if isinstance(llm, str))
+
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
+        """Open a model once for all that name it.
+
+        Args:
+            llm: Model string, or a transport of the user's own.
+            is_second: Whether it is asked besides the models that agents think with, as a parser or a judge is:
+                a plain name is then that of a provider, unless an agent's model has the same.
+
+        Raises:
+            ConfigError: If it cannot be opened, or the recording asked it at another address.
+        """
+        kept_as = (llm if isinstance(llm, str) else id(llm), is_second)
+        opened = self._opened.get(kept_as)
+        if opened is None:
+            with self._lock:
+                opened = self._opened.get(kept_as)
+                if opened is None:
+                    opened = self._opened[kept_as] = self._open(llm, is_second)
+        return opened
+
+    def _open(self, llm: str | LLM, is_second: bool) -> Opened:
+        if isinstance(llm, str):
+            if llm.strip() == "rule":
+                return Opened(Capabilities("rule", is_immediate=True), None, True, 1)
+            is_second = is_second and llm.strip() not in self._first
+            if not is_second:
+                self._first.add(llm.strip())
+        else:
+            self._held.append(llm)  # what is known by its id must not give that to another
+        if self.runlog.mode == "replay":
+            return self._open_silent(llm, is_second)
+        route = self.access.open(llm, is_second=is_second)
+        if route.capabilities.is_immediate:
+            return Opened(route.capabilities, route.llm, True, 1)
+        named = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
+        if not isinstance(llm, str):
+            self.runlog.note_capabilities(named.name, named.noted)
+        return Opened(named, Recorded(self, route.llm), False, route.concurrency)
+
+    def _open_silent(self, llm: str | LLM, is_second: bool) -> Opened:
+        """Open a model of a replay, in which nobody is asked and nothing needs to be reached."""
+        transport = open_simple(llm) if isinstance(llm, str) else llm
+        if transport is None:
+            name = recorded_name(str(llm).strip(), is_second, self.access, self.runlog)
+            noted = self.runlog.manifest.get(CAPABILITIES)
+            noted = cast("Mapping[str, Any]", noted).get(name) if isinstance(noted, Mapping) else None
+            return Opened(Capabilities.of_name(name, noted), Recorded(self, _Silent()), True, 1)
+        capabilities = Capabilities.of(transport)
+        if capabilities.is_immediate:
+            return Opened(capabilities, transport, True, 1)
+        capabilities = replace(capabilities, name=recorded_name(capabilities.name, False, None, self.runlog))
+        return Opened(capabilities, Recorded(self, _Silent()), True, 1)
+
+    def _name_recorded(self, name: str) -> str:
+        """Return the name that a model's replies are recorded under, which holds the address it had then.
+
+        Raises:
+            ConfigError: If the recording knows the model at another address only, and nothing says that it moved.
+        """
+        if not self.runlog.may_repeat:
+            return name
+        names = self.runlog.models()
+        here = {opened.name for opened in self._opened.values()}
+        elsewhere = [other for other in names if model_part(other) == model_part(name) and other not in here]
+        if name in names or not elsewhere:
+            return name
+        recorded = ", ".join(where(other) for other in elsewhere)
+        if not self.options.get("moved"):
+            raise ConfigError(
+                f"the recording asked {model_part(name)} at {recorded}, and now it would be asked at {where(name)}. If "
+                "that is the same model at a new address, say so with moved=True (--moved); else give another log="
+            )
+        if len(elsewhere) > 1:
+            raise ConfigError(f"{model_part(name)} was asked at {recorded}, so that none of them can have moved alone")
+        return elsewhere[0]
+
+    @property
+    def parser(self) -> Opened | None:
+        """The second model that puts replies into form, if there is one.
+
+        Raises:
+            ConfigError: If it is the rule twin, which reads nothing.
+        """
+        spec = self.options.get("parser")
+        if spec is None:
+            return None
+        opened = self.open(spec, is_second=True)
+        if opened.llm is None:
+            raise ConfigError("parser='rule' cannot put replies into form; name a language model")
+        return opened
+
+
+def model_part(name: str) -> str:
+    """Return the model of a name, without its address and without the prefixes that mean none."""
+    return split_name(name)[0].removeprefix("openai/").removeprefix("ollama/")
+
+
+def where(name: str) -> str:
+    """Return where the model of a name is asked."""
+    return split_name(name)[1] or "its provider"
+
+
+def recorded_name(text: str, is_second: bool, access: Access | None, runlog: RunLog) -> str:
+    """Find the name that a recording has for a model string; what it does not know keeps the name it has now.
+
+    Args:
+        text: Model string, name of an endpoint, or class name of a transport of somebody's own.
+        is_second: As for `Transports.open`.
+        access: What the replay was given; None: the text is a name already.
+        runlog: The recording.
+    """
+    names = runlog.models()
+    candidates = [text] if access is None else []
+    written: Mapping[str, Any] = runlog.manifest.get("options") or {}
+    for option in [_access_of(written), access] if access is not None else []:
+        if option is not None:
+            candidates.append(option.name_of(text, is_second=is_second))
+    if split_name(text)[1] is None:
+        candidates.append(text)
+    found = [name for name in candidates if name in names]
+    found += [name for name in names if name not in found and model_part(name) == model_part(candidates[0])]
+    return found[0] if found else candidates[0]
+
+
+def _access_of(written: Mapping[str, Any]) -> Access | None:
+    """Make the access that a recording describes."""
+    try:
+        return Access(endpoints=written.get("endpoints"), api_base=written.get("api_base"))
+    except (ConfigError, AttributeError, TypeError):  # a recording of another version
+        return None
+
+
+class _Silent:
+    """Stands where a transport would be, in a replay."""
+
+    async def reply(self, request: Request) -> Reply:
+        raise ReplayError(f"a replay asks nobody ({request.model})")

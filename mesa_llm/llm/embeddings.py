@@ -1,0 +1,200 @@
+"""Vectors of texts: close vectors mean close contents. Memories and recommendations look things up by them.
+
+The default needs neither key nor network: `wordllama` brings its weights, and reads some 16,000 posts a second.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
+
+FloatArray = NDArray[np.float32]
+
+MAX_CHARACTERS = 20_000
+"""Maximum number of characters of a text that are read."""
+
+MAX_KEPT = 20_000
+"""Maximum number of texts whose vectors are kept, about 1 KB each with wordllama."""
+
+BATCH = 256
+"""Maximum number of texts that are encoded at once."""
+
+TIMEOUT_S = 60.0
+"""Seconds until a remote model is given up."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors of texts.
+
+        Returns:
+            One row a text, shape `(texts, dimensions)`, of length 1, so that the product of two rows is their
+            cosine; zeros for a text without a word.
+        """
+        ...
+
+
+def embedder(name: str = "wordllama") -> Embedder:
+    """Open the embedder that a name means; a process has one of each, and loads it at first use.
+
+    Args:
+        name: `wordllama`, `litellm:MODEL`, or `sentence-transformers:MODEL`.
+
+    Raises:
+        ConfigError: If the name means nothing, or a package it needs is not installed.
+    """
+    kind, _, model = name.strip().partition(":")
+    with _OPENING:
+        return _open(kind, model)
+
+
+@lru_cache(maxsize=16)
+def _open(kind: str, model: str) -> Embedder:
+    if kind == "wordllama" and not model:
+        return RememberingEmbedder(_wordllama)
+    if kind == "litellm" and model:
+        return RememberingEmbedder(lambda: _litellm(model))
+    if kind == "sentence-transformers" and model:
+        _need("sentence_transformers", "install it with `pip install sentence-transformers`, or use 'wordllama'")
+        return RememberingEmbedder(lambda: _sentence_transformers(model))
+    raise ConfigError(
+        f"there is no embedder {f'{kind}:{model}' if model else kind!r}; "
+        "use 'wordllama', 'litellm:MODEL' or 'sentence-transformers:MODEL'"
+    )
+
+
+def _need(package: str, advice: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise ConfigError(f"the package {package!r} is not installed; {advice}")
+
+
+_OPENING = threading.Lock()
+
+Encode = Callable[[list[str]], Any]
+"""Gives a vector for each text, of any length."""
+
+
+class RememberingEmbedder:
+    """Encodes each text once, as long as it is among the latest used."""
+
+    def __init__(self, load: Callable[[], Encode], most_kept: int = MAX_KEPT) -> None:
+        """Store how to load the model; nothing is loaded yet.
+
+        Args:
+            load: Loads the model, and gives what encodes texts; called once.
+            most_kept: How many texts' vectors are kept.
+        """
+        self._load = load
+        self._most_kept = most_kept
+        self._encode: Encode | None = None
+        self._kept: OrderedDict[str, FloatArray] = OrderedDict()
+        self._lock = threading.Lock()
+        self._dimensions = 0
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors of texts; see `Embedder`.
+
+        No texts give an array of shape `(0, 0)` before the first text is embedded.
+
+        Raises:
+            ConfigError: If the model cannot be loaded, or refuses the request.
+            ServerTrouble: If a remote model failed.
+            BadReply: If what came are not vectors of one length.
+        """
+        wanted = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
+        with self._lock:
+            rows = {text: self._kept[text] for text in dict.fromkeys(wanted) if text in self._kept}
+            for text in rows:
+                self._kept.move_to_end(text)
+        missing = [text for text in dict.fromkeys(wanted) if text not in rows]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            rows.update(zip(batch, self._encoded(batch), strict=True))
+        self._keep({text: rows[text] for text in missing})
+        if not wanted:
+            return np.zeros((0, self._dimensions), dtype=np.float32)
+        return np.stack([rows[text] for text in wanted])
+
+    def _encoded(self, texts: list[str]) -> FloatArray:
+        with self._lock:
+            if self._encode is None:
+                self._encode = self._load()
+        vectors = np.asarray(self._encode(texts), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+            raise BadReply(f"{len(texts)} texts gave no {len(texts)} vectors, but an array of shape {vectors.shape}")
+        if self._dimensions not in {0, vectors.shape[1]}:
+            raise BadReply(f"vectors now have {vectors.shape[1]} dimensions, and had {self._dimensions} before")
+        self._dimensions = vectors.shape[1]
+        lengths: FloatArray = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+    def _keep(self, rows: dict[str, FloatArray]) -> None:
+        with self._lock:
+            for text in list(rows)[-self._most_kept :]:
+                self._kept[text] = rows[text].copy()
+            while len(self._kept) > self._most_kept:
+                self._kept.popitem(last=False)
+
+
+def _wordllama() -> Encode:
+    """Load the weights that wordllama brings; its import may not set up logging for the whole program."""
+    root, quiet = logging.getLogger(), logging.NullHandler()
+    root.addHandler(quiet)
+    try:
+        import wordllama
+    finally:
+        root.removeHandler(quiet)
+    model: Any = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    model.tokenizer.no_padding()
+    weights, tokenizer = model.embedding, model.tokenizer
+
+    def encode(texts: list[str]) -> FloatArray:
+        """Average the weights of each text's tokens, text by text: what else is encoded changes no bit."""
+        vectors = np.zeros((len(texts), weights.shape[1]), dtype=np.float32)
+        for row, encoding in zip(vectors, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+            if encoding.ids:
+                row[:] = weights[np.minimum(encoding.ids, len(weights) - 1)].mean(axis=0)
+        return vectors
+
+    return encode
+
+
+def _litellm(model: str) -> Encode:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import litellm
+    import openai
+
+    litellm.suppress_debug_info = True
+    ask: Callable[..., Any] = litellm.embedding
+
+    def encode(texts: list[str]) -> list[list[float]]:
+        try:
+            reply = ask(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2)
+        except (openai.AuthenticationError, openai.BadRequestError, openai.NotFoundError) as error:
+            raise ConfigError(f"the embedding model {model!r} refuses: {error}") from error
+        except openai.OpenAIError as error:
+            raise ServerTrouble(f"the embedding model {model!r} failed: {error}") from error
+        return [row["embedding"] for row in sorted(reply.data, key=lambda row: row["index"])]
+
+    return encode
+
+
+def _sentence_transformers(model: str) -> Encode:
+    package: Any = importlib.import_module("sentence_transformers")
+    loaded = package.SentenceTransformer(model)
+    return lambda texts: loaded.encode(texts, convert_to_numpy=True, show_progress_bar=False)

@@ -1,0 +1,111 @@
+"""People in the place of a language model: their questions lie on a desk until somebody answers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+from mesa_llm.llm.replies import Answer, as_reply
+from mesa_llm.records import ChatMessage, Reply, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question that waits for a person."""
+
+    question_id: int
+    """Number of the question on its desk, from 1."""
+
+    agent: int
+    """Mesa `unique_id` of the agent that the person plays."""
+
+    request: Request
+    """The whole request: prompt, tools, schema, and which values arguments may take."""
+
+    text: str
+    """What the agent sees now, for the person to read."""
+
+
+class HumanDesk:
+    """Holds questions until people answer them, from whatever thread."""
+
+    def __init__(self) -> None:
+        """Start with an empty desk."""
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, tuple[Question, Future[Reply]]] = {}
+
+    @property
+    def pending(self) -> list[Question]:
+        """The questions that wait, in the order asked."""
+        with self._lock:
+            return [question for question, _ in self._waiting.values()]
+
+    def ask(self, request: Request) -> Future[Reply]:
+        """Lay a question on the desk; cancelling what is given back takes it away again."""
+        future: Future[Reply] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            question = Question(number, request.salt.agent, request, latest(request))
+            self._waiting[number] = (question, future)
+        future.add_done_callback(lambda _: self._take(number))
+        return future
+
+    def answer(self, question_id: int, answer: Answer) -> bool:
+        """Answer a question.
+
+        Args:
+            question_id: Which one.
+            answer: A reply, a call, an object (`{"action": …, "arguments": {…}}`, or what the schema asks
+                for), or a text. It is checked where every reply is.
+
+        Returns:
+            True if the question was still waiting; False if it was answered or withdrawn meanwhile.
+        """
+        reply = as_reply(answer, "human")
+        found = self._take(question_id)
+        if found is None or not found.set_running_or_notify_cancel():
+            return False
+        found.set_result(reply)
+        return True
+
+    def _take(self, number: int) -> Future[Reply] | None:
+        with self._lock:
+            found = self._waiting.pop(number, None)
+        return found[1] if found else None
+
+
+class HumanLLM:
+    """Ask a person, and wait as long as it takes."""
+
+    name = "human"
+    is_person = True
+    """A person is given all the time it takes, and is never asked again by itself."""
+
+    def __init__(self, desk: HumanDesk | None = None) -> None:
+        """Store the desk.
+
+        Args:
+            desk: Where questions wait; None: a desk of its own.
+        """
+        self.desk = desk or HumanDesk()
+
+    async def reply(self, request: Request) -> Reply:
+        """Wait for a person's answer; if the wait is cancelled, the question leaves the desk."""
+        started = time.perf_counter()
+        reply = await asyncio.wrap_future(self.desk.ask(request))
+        return replace(reply, latency_s=time.perf_counter() - started)
+
+
+def latest(request: Request) -> str:
+    """Return what is new to a person: the last user message, or the answers of the tools just called."""
+    new: list[ChatMessage] = []
+    for message in reversed(request.messages):
+        if message.role == "assistant" or (message.role == "system" and new):
+            break
+        new.insert(0, message)
+    return "\n".join(message.content for message in new)

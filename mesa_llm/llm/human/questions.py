@@ -1,0 +1,179 @@
+"""What a person can answer to a request, value by value; how it is asked is up to the terminal or the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mesa_llm.llm.schema.description import read_value
+from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, held_to
+from mesa_llm.records import Request, ToolCall, ToolSpec
+
+PASS = "do_nothing"
+"""The action that leaves nothing else to do."""
+
+LEFT_OUT = object()
+"""Stands for a value that the person leaves out."""
+
+
+class NotOffered(ValueError):
+    """A value is possible, but none of those offered now; the person may mean it all the same."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One value that a person is asked for."""
+
+    path: tuple[str, ...]
+    """Names of what it is a part of, and its own; empty: it is the whole answer, or all arguments."""
+
+    schema: Schema
+    """Flat schema of what can be given."""
+
+    offered: Schema | None
+    """The same, held to what is offered now; None: nothing is."""
+
+    described: Mapping[str, Any]
+    """The schema as it was given, with its descriptions."""
+
+    is_needed: bool = True
+    """False if it can be left out."""
+
+    @property
+    def name(self) -> str:
+        """What it is called; a part of something larger after the name of that."""
+        return ", ".join(self.path) or "answer"
+
+    @property
+    def told(self) -> str:
+        """What it means; empty if nothing is said of it."""
+        return self.described.get("description", "").rstrip(".")
+
+    @property
+    def values(self) -> list[Any]:
+        """The values that are offered one by one, if they are."""
+        offered: Schema = self.offered or {}
+        return [value for schema in (offered, *offered.get("anyOf", ())) for value in schema.get("enum", ())]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether what is offered are but examples: an amount can be any other as well."""
+        return self.schema.get("type") == "number" and self.offered is not None and self.offered != self.schema
+
+    @property
+    def parts(self) -> list[Asked] | None:
+        """What it is asked for by: the properties of a needed object that names them all; None: it is one line."""
+        if not self.is_needed or self.schema.get("additionalProperties") is not False:
+            return None
+        return [self._part(name) for name in self.schema["properties"]]
+
+    def _part(self, name: str) -> Asked:
+        offered: Schema = self.offered or {}
+        return Asked(
+            (*self.path, name),
+            self.schema["properties"][name],
+            offered.get("properties", {}).get(name),
+            self.described.get("properties", {}).get(name, {}),
+            name in self.schema["required"],
+        )
+
+    @property
+    def lines(self) -> list[Asked]:
+        """All that has to be asked for in the end, in order."""
+        return [self] if self.parts is None else [line for part in self.parts for line in part.lines]
+
+    def filled(self, give: Callable[[Asked], Any]) -> Any:
+        """Put it together.
+
+        Args:
+            give: Gives the value of one of its `lines`, or `LEFT_OUT`.
+        """
+        if self.parts is None:
+            return give(self)
+        values = {part.path[-1]: part.filled(give) for part in self.parts}
+        return {name: value for name, value in values.items() if value is not LEFT_OUT}
+
+    def read(self, line: str, *, is_meant: bool) -> Any:
+        """Read the value.
+
+        Args:
+            line: What the person wrote.
+            is_meant: True if it is meant, offered or not.
+
+        Raises:
+            ValueError: If it does not fit.
+            NotOffered: If it fits, but is not offered, and not meant for sure.
+        """
+        try:
+            return read_value(line, self.schema if self.offered is None or self.is_free else self.offered)
+        except ValueError as error:
+            try:
+                value = read_value(line, self.schema)
+            except ValueError:
+                raise error from None
+            if is_meant:
+                return value
+            raise NotOffered(str(error)) from None
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One thing that a person can answer."""
+
+    asked: Asked
+    """What has to be given: the answer, or the arguments."""
+
+    tool: ToolSpec | None = None
+    """The tool or action that is called; None: the question wants an answer, or any text."""
+
+    @property
+    def name(self) -> str:
+        """Name of the tool or action; empty for an answer."""
+        return self.tool.name if self.tool else ""
+
+    @property
+    def told(self) -> str:
+        """What the tool or action does."""
+        return self.tool.description if self.tool else ""
+
+
+def offers_of(request: Request) -> list[Offer]:
+    """List what a person can answer to a request.
+
+    Args:
+        request: What was asked.
+
+    Raises:
+        Refused: If nothing can be answered.
+    """
+    if request.schema is not None:
+        schema = flat_schema(request.schema)
+        return [Offer(Asked((), schema, held_to(schema, request.options), request.schema))]
+    if not request.tools:
+        return [Offer(Asked((), {"type": "string"}, None, {}))]
+    held = choice_schema(request.tools, request.options)["anyOf"]
+    arguments = {choice["properties"]["action"]["enum"][0]: choice["properties"]["arguments"] for choice in held}
+    return [_offer(tool, arguments[tool.name]) for tool in request.tools if tool.name in arguments]
+
+
+def _offer(tool: ToolSpec, arguments: Schema) -> Offer:
+    return Offer(Asked((), flat_schema({"type": "object", **tool.parameters}), arguments, tool.parameters), tool)
+
+
+def still_possible(offers: Sequence[Offer], calls: Sequence[ToolCall], most: int) -> list[Offer]:
+    """List what a person can choose next.
+
+    Args:
+        offers: All that can be done.
+        calls: What is chosen already.
+        most: How many actions one decision may hold.
+
+    Returns:
+        At first all; then further actions, as what only reads, or does nothing, is done alone.
+    """
+    if not calls:
+        return list(offers)
+    joined = [offer for offer in offers if offer.tool is not None and offer.tool.is_action and offer.name != PASS]
+    goes_on = len(calls) < most and calls[-1].name in {offer.name for offer in joined}
+    return joined if goes_on else []

@@ -1,0 +1,164 @@
+"""A person at a terminal reads what an agent sees, chooses an action, and fills in its arguments one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from mesa_llm.errors import Refused
+from mesa_llm.llm.human.desk import latest
+from mesa_llm.llm.human.questions import LEFT_OUT, Asked, NotOffered, Offer, offers_of, still_possible
+from mesa_llm.llm.replies import as_reply
+from mesa_llm.llm.schema.description import in_words
+from mesa_llm.records import Reply, Request, ToolCall, canonical_json
+
+NO_INPUT = (EOFError, OSError, UnicodeError, NotImplementedError)
+"""What reading a line raises where there is nobody to write one."""
+
+
+class TerminalHuman:
+    """Ask a person at the terminal, one question at a time, in a thread of its own."""
+
+    name = "human"
+    is_person = True
+    """A person is given all the time it takes, and is never asked again by itself."""
+
+    def __init__(self, read: Callable[[str], str] | None = None, write: Callable[[str], object] | None = None) -> None:
+        """Store where to read and write.
+
+        Args:
+            read: Shows a text and gives the line that the person writes; None: the standard input.
+            write: Shows a text; None: the standard error, as the output belongs to what the run tells.
+        """
+        self._read = read or _read_line
+        self._write = write or _show
+        self._questions: queue.SimpleQueue[tuple[Request, Future[Reply]]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._introduced: set[int] = set()
+
+    async def reply(self, request: Request) -> Reply:
+        """Wait for a person's answer.
+
+        Raises:
+            Refused: If the input has ended.
+        """
+        started = time.perf_counter()
+        answer: Future[Reply] = Future()
+        self._questions.put((request, answer))
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._serve, name="terminal", daemon=True)
+            self._thread.start()
+        reply = await asyncio.wrap_future(answer)
+        return replace(reply, latency_s=time.perf_counter() - started)
+
+    def _serve(self) -> None:
+        while True:
+            request, answer = self._questions.get()
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                answer.set_result(self._ask(request))
+            except NO_INPUT as error:
+                answer.set_exception(Refused(f"nobody answers at the terminal: {str(error) or 'its input has ended'}"))
+            except Refused as error:
+                answer.set_exception(error)
+            finally:
+                if not answer.done():
+                    answer.set_exception(Refused("asking at the terminal went wrong"))
+
+    def _ask(self, request: Request) -> Reply:
+        self._introduce(request)
+        self._write(f"\nAgent {request.salt.agent}, step {request.salt.time}\n{latest(request)}\n")
+        if request.schema is None and not request.tools:
+            return as_reply(self._read("Your answer: "), "human")
+        offers = offers_of(request)
+        if request.schema is not None:
+            return Reply(canonical_json(offers[0].asked.filled(self._line)), dollars=0.0, model="human")
+        return Reply(tool_calls=tuple(self._calls(offers, request.max_actions)), dollars=0.0, model="human")
+
+    def _introduce(self, request: Request) -> None:
+        """Show who the agent is and what the rules are, once."""
+        if request.salt.agent not in self._introduced:
+            self._introduced.add(request.salt.agent)
+            texts = [message.content for message in request.messages if message.role == "system"]
+            self._write("\n".join(["", *texts, ""]))
+
+    def _calls(self, offers: list[Offer], most: int) -> list[ToolCall]:
+        """Let the person choose what to do, one thing after the other."""
+        told = [f"{number}. {offer.name} – {offer.told}\n" for number, offer in enumerate(offers, 1)]
+        self._write("".join(told))
+        named = {offer.name: offer for offer in offers}
+        calls: list[ToolCall] = []
+        while possible := still_possible(offers, calls, most):
+            name = self._choose("What do you do? " if not calls else "And then? (empty: nothing more) ", list(named))
+            if not name and calls:
+                break
+            if not name or named[name] not in possible:
+                self._write("First choose one of the above.\n" if not name else f"{name} can only be done alone.\n")
+                continue
+            calls.append(ToolCall(name, named[name].asked.filled(self._line)))
+        return calls
+
+    def _choose(self, prompt: str, names: list[str]) -> str:
+        """Ask for one of some names, by itself or by its number; empty if the line is."""
+        while True:
+            line = self._read(prompt).strip()
+            chosen = _numbered(names).get(line, line)
+            if chosen in names or not chosen:
+                return chosen
+            self._write(f"There is no {line[:80]!r}. Write a number from 1 to {len(names)}, or a name.\n")
+
+    def _line(self, asked: Asked) -> Any:
+        """Ask for one line until it fits; what is possible but not offered has to be written twice."""
+        insisted: str | None = None
+        texts = _texts(asked)
+        self._write("".join(f"  {number}. {text}\n" for number, text in enumerate(texts, 1)))
+        while True:
+            line = self._read(_prompt(asked, texts)).strip()
+            if not line and not asked.is_needed:
+                return LEFT_OUT
+            line = _numbered(texts).get(line, line)
+            try:
+                return asked.read(line, is_meant=line == insisted)
+            except NotOffered as error:
+                insisted = line
+                self._write(f"{error} If you mean {line[:80]!r} all the same, write it once more.\n")
+            except ValueError as error:
+                self._write(f"{error}\n")
+
+
+def _numbered(names: list[str]) -> dict[str, str]:
+    return {str(number): name for number, name in enumerate(names, 1)}
+
+
+def _texts(asked: Asked) -> list[str]:
+    """Return the texts that are offered, if they are more than two and none is a number: they get numbers."""
+    values: list[Any] = (asked.offered or {}).get("enum", [])
+    are_texts = all(isinstance(value, str) and not value.isdecimal() for value in values)
+    return values if len(values) > 2 and are_texts else []
+
+
+def _prompt(asked: Asked, texts: list[str]) -> str:
+    """Describe what is asked for, what it means, and what fits."""
+    fits = f"1..{len(texts)}" if texts else in_words(asked.offered or asked.schema)
+    if asked.is_free:
+        fits = f"{in_words(asked.schema)}, such as {fits}"
+    hint = "" if asked.is_needed else "; empty: leave it out"
+    return f"{asked.name}{' – ' if asked.told else ''}{asked.told} ({fits}{hint}): "
+
+
+def _read_line(prompt: str) -> str:
+    _show(prompt)
+    return input()
+
+
+def _show(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()

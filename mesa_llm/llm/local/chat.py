@@ -1,0 +1,118 @@
+"""Write a request in the way that the embedded model understands, and read what it writes.
+
+The model knows no tools: they are told in the prompt, and a grammar leaves it no other way than to name one.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, cast
+
+from mesa_llm.errors import Refused
+from mesa_llm.llm.schema.description import in_words, signature
+from mesa_llm.llm.schema.flat import Schema, choices, either, flat_schema, held_to
+from mesa_llm.llm.schema.grammar import schema_to_gbnf
+from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
+
+MAX_DESCRIPTION = 160
+"""Maximum number of characters of a tool's description that the model reads; each costs time."""
+
+MAX_FORM = 2_000
+"""Maximum number of characters that say what form an answer has."""
+
+
+def wire_messages(request: Request) -> list[dict[str, str]]:
+    """Write the messages of a request for the model's chat template.
+
+    All system messages become one, at the front. What can be done, and in which form, follows the first of them:
+    that part is the same for all agents, and is then read only once. Answers of tools come from the user.
+    """
+    system = [message.content for message in request.messages if message.role == "system"]
+    told = how_to_answer(request)
+    shared = "\n\n".join(text for text in (*system[:1], told, *system[1:]) if text)
+    wire = [{"role": "system", "content": plain(shared)}] if shared else []
+    called: dict[str, str] = {}
+    for message in request.messages:
+        called |= {call.call_id: call.name for call in message.tool_calls}
+        if message.role == "tool":
+            name = called.get(message.call_id, "The tool")
+            wire.append({"role": "user", "content": plain(f"{name} answers: {message.content}")})
+        elif message.role != "system":
+            wire.append({"role": message.role, "content": plain(_said(message))})
+    return wire
+
+
+def _said(message: ChatMessage) -> str:
+    """Write a message, its calls in the form that the model has to use itself."""
+    calls = [{"action": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
+    written = [json.dumps(call, ensure_ascii=False, separators=(",", ":"), default=repr) for call in calls]
+    return "\n".join([message.content, *written] if message.content else written)
+
+
+def plain(text: str) -> str:
+    """Take out of a text what could end a message early (`<|im_end|>`), and what UTF-8 cannot hold."""
+    return text.replace("<|", "< |").encode("utf-8", "replace").decode("utf-8")
+
+
+def how_to_answer(request: Request) -> str:
+    """Describe what can be done and in which form; empty if the answer is free."""
+    parts: list[str] = []
+    if request.tools:
+        offers = "\n".join(f"{signature(tool)} – {_briefly(tool)}" for tool in request.tools)
+        parts.append(f'You can:\n{offers}\nWrite JSON: {{"action": name, "arguments": {{argument: value}}}}')
+    if request.schema is not None:
+        parts.append(f"Write JSON: {in_words(flat_schema(request.schema))[:MAX_FORM]}")
+    return "\n".join(parts)
+
+
+def _briefly(tool: ToolSpec) -> str:
+    return tool.description.partition(". ")[0][:MAX_DESCRIPTION].rstrip(".")
+
+
+def grammar(request: Request) -> str | None:
+    """Compile what the model may write; None: anything.
+
+    Where an answer of a type is wanted, actions are no choice. Once tools have answered, only what decides is left:
+    a small model would go on asking.
+
+    Raises:
+        Refused: If nothing may be written.
+    """
+    if request.schema is None and not request.tools:
+        return None
+    allowed: list[Schema | None] = []
+    deciding = [tool for tool in request.tools if tool.is_action and request.schema is None]
+    asking = [tool for tool in request.tools if not tool.is_action]
+    if any(message.role == "tool" for message in request.messages) and (deciding or request.schema is not None):
+        asking = []
+    if request.schema is not None:
+        allowed.append(held_to(flat_schema(request.schema), request.options))
+    allowed += choices([*deciding, *asking], request.options)
+    schema = either(allowed)
+    if schema is None:
+        raise Refused("nothing can be answered: an argument that is needed has no possible value")
+    return _compiled(json.dumps(schema, default=repr))
+
+
+@lru_cache(maxsize=256)
+def _compiled(schema: str) -> str:
+    return plain(schema_to_gbnf(json.loads(schema)))
+
+
+def read_call(text: str, request: Request) -> ToolCall | None:
+    """Find the call in what the model wrote; None if it wrote something else.
+
+    A text that was cut off in the middle is no call.
+    """
+    try:
+        written: Any = json.loads(text) if request.tools else None
+    except ValueError:
+        return None
+    if not isinstance(written, dict):
+        return None
+    fields = cast("dict[str, Any]", written)
+    name, arguments = fields.get("action"), fields.get("arguments")
+    if name not in [tool.name for tool in request.tools] or not isinstance(arguments, dict):
+        return None
+    return ToolCall(name, cast("dict[str, Any]", arguments))

@@ -1,0 +1,211 @@
+"""The embedded language model: SmolLM2-135M-Instruct on one thread of this process.
+
+It is real (tokens, time, faults) and runs with no key and no network, but it is far too small to play a person. It
+proves the path to a model, and nothing about behaviour. One slot and one thread make its replies the same in every
+process and in every order, whatever was asked before; on a processor they are also the fastest setting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from mesa_llm.errors import ConfigError, Refused, ServerTrouble
+from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
+from mesa_llm.llm.local.weights import model_file
+from mesa_llm.records import Reply, Request
+
+CONTEXT_TOKENS = 4096
+"""Maximum number of tokens of a prompt and its reply together."""
+
+QUIET = -1
+"""What makes llama.cpp write nothing but the faults of a grammar."""
+
+MAX_REPLY_TOKENS = 240
+"""Maximum number of tokens of a reply, whatever a request allows; a longer one of this model is a loop."""
+
+DEFAULTS: dict[str, Any] = {"repeat_penalty": 1.15}
+"""Sampling settings unless the request brings its own; a small model repeats itself without the penalty."""
+
+
+class LocalLLM:
+    """Ask the embedded model. It is fetched and loaded at the first request, once for all that use it."""
+
+    needs_options = True
+    max_in_flight = 1
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Name the model.
+
+        Args:
+            path: A GGUF file; None: the one that `model_file` finds.
+        """
+        self.name = "local" if path is None else f"local:{path.name}"
+        self._path = path
+        self._model: EmbeddedModel | None = None
+
+    async def reply(self, request: Request) -> Reply:
+        """Let the model answer; requests wait for each other.
+
+        Cancelling takes a waiting request out, and stops a running one at its next token.
+
+        Raises:
+            ConfigError: If xllamacpp or the model is missing.
+            Refused: If the prompt is too long, or nothing may be answered.
+            ServerTrouble: If the model failed.
+        """
+        if self._model is None:
+            self._model = shared_model(self._path)
+        started = time.perf_counter()
+        stop = threading.Event()
+        try:
+            reply = await asyncio.wrap_future(self._model.submit(request, stop))
+        finally:
+            stop.set()
+        return replace(reply, latency_s=time.perf_counter() - started)
+
+    async def close(self) -> None:
+        """Let go of the model; the last one to do so unloads it."""
+        self._model = None
+
+
+class EmbeddedModel:
+    """A loaded model and the one thread that all its work is done in."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Name the model; it is loaded by the first request.
+
+        Args:
+            path: A GGUF file; None: the one that `model_file` finds.
+        """
+        self._path = path
+        self._server: Any = None
+        self._name = ""
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-model")
+
+    def submit(self, request: Request, stop: threading.Event) -> Future[Reply]:
+        """Queue a request; setting `stop` ends it early, whether it waits or runs."""
+        return self._worker.submit(self._generate, request, stop)
+
+    def _generate(self, request: Request, stop: threading.Event) -> Reply:
+        written = _Written(stop)
+        body = _body(request)
+        if self._server is None:
+            path = self._path or model_file()
+            self._server, self._name = _load(path), path.stem
+        try:
+            self._server.handle_chat_completions(body, written.take)
+        except RuntimeError as error:
+            raise ServerTrouble(f"the embedded model failed: {error}") from error
+        return written.as_reply(request, self._name)
+
+
+class _Written:
+    """Puts together what the model writes, token by token."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.stop = stop
+        self.texts: list[str] = []
+        self.finish = ""
+        self.usage: dict[str, int] = {}
+        self.error: dict[str, Any] | None = None
+
+    def take(self, chunk: dict[str, Any]) -> bool:
+        """Keep one chunk; True stops the model."""
+        self.error = chunk.get("error", self.error)
+        self.usage = chunk.get("usage", self.usage)
+        for choice in chunk.get("choices", ()):
+            self.texts.append(choice["delta"].get("content") or "")
+            self.finish = choice["finish_reason"] or self.finish
+        return self.stop.is_set()
+
+    def as_reply(self, request: Request, model: str) -> Reply:
+        """Return the whole as a reply.
+
+        Raises:
+            Refused: If the model refused the request.
+            ServerTrouble: If it was stopped, or failed.
+        """
+        if self.error is not None:
+            raise _trouble(self.error)
+        if self.stop.is_set():
+            raise ServerTrouble("the embedded model was stopped")
+        text = "".join(self.texts)
+        call = read_call(text, request)
+        return Reply(
+            text="" if call else text,
+            tool_calls=(call,) if call else (),
+            prompt_tokens=self.usage.get("prompt_tokens", 0),
+            reply_tokens=self.usage.get("completion_tokens", 0),
+            dollars=0.0,
+            model=model,
+            finish=self.finish,
+        )
+
+
+def _trouble(error: dict[str, Any]) -> Refused | ServerTrouble:
+    if error.get("type") == "exceed_context_size_error":
+        return Refused(
+            f"the prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads {CONTEXT_TOKENS}; "
+            "let agents see or remember less, or use a larger model"
+        )
+    said = f"the embedded model failed: {error.get('message', error)}"
+    return Refused(said) if 400 <= int(error.get("code", 500)) < 500 else ServerTrouble(said)
+
+
+def _body(request: Request) -> dict[str, Any]:
+    body: dict[str, Any] = {**DEFAULTS, **request.settings}
+    body["max_tokens"] = min(body.get("max_tokens", MAX_REPLY_TOKENS), MAX_REPLY_TOKENS)
+    body.pop("reasoning_effort", None)
+    body |= {"messages": wire_messages(request), "seed": request.salt.seed, "cache_prompt": True}
+    body |= {"stream": True, "stream_options": {"include_usage": True}}
+    held_to = grammar(request)
+    return body if held_to is None else {**body, "grammar": held_to}
+
+
+def _load(path: Path) -> Any:
+    """Load a model; takes about half a second."""
+    if not path.is_file():
+        raise ConfigError(f"there is no model file {str(path)!r}; give a GGUF file, or none for the embedded model")
+    try:
+        native: Any = importlib.import_module("xllamacpp")
+    except ImportError as error:
+        advice = "install it with `pip install 'mesa-llm-worlds[local]'`, or choose another llm="
+        raise ConfigError(f"llm='local' needs the package xllamacpp: {advice}") from error
+    parameters = native.CommonParams()
+    parameters.model.path = str(path)
+    parameters.n_ctx = CONTEXT_TOKENS
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = parameters.n_threads_http = 1
+    parameters.n_gpu_layers = 0
+    parameters.cache_ram_mib = 0
+    parameters.fit_params = parameters.warmup = False
+    # llama.cpp's flash attention rounds by how many tokens it reads at once, which depends on what is cached: with it,
+    # a reply depends on what was asked before. Without it, it is no slower here.
+    parameters.flash_attn_type = native.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    parameters.verbosity = QUIET
+    try:
+        return native.Server(parameters)
+    except RuntimeError as error:
+        raise ConfigError(f"{str(path)!r} cannot be loaded as a model: {error}") from error
+
+
+def shared_model(path: Path | None) -> EmbeddedModel:
+    """Return the model of a file that this process has, or a new one; it lives as long as somebody uses it."""
+    key = "" if path is None else str(path.resolve())
+    with _LOADING:
+        model = _MODELS.get(key)
+        if model is None:
+            model = _MODELS[key] = EmbeddedModel(path)
+        return model
+
+
+_LOADING = threading.Lock()
+_MODELS: WeakValueDictionary[str, EmbeddedModel] = WeakValueDictionary()

@@ -1,0 +1,1 @@
+"""Endpoints that speak OpenAI's chat completions: the client, requests, replies and errors."""

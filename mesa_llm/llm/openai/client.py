@@ -1,0 +1,201 @@
+"""A thin client for every endpoint that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import time
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary, finalize
+
+from pydantic_core import from_json
+
+from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
+from mesa_llm.llm.address import Address, without_secrets
+from mesa_llm.llm.openai.connection import MAX_COMPLAINT_BYTES, Connections, Response
+from mesa_llm.llm.openai.errors import Complaint, complaint_in, trouble
+from mesa_llm.llm.openai.reply import read_reply
+from mesa_llm.llm.openai.request import Dialect, Writer
+from mesa_llm.records import Reply, Request
+
+logger = logging.getLogger(__name__)
+
+type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections]
+
+
+class OpenAIHTTP:
+    """Asks one model of one OpenAI-compatible endpoint.
+
+    A call takes about 0.1 ms of processor time. Connections are kept open, and belong to the event loop that
+    asks; there are as many as requests at once, which `Limits` bounds. Where the endpoint complains about a part of
+    the form (a schema, `tool_choice`, tools, a seed), the request is sent again without it, and later ones leave it
+    out at once.
+
+    Attributes:
+        name: Model and base URL, without what is secret in that.
+        model: The model, by the name the endpoint knows.
+        timeout_s: Seconds until a request is given up.
+        max_reply_bytes: Longest reply that is read.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        api_base: str,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = 60.0,
+        max_reply_bytes: int = 2_000_000,
+    ) -> None:
+        """Set where and how to ask; connects to nothing yet.
+
+        Args:
+            model: The model, by the name the endpoint knows.
+            api_base: Base URL, with or without the final `/chat/completions`.
+            api_key: Key to send; None or empty: none. It appears in no error and no repr.
+            timeout_s: Seconds until a request is given up, connecting included.
+            max_reply_bytes: Longest reply that is read.
+
+        Raises:
+            ConfigError: If the URL, the key or a bound cannot work.
+        """
+        if not (timeout_s > 0 and math.isfinite(timeout_s)):
+            raise ConfigError(f"timeout_s must be a positive number of seconds, got {timeout_s!r}")
+        if max_reply_bytes < 1:
+            raise ConfigError(f"max_reply_bytes must be 1 or more, got {max_reply_bytes}")
+        self.model = model
+        self.timeout_s = timeout_s
+        self.max_reply_bytes = max_reply_bytes
+        address = Address.of(api_base)
+        self.name = f"{model}@{address.base}"
+        self._key = _checked_key(api_key)
+        self._secrets = [self._key, *address.secrets]
+        self._where = f"{address.base}/chat/completions"
+        self._url, self._headers = address.completions, _headers(self._key, address)
+        self._writer = Writer(model)
+        self._dialect = Dialect()
+        self._pools: _Pools = WeakKeyDictionary()
+        finalize(self, _close_all, self._pools)
+
+    def __repr__(self) -> str:
+        """Name the model and the endpoint, not the key."""
+        return f"OpenAIHTTP({self.model!r}, {self._where!r})"
+
+    async def reply(self, request: Request) -> Reply:
+        """Ask the endpoint; `attempts` of the reply counts requests with a simplified form too.
+
+        Raises:
+            ConfigError: If a person must act: key, balance, model's name, address.
+            RateLimited: If it answers 429.
+            ServerTrouble: If it fails, hangs, or cuts the connection.
+            BadReply: If what comes is too long, no JSON, or holds nothing usable.
+            Refused: If it refuses this request.
+        """
+        started = time.perf_counter()
+        attempts = 1
+        while True:
+            dialect = self._dialect
+            response = await self._post(self._writer.write(request, dialect))
+            if 200 <= response.status < 300:
+                reply = self._read(response, request, time.perf_counter() - started)
+                return reply if attempts == 1 else replace(reply, attempts=attempts)
+            complaint = complaint_in(self._without_secrets(response.body))
+            if not (_is_about_form(response.status, complaint) and self._simplify(dialect, complaint)):
+                raise trouble(response.status, complaint, self._where, response.retry_after)
+            attempts += 1
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.close()
+
+    async def _post(self, body: bytes) -> Response:
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = Connections(self._url, self._headers, self.timeout_s, self.max_reply_bytes)
+            self._pools[loop] = pool
+        try:
+            return await pool.post(body)
+        except TimeoutError as error:
+            if self._pools.get(loop) is pool:  # its other idle connections may have gone silent as well
+                del self._pools[loop]
+            await pool.retire()
+            why = f"gave no reply within {self.timeout_s:g} s ({self._without_secrets(str(error).encode()).decode()})"
+            raise ServerTrouble(f"{self._where} {why}") from None
+        except OSError as error:
+            why = self._without_secrets(str(error).encode()).decode()[:200] or type(error).__name__
+            raise ServerTrouble(f"the connection to {self._where} failed: {why}") from None
+
+    def _read(self, response: Response, request: Request, latency_s: float) -> Reply:
+        try:
+            body = _parsed(response.body)
+        except (ValueError, RecursionError) as error:
+            text = response.body.strip()
+            if text.startswith(b"{") and not text.endswith(b"}"):
+                raise ServerTrouble(f"{self._where} cut its reply after {len(response.body)} bytes") from None
+            raise BadReply(f"the reply is no JSON ({error}): it starts {self._without_secrets(text)[:80]!r}") from None
+        if isinstance(body, dict) and "error" in body and not body.get("choices"):
+            self._raise_inner(body["error"], response)
+        return read_reply(body, request, latency_s)
+
+    def _raise_inner(self, error: Any, response: Response) -> None:
+        """Raise the error that some endpoints put into a reply with status 200."""
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 502
+        raise trouble(status, complaint_in(self._without_secrets(response.body)), self._where, response.retry_after)
+
+    def _simplify(self, used: Dialect, complaint: Complaint) -> bool:
+        """Leave out what the endpoint complains about; False if nothing can be left out."""
+        if used != self._dialect:  # another request has learned something meanwhile
+            return True
+        simpler = used.without(complaint)
+        if simpler is None:
+            return False
+        logger.warning("%s: %s; going on with %s", self._where, complaint.words, simpler)
+        self._dialect = simpler
+        return True
+
+    def _without_secrets(self, body: bytes) -> bytes:
+        """Take key, user and query out of what an endpoint says, where it quotes them."""
+        return without_secrets(body[:MAX_COMPLAINT_BYTES].decode("utf-8", "replace"), self._secrets).encode()
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return from_json(body)
+    except ValueError:  # it is stricter than `json` with text that is no UTF-8
+        return json.loads(body)
+
+
+def _is_about_form(status: int, complaint: Complaint) -> bool:
+    """Check whether an endpoint may mean a part of the form that it does not know."""
+    return status in (400, 422, 501) or (status == 404 and "support" in complaint.words)
+
+
+def _close_all(pools: _Pools) -> None:
+    """Close the connections of a client that nobody closed, where their event loops still run."""
+    for loop, pool in list(pools.items()):
+        if loop.is_running():
+            loop.call_soon_threadsafe(_close_soon, loop, pool)
+
+
+def _close_soon(loop: asyncio.AbstractEventLoop, pool: Connections) -> None:
+    loop.create_task(pool.close())
+
+
+def _headers(key: str, address: Address) -> dict[str, str]:
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    authorization = f"Bearer {key}" if key else address.authorization
+    return {**headers, "Authorization": authorization} if authorization else headers
+
+
+def _checked_key(api_key: str | None) -> str:
+    key = (api_key or "").strip()
+    if not all("!" <= character <= "~" for character in key):
+        raise ConfigError("the API key holds spaces, line ends or letters that no HTTP header can carry")
+    return key

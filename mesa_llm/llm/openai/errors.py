@@ -1,0 +1,130 @@
+"""What an endpoint says when it does not answer, as the error that says who can do something about it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple, cast
+
+from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
+
+MAX_WORDS = 300
+"""Maximum number of characters of an endpoint's own words that an error quotes."""
+
+MAX_RETRY_AFTER_S = 120.0
+"""Longest wait that an endpoint can ask for, in seconds."""
+
+_FOR_A_PERSON = {
+    401: "check the API key",
+    402: "check the account's balance",
+    403: "check what the API key may do",
+    404: "check the model's name and the api_base",
+    405: "check the api_base",
+}
+
+
+class Complaint(NamedTuple):
+    """What an endpoint says is wrong."""
+
+    words: str
+    """Its words, at most `MAX_WORDS` characters on one line."""
+
+    about: str
+    """Name of the parameter it complains about, or its error code; empty if it names none."""
+
+
+def complaint_in(body: bytes) -> Complaint:
+    """Find an endpoint's complaint in the body it sent: OpenAI's form, FastAPI's form, or plain text."""
+    text = body[:20_000].decode("utf-8", "replace")
+    try:
+        return complaint_of(json.loads(text))
+    except (ValueError, RecursionError):
+        return Complaint(_one_line(text), "")
+
+
+def complaint_of(said: Any) -> Complaint:
+    """Find an endpoint's complaint in the JSON it sent."""
+    try:
+        return _told(said)
+    except RecursionError:
+        return Complaint("(nested too deeply)", "")
+
+
+def _told(said: Any) -> Complaint:
+    if not isinstance(said, dict):
+        return Complaint(_one_line(str(said)), "")
+    fields = cast("dict[str, Any]", said)
+    for name in ("error", "detail", "message"):
+        inner = fields.get(name)
+        if inner and isinstance(inner, str):
+            return Complaint(_one_line(inner), str(fields.get("param") or fields.get("code") or "")[:100])
+        if inner and isinstance(inner, dict):
+            return _told(inner)
+        if inner and isinstance(inner, list):
+            return Complaint(_one_line(_told_in(cast("list[Any]", inner))), "")
+    return Complaint(_one_line(str(fields)), "")
+
+
+def _told_in(faults: list[Any]) -> str:
+    """Put FastAPI's list of faults into words, without the input it quotes."""
+    told = [cast("dict[str, Any]", fault) for fault in faults if isinstance(fault, dict)]
+    return "; ".join(f"{fault.get('loc', '')}: {fault.get('msg', '')}" for fault in told) or str(faults)
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(text[: 10 * MAX_WORDS].split())[:MAX_WORDS].rstrip()
+    return words.encode("utf-8", "replace").decode()
+
+
+def trouble(status: int, complaint: Complaint, where: str, retry_after: str | None = None) -> MesaLLMError:
+    """Make the error for an HTTP status.
+
+    Args:
+        status: HTTP status that is no success with a reply in it.
+        complaint: What the endpoint said.
+        where: Who said it, for the error's text.
+        retry_after: Its `Retry-After` header.
+
+    Returns:
+        `AccessRefused` where a person must act (key, balance, model's name, address), `RateLimited` (429),
+        `ServerTrouble` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
+    """
+    said = f"{where} answered {status}: {complaint.words or '(nothing)'}"
+    if status == 429 and complaint.about != "insufficient_quota":
+        return RateLimited(said, seconds_in(retry_after))
+    if status >= 500 or status in (408, 409, 425):
+        return ServerTrouble(said)
+    if status == 403 and re.search(r"flagged|moderation|content polic", complaint.words, re.IGNORECASE):
+        return Refused(said)
+    if status in (402, 429):
+        return AccessRefused(f"{said}; {_FOR_A_PERSON[402]}", is_out_of_money=True)
+    if status in _FOR_A_PERSON:
+        return AccessRefused(f"{said}; {_FOR_A_PERSON[status]}")
+    if status < 300:
+        return BadReply(said)
+    if status < 400:
+        return AccessRefused(f"{said}; the endpoint has moved, {_FOR_A_PERSON[405]}")
+    return Refused(said)
+
+
+def seconds_in(retry_after: str | None) -> float | None:
+    """Read a `Retry-After` header: seconds or an HTTP date.
+
+    Returns:
+        Seconds to wait, at most `MAX_RETRY_AFTER_S`; None if it says nothing that can be waited for.
+    """
+    if not retry_after:
+        return None
+    try:
+        wait_s = float(retry_after)
+    except ValueError:
+        try:
+            wait_s = parsedate_to_datetime(retry_after).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    if math.isnan(wait_s) or wait_s < 0:
+        return None
+    return min(wait_s, MAX_RETRY_AFTER_S)

@@ -1,0 +1,159 @@
+"""How a reply is read out of the form of OpenAI's chat completions; nothing in it is trusted."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, cast
+
+from mesa_llm.errors import BadReply
+from mesa_llm.records import Reply, Request, ToolCall
+
+MAX_CALLS = 50
+"""Maximum number of tool calls of one reply that are read."""
+
+MAX_REASONING = 100_000
+"""Maximum characters of a model's reasoning that are kept."""
+
+_CUT = frozenset({"length", "max_tokens", "max_length", "max_output_tokens", "model_length"})
+"""Endpoints' words for a reply that was cut at its maximum of tokens."""
+
+MAX_TOKENS = 100_000_000
+"""Greatest count of tokens that is believed."""
+
+MAX_DOLLARS = 1_000.0
+"""Greatest price of one reply that is believed."""
+
+
+def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
+    """Read a reply out of the JSON of a chat completion, trusting nothing in it.
+
+    Args:
+        body: The parsed JSON.
+        request: What was asked.
+        latency_s: Seconds it took.
+
+    Raises:
+        BadReply: If there is neither text nor a call in it that could be used.
+    """
+    fields = _mapping(body)
+    choices = fields.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise BadReply("the reply holds no `choices`")
+    choice = _mapping(cast("list[Any]", choices)[0])
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise BadReply("the reply's first choice holds no `message`")
+    said = cast("dict[str, Any]", message)
+    faults: list[str] = []
+    text = _text_of(said.get("content"), faults)
+    calls = _calls_of(said.get("tool_calls"), request, faults)
+    finish = finish_of(_short(choice.get("finish_reason")))
+    if faults and not text and not calls:
+        cut = "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == "length" else ""
+        raise BadReply(cut + "; ".join(faults[:3]))
+    reasoning = said.get("reasoning_content") or said.get("reasoning")
+    if not text and not calls and isinstance(said.get("refusal"), str):
+        text, finish = _clean(said["refusal"]), "refusal"
+    usage = _mapping(fields.get("usage"))
+    return Reply(
+        text,
+        calls,
+        _tokens(usage.get("prompt_tokens")),
+        _tokens(usage.get("completion_tokens")),
+        _dollars(usage.get("cost")),
+        _short(fields.get("model")),
+        finish,
+        latency_s,
+        reasoning=_clean(reasoning[:MAX_REASONING]) if isinstance(reasoning, str) else "",
+    )
+
+
+def finish_of(said: str) -> str:
+    """Return why a reply ended, with one word for a reply that was cut at its maximum of tokens: `length`."""
+    return "length" if said.lower() in _CUT else said
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text_of(content: object, faults: list[str]) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return _clean(content)
+    if isinstance(content, list):
+        texts = [_mapping(part).get("text") for part in cast("list[Any]", content)]
+        return _clean("".join(text for text in texts if isinstance(text, str)))
+    faults.append(f"the reply's content is a {type(content).__name__}, not text")
+    return ""
+
+
+def _calls_of(called: object, request: Request, faults: list[str]) -> tuple[ToolCall, ...]:
+    if called is None:
+        return ()
+    if not isinstance(called, list):
+        faults.append(f"`tool_calls` is a {type(called).__name__}, not a list")
+        return ()
+    calls: list[ToolCall] = []
+    for item in cast("list[Any]", called)[:MAX_CALLS]:
+        function = _mapping(_mapping(item).get("function"))
+        name = function.get("name")
+        if not isinstance(name, str):
+            faults.append("a tool call names no tool")
+            continue
+        arguments = _arguments_of(function.get("arguments"))
+        if arguments is None and _can_do_without(name, request):
+            faults.append(f"the arguments of {name[:80]} are no JSON object: {function['arguments']!r:.80}")
+            continue
+        calls.append(ToolCall(_clean(name), arguments or {}, _short(_mapping(item).get("id"))))
+    return tuple(calls)
+
+
+def _arguments_of(written: object) -> dict[str, Any] | None:
+    """Return the arguments of a call; None if they are no JSON object."""
+    if written is None or (isinstance(written, str) and not written.strip()):
+        return {}
+    text = written if isinstance(written, str) else json.dumps(written)
+    try:
+        arguments = json.loads(text)
+        if "\\u" in text or not text.isascii():
+            arguments = json.loads(_clean(json.dumps(arguments, ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None
+
+
+def _can_do_without(name: str, request: Request) -> bool:
+    """Check whether a tool would run without arguments, though the model meant to give it some.
+
+    Where it would not, a call with unreadable arguments is kept without them, and the check of arguments
+    tells the model what is missing.
+    """
+    return any(tool.name == name and not tool.parameters.get("required") for tool in request.tools)
+
+
+def _clean(text: str) -> str:
+    """Replace halves of surrogate pairs, which no file and no database takes."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _short(value: object) -> str:
+    return _clean(value[:200]) if isinstance(value, str) else ""
+
+
+def _tokens(value: object) -> int:
+    """Return a count of tokens; 0 for anything that is none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 <= value <= MAX_TOKENS else 0
+
+
+def _dollars(value: object) -> float | None:
+    """Return a price; None for anything that is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return float(value) if 0 <= value <= MAX_DOLLARS else None

@@ -1,0 +1,200 @@
+"""How a request is written in the form of OpenAI's chat completions, and how much of it an endpoint knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from mesa_llm.llm.openai.errors import Complaint
+from mesa_llm.llm.schema.flat import with_enums
+from mesa_llm.records import Request, ToolSpec, compact_json, options_for
+
+_COMPLAINTS = {
+    "choice": r"tool.?choice",
+    "schema": r"response.?format|json.?(schema|mode|object)|structured.?output|guided|grammar",
+    "length": r"max_completion_tokens",
+    "effort": r"reasoning.?effort",
+    "seed": r"\bseed\b",
+    "sampling": r"\btemperature\b|\btop_p\b",
+    "tools": r"support\w* (the )?(tool|function)|tool.call.parser|tools param|'body', 'tools'"
+    r"|(tool|function)\w*( call\w*| use)? (is|are)( not|n't) supported",
+}
+"""What an endpoint's words look like when it does not know a part of the form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How much of the form an endpoint understands."""
+
+    schema: Literal["schema", "object", "none"] = "schema"
+    """Whether replies can be held to a JSON schema, to any JSON object, or to nothing."""
+
+    choice: Literal["required", "auto", "none"] = "required"
+    """What of `tool_choice` it knows; none: leave it out."""
+
+    tools: bool = True
+    """False: tools are told of in words, and called in the text."""
+
+    seed: bool = True
+    """False: leave the seed out."""
+
+    length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What it calls the setting `max_tokens`."""
+
+    sampling: bool = True
+    """False: leave out how it samples (models that reason often know only their own way)."""
+
+    effort: bool = True
+    """False: leave out how much it may reason."""
+
+    def without(self, complaint: Complaint) -> Dialect | None:
+        """Return a simpler dialect that avoids what an endpoint complains about.
+
+        Returns:
+            The dialect; None if nothing can be left out that would help.
+        """
+        simpler = self._simpler()
+        for text in (complaint.about, complaint.words):
+            for part, pattern in _COMPLAINTS.items():
+                if part in simpler and re.search(pattern, text, re.IGNORECASE):
+                    return simpler[part]
+        return None
+
+    def _simpler(self) -> dict[str, Dialect]:
+        simpler: dict[str, Dialect] = {}
+        if self.choice != "none":
+            simpler["choice"] = replace(self, choice="auto" if self.choice == "required" else "none")
+        if self.schema != "none":
+            simpler["schema"] = replace(self, schema="object" if self.schema == "schema" else "none")
+        if self.length == "max_tokens":
+            simpler["length"] = replace(self, length="max_completion_tokens")
+        if self.seed:
+            simpler["seed"] = replace(self, seed=False)
+        if self.effort:
+            simpler["effort"] = replace(self, effort=False)
+        if self.sampling:
+            simpler["sampling"] = replace(self, sampling=False)
+        if self.tools:
+            simpler["tools"] = replace(self, tools=False)
+        return simpler
+
+
+class Writer:
+    """Writes requests for one model; what it wrote of tools is kept, as it is the same for many requests."""
+
+    def __init__(self, model: str) -> None:
+        """Write for a model, by the name its endpoint knows it by."""
+        self.model = model
+        self._tools: dict[tuple[str, ...], list[bytes]] = {}
+
+    def write(self, request: Request, dialect: Dialect) -> bytes:
+        """Write the body of a request as JSON."""
+        messages = [message.to_wire() for message in request.messages]
+        body: dict[str, Any] = {"model": request.adapter or self.model, **request.settings, "messages": messages}
+        if not dialect.sampling:
+            body = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
+        if not dialect.effort:
+            body.pop("reasoning_effort", None)
+        if dialect.length != "max_tokens" and "max_tokens" in body:
+            body[dialect.length] = body.pop("max_tokens")
+        if dialect.seed:
+            body.setdefault("seed", request.salt.seed)
+        if request.schema is not None and dialect.schema != "none":
+            body["response_format"] = response_format(request.schema, dialect.schema)
+        if not request.tools:
+            return compact_json(body)
+        if not dialect.tools:
+            messages.append({"role": "user", "content": tools_in_words(request)})
+            return compact_json(body)
+        if dialect.choice != "none":
+            body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
+        return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._written(request))
+
+    def _written(self, request: Request) -> bytes:
+        """Write the tools: what is the same for many requests once, and between it the values offered now."""
+        tools, options = _offered(request.tools, request.options)
+        key = (*(tool.digest for tool in tools), *options)
+        parts = self._tools.get(key)
+        if parts is None:
+            if len(self._tools) >= 256:
+                self._tools.clear()
+            gaps = {name: f"\0{name}\0" for name in options}
+            parts = self._tools[key] = _GAP.split(compact_json(wire_tools(tools, gaps)))
+        if len(parts) == 1:
+            return parts[0]
+        values = {name.encode(): compact_json(offered) for name, offered in options.items()}
+        return b"".join([values[part] if place % 2 else part for place, part in enumerate(parts)])
+
+
+_GAP = re.compile(rb'"\\u0000(.*?)\\u0000"')
+"""Where the values of an argument stand in the tools of a request, as JSON."""
+
+
+def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Write tools in the form of OpenAI's chat completions, with the values that arguments may take now as enums.
+
+    Args:
+        tools: The tools.
+        options: As in `Observation.options`.
+    """
+    tools, options = _offered(tools, options)
+    if not options:
+        return [tool.wire for tool in tools]
+    wire: list[dict[str, Any]] = []
+    for tool in tools:
+        function = {**tool.wire["function"], "parameters": with_enums(tool.parameters, options_for(tool.name, options))}
+        wire.append({"type": "function", "function": function})
+    return wire
+
+
+def _offered(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> tuple[Sequence[ToolSpec], Mapping[str, Any]]:
+    """Leave out the arguments without any value, and the tools that need one of them; not all tools."""
+    if all(options.values()):
+        return tools, options
+    possible = [
+        tool
+        for tool in tools
+        if all(options_for(tool.name, options).get(name, True) for name in tool.parameters.get("required", ()))
+    ]
+    return possible or tools, {name: values for name, values in options.items() if values}
+
+
+def response_format(schema: Mapping[str, Any], form: Literal["schema", "object"] = "schema") -> dict[str, Any]:
+    """Ask for a reply that follows a JSON schema, or is some JSON object."""
+    if form == "object":
+        return {"type": "json_object"}
+    named = {"name": "answer", "schema": schema, "strict": _is_strict(schema)}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def _is_strict(schema: object) -> bool:
+    """Check whether a schema can be strict: each of its objects requires all it names, and nothing else."""
+    if isinstance(schema, list):
+        return all(_is_strict(part) for part in cast("list[object]", schema))
+    if not isinstance(schema, Mapping):
+        return True
+    fields = cast("Mapping[str, Any]", schema)
+    if fields.get("type") == "object" or "properties" in fields:
+        named: Mapping[str, Any] = fields.get("properties", {})
+        if fields.get("additionalProperties") is not False or set(fields.get("required", ())) != set(named):
+            return False
+        return all(_is_strict(part) for part in named.values()) and _is_strict(fields.get("$defs", {}))
+    return all(_is_strict(part) for part in fields.values())
+
+
+def tool_choice(request: Request) -> Literal["required", "auto"]:
+    """Check whether a reply has to call a tool: if one is an action, or no schema says how else to answer."""
+    must_call = request.schema is None or any(tool.is_action for tool in request.tools)
+    return "required" if must_call else "auto"
+
+
+def tools_in_words(request: Request) -> str:
+    """Describe tools in a message, for models that know no tool calls."""
+    functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
+    told = [{**function, "parameters": function["parameters"].get("properties", {})} for function in functions]
+    return (
+        'Choose one of these and reply with only a JSON object {"action": its name, "arguments": {…}}. '
+        f"Its `parameters` say what each argument may be:\n{compact_json(told).decode()}"
+    )

@@ -1,0 +1,89 @@
+"""The one seam to a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast, runtime_checkable
+
+from mesa_llm.records import Reply, Request
+
+
+@runtime_checkable
+class LLM(Protocol):
+    """Replies to requests. Transports and the layers around them all have this one method.
+
+    A transport may say more of itself by attributes, each of which has a default (see `Capabilities`): `name`,
+    `is_immediate`, `is_person`, `needs_options`, `ignores_prompt`, `max_in_flight`.
+    """
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer a request.
+
+        Raises:
+            TransportError: If no reply came (see `mesa_llm.errors` for which kind).
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a transport is, asked of it and never read off the words that named it."""
+
+    name: str
+    """Model and endpoint: part of every request's key, so that two models or endpoints share no recorded reply."""
+
+    is_immediate: bool = False
+    """Whether it replies without waiting for anything."""
+
+    is_person: bool = False
+    """Whether a person replies."""
+
+    needs_options: bool = False
+    """Whether free numbers and names are beyond it, so that models offer it a list of choices."""
+
+    ignores_prompt: bool = False
+    """Whether it never reads the messages of a request, so that nobody needs to write them."""
+
+    max_in_flight: int | None = None
+    """Maximum number of requests that it answers at once; None: as many as are sent."""
+
+    @classmethod
+    def of(cls, llm: LLM) -> Capabilities:
+        """Read the capabilities of a transport; what it does not say is the default, its class names it."""
+        return cls(
+            str(getattr(llm, "name", type(llm).__name__)),
+            bool(getattr(llm, "is_immediate", False)),
+            bool(getattr(llm, "is_person", False)),
+            bool(getattr(llm, "needs_options", False)),
+            bool(getattr(llm, "ignores_prompt", False)),
+            getattr(llm, "max_in_flight", None),
+        )
+
+    @property
+    def noted(self) -> dict[str, bool]:
+        """What a replay has to know that does not have the transport: the flags that are set."""
+        return {flag: True for flag in _NOTED if getattr(self, flag)}
+
+    @classmethod
+    def of_name(cls, name: str, noted: object) -> Capabilities:
+        """Return the capabilities of a transport that is known by its name.
+
+        Args:
+            name: The name.
+            noted: What was noted of it, as it was read from a file; anything else than set flags is left out.
+        """
+        flags = cast("Mapping[str, Any]", noted) if isinstance(noted, Mapping) else {}
+        return cls(name, **{flag: True for flag in _NOTED if flags.get(flag) is True})
+
+
+_NOTED = ("is_person", "needs_options", "ignores_prompt")
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A transport that holds connections or a loaded model."""
+
+    async def close(self) -> None:
+        """Let go of what is held."""
+        ...

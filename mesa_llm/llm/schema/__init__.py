@@ -1,0 +1,1 @@
+"""JSON schemas made flat, drawn from, described in words, and compiled to a grammar."""

@@ -1,0 +1,166 @@
+"""Schemas and tools said in a few words, for a small model or a person, whose words are read as values."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from mesa_llm.llm.schema.flat import Schema, flat_schema
+from mesa_llm.llm.schema.ranges import number_range
+from mesa_llm.records import ToolSpec
+
+YES, NO = {"true", "yes", "y", "1"}, {"false", "no", "n", "0"}
+"""What a person writes for true and for false."""
+
+MOST_DIGITS = 300
+"""Maximum number of digits of a number that a person writes."""
+
+MOST_NAMED = 8
+"""Maximum number of values of a choice that are named one by one."""
+
+
+def signature(tool: ToolSpec) -> str:
+    """Describe how a tool is called: `name(argument: type, …)`; an argument that may be left out ends in `?`."""
+    return f"{tool.name}({_members(flat_schema({'type': 'object', **tool.parameters}))})"
+
+
+def in_words(schema: Schema) -> str:
+    """Describe what a flat schema allows: `integer 1..5`, `"Green" or "Oil"`, `{vote: text, score: number}`."""
+    if "enum" in schema:
+        values: list[Any] = schema["enum"]
+        named = " or ".join(json.dumps(value, ensure_ascii=False) for value in values[:MOST_NAMED])
+        return named if len(values) <= MOST_NAMED else f"{named}, … ({len(values)} values)"
+    if "anyOf" in schema:
+        return " or ".join(in_words(inner) for inner in schema["anyOf"])
+    match schema.get("type"):
+        case "string":
+            return "text" + _at_most(schema, "maxLength", "characters")
+        case "integer" | "number":
+            return schema["type"] + _span(schema)
+        case "boolean":
+            return "true or false"
+        case "null":
+            return "null"
+        case "array":
+            return _list_in_words(schema)
+        case "object":
+            return f"{{{_members(schema)}}}"
+        case _:
+            return "any JSON"
+
+
+def _members(schema: Schema) -> str:
+    named = [
+        f"{name}{'' if name in schema['required'] else '?'}: {in_words(inner)}"
+        for name, inner in schema["properties"].items()
+    ]
+    if not named and schema["additionalProperties"] is not False:
+        named = [f"name: {in_words(schema['additionalProperties'])}, …"]
+    return ", ".join(named)
+
+
+def _list_in_words(schema: Schema) -> str:
+    if "prefixItems" in schema:
+        return f"[{', '.join(in_words(inner) for inner in schema['prefixItems'])}]"
+    if schema.get("maxItems") == 0:
+        return "[]"
+    return f"list of {in_words(schema['items'])}" + _at_most(schema, "maxItems", "items")
+
+
+def _at_most(schema: Schema, limit: str, unit: str) -> str:
+    return f" of at most {schema[limit]} {unit}" if limit in schema else ""
+
+
+def _span(schema: Schema) -> str:
+    span = number_range(schema)
+    low = "" if span.low is None else f"{span.low.normalize():f}"
+    high = "" if span.high is None else f"{span.high.normalize():f}"
+    if low and high:
+        return f" {low}..{high}"
+    return f" from {low}" if low else f" up to {high}" if high else ""
+
+
+def read_value(line: str, schema: Schema) -> Any:
+    """Read the value that a person writes in one line.
+
+    Args:
+        line: A choice, a text or a number as it is; yes or no; items, or `name: value`, with commas between them;
+            else JSON.
+        schema: A flat schema that the value has to fit.
+
+    Raises:
+        ValueError: If it does not fit; the text says what would.
+    """
+    if "anyOf" in schema:
+        return _first_that_fits(line, schema)
+    text = line.strip()
+    match "enum" if "enum" in schema else schema.get("type"):
+        case "enum":
+            found = [value for value in schema["enum"] if text in {str(value), json.dumps(value)}]
+            return _fitting(found, schema)
+        case "string":
+            fits = schema.get("minLength", 0) <= len(text) <= schema.get("maxLength", math.inf)
+            return _fitting([text] if fits else [], schema)
+        case "integer" | "number":
+            return _fitting(_numbers_in(text, schema), schema)
+        case "boolean":
+            return _fitting([word in YES for word in [text.lower()] if word in YES | NO], schema)
+        case "null":
+            return _fitting([None] if text.lower() in {"", "null", "none"} else [], schema)
+        case "array" if not text.startswith("[") and "prefixItems" not in schema:
+            items = [read_value(item, schema["items"]) for item in text.split(",") if item.strip()]
+            fits = schema.get("minItems", 0) <= len(items) <= schema.get("maxItems", math.inf)
+            return _fitting([items] if fits else [], schema)
+        case "object" if not text.startswith("{") and schema["additionalProperties"] is not False:
+            pairs = [item.rpartition(":")[::2] for item in text.split(",") if item.strip()]
+            return _named_values([(name.strip(), value) for name, value in pairs], schema)
+        case _:
+            return _read_json(text, schema)
+
+
+def _fitting(found: list[Any], schema: Schema) -> Any:
+    if not found:
+        raise ValueError(f"Wanted is {in_words(schema)}.")
+    return found[0]
+
+
+def _first_that_fits(line: str, schema: Schema) -> Any:
+    """Read a value of one of several kinds; a text comes last, as every line is one."""
+    for inner in sorted(schema["anyOf"], key=lambda inner: inner.get("type") == "string"):
+        try:
+            return read_value(line, inner)
+        except ValueError:
+            continue
+    raise ValueError(f"Wanted is {in_words(schema)}.")
+
+
+def _numbers_in(text: str, schema: Schema) -> list[int | float]:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return []
+    if not number.is_finite() or number.adjusted() > MOST_DIGITS or not number_range(schema).holds(number):
+        return []
+    if schema["type"] == "number":
+        return [float(number)]
+    return [int(number)] if number == int(number) else []
+
+
+def _named_values(pairs: list[tuple[str, str]], schema: Schema) -> dict[str, Any]:
+    names = schema.get("propertyNames", {}).get("enum")
+    strange = [name for name, _ in pairs if not name or (names is not None and name not in names)]
+    if strange:
+        known = f" The names are {', '.join(names)}." if names else ""
+        raise ValueError(f"Wanted is {in_words(schema)}, with a colon after each name.{known}")
+    return {name: read_value(value, schema["additionalProperties"]) for name, value in pairs}
+
+
+def _read_json(text: str, schema: Schema) -> Any:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"Wanted is JSON of {in_words(schema)}: {error}") from None
+    kind = {"object": dict, "array": list}.get(schema.get("type", ""), object)
+    return _fitting([value] if isinstance(value, kind) else [], schema)

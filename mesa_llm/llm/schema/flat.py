@@ -1,0 +1,307 @@
+"""JSON schemas made flat and closed, so that they can be drawn from, said in words, or compiled to a grammar.
+
+A flat schema has no references, no `allOf`, no lists of types and no part that nothing can satisfy. It is one
+of: `{}` (any JSON), `{"enum": […]}`, `{"anyOf": […]}` with two or more alternatives, `{"type": …}` with the
+limits of that type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, cast
+
+from mesa_llm.errors import Refused
+from mesa_llm.llm.schema.ranges import number_range
+from mesa_llm.records import ToolSpec, canonical_json, options_for
+
+Schema = dict[str, Any]
+"""A flat schema."""
+
+MAX_NESTING = 2
+"""How often a schema may contain itself."""
+
+LIMITS: dict[str, tuple[str, ...]] = {
+    "string": ("minLength", "maxLength"),
+    "integer": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "boolean": (),
+    "null": (),
+    "array": ("minItems", "maxItems", "uniqueItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+"""What limits the values of each type; all else in a schema is for readers."""
+
+SIGNS = {
+    "properties": "object",
+    "items": "array",
+    "prefixItems": "array",
+    "maxLength": "string",
+    "minimum": "number",
+}
+"""What gives the type away where a schema does not name it."""
+
+
+def choice_schema(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> Schema:
+    """Put the choice of one tool and its arguments into one JSON schema.
+
+    Args:
+        tools: What may be chosen.
+        options: As in `Observation.options`. A tool that needs an argument without any value is left out.
+
+    Returns:
+        The schema of `{"action": name, "arguments": {…}}`: an `anyOf`, even of one, in the tools' order.
+
+    Raises:
+        Refused: If no tool can be called.
+    """
+    possible = choices(tools, options)
+    if not possible:
+        raise Refused(f"none of {[tool.name for tool in tools]} can be called: an argument has no possible value")
+    return {"anyOf": possible}
+
+
+def choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> list[Schema]:
+    """Return the alternatives of `choice_schema`; none if no tool can be called."""
+    schemas = [_arguments(_Described(tool.digest, tool)) for tool in tools]
+    offers = [
+        (tool.name, held_to(schema, options_for(tool.name, options)))
+        for tool, schema in zip(tools, schemas, strict=True)
+    ]
+    return [_choice(name, arguments) for name, arguments in offers if arguments is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A tool that can be looked up: equal if everything that is told of it is."""
+
+    digest: str
+    tool: ToolSpec = field(compare=False)
+
+
+@lru_cache(maxsize=1024)
+def _arguments(described: _Described) -> Schema:
+    return flat_schema({"type": "object", **described.tool.parameters})
+
+
+def _choice(name: str, arguments: Schema) -> Schema:
+    properties = {"action": {"enum": [name]}, "arguments": arguments}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["action", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+def held_to(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Schema | None:
+    """Hold the properties of a flat schema, at any depth, to the values they may take now.
+
+    Args:
+        schema: A flat schema; None: nothing satisfies it.
+        options: Name of a property → its values. Of a list, the items are held to them, each at most once;
+            what may be null still may.
+
+    Returns:
+        A flat schema, or None if nothing can satisfy it any more.
+    """
+    if not options or schema is None:
+        return schema
+    if "anyOf" in schema:
+        return either([held_to(inner, options) for inner in schema["anyOf"]])
+    if schema.get("type") == "array":
+        items = held_to(schema["items"], options)
+        return _no_items(schema) if items is None else {**schema, "items": items}
+    if schema.get("type") != "object":
+        return schema
+    properties = {
+        name: _one_of(inner, options[name]) if name in options else held_to(inner, options)
+        for name, inner in schema["properties"].items()
+    }
+    if any(properties[name] is None for name in schema["required"]):
+        return None
+    return {**schema, "properties": {name: inner for name, inner in properties.items() if inner is not None}}
+
+
+def _one_of(schema: Schema, values: Sequence[Any]) -> Schema | None:
+    alternatives: list[Schema] = schema.get("anyOf", [schema])
+    held: Schema | None = {"enum": list(values)} if values else None
+    array = next((alternative for alternative in alternatives if alternative.get("type") == "array"), None)
+    if array is not None:
+        most = min(array.get("maxItems", len(values)), len(values))
+        different = {"maxItems": most, "uniqueItems": True}
+        held = _no_items(array) if held is None else {**array, **different, "items": held}
+        held = None if held is None or array.get("minItems", 0) > most else held
+    return either([held, {"type": "null"} if {"type": "null"} in alternatives else None])
+
+
+def with_enums(schema: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the values that properties may take now into a JSON schema, at any depth; the rest stays as it is.
+
+    Args:
+        schema: Any JSON schema, as pydantic gives it.
+        options: Name of a property → its values. Of a list, the items are held to them; what may be null still may.
+    """
+    written: dict[str, Any] = {}
+    for key, inner in schema.items():
+        if key in ("properties", "$defs"):
+            written[key] = {
+                name: _with_enum(part, options[name])
+                if key == "properties" and name in options
+                else with_enums(part, options)
+                for name, part in inner.items()
+            }
+        elif key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+            written[key] = [with_enums(part, options) for part in inner]
+        else:
+            written[key] = with_enums(inner, options) if key == "items" and isinstance(inner, Mapping) else inner
+    return written
+
+
+def _with_enum(schema: Mapping[str, Any], values: Any) -> dict[str, Any]:
+    if schema.get("type") == "array":
+        return {**schema, "items": _with_enum(schema.get("items", {}), values), "uniqueItems": True}
+    kept = {key: value for key, value in schema.items() if key in ("type", "description", "default")}
+    alternatives: Sequence[Mapping[str, Any]] = schema.get("anyOf", ())
+    array = next((one for one in alternatives if one.get("type") == "array"), None)
+    held = {"enum": values} if array is None else _with_enum(array, values)
+    if {"type": "null"} in alternatives:
+        return {**kept, "anyOf": [held, {"type": "null"}]}
+    return {**kept, **held}
+
+
+def _no_items(array: Schema) -> Schema | None:
+    """Close a list whose items nothing satisfies."""
+    placed = len(array.get("prefixItems", ()))
+    return None if array.get("minItems", 0) > placed else {**array, "items": {}, "maxItems": placed}
+
+
+def either(alternatives: Iterable[Schema | None]) -> Schema | None:
+    """Join alternatives into one flat schema; those that nothing satisfies (None) are dropped."""
+    joined: list[Schema] = []
+    for alternative in alternatives:
+        if alternative is not None:
+            joined += alternative.get("anyOf", [alternative])
+    return None if not joined else joined[0] if len(joined) == 1 else {"anyOf": joined}
+
+
+def flat_schema(schema: Mapping[str, Any]) -> Schema:
+    """Make a JSON schema flat and closed.
+
+    References are written out; a schema that contains itself does so at most `MAX_NESTING` times. `pattern`,
+    `format` and how properties depend on each other are left out.
+
+    Args:
+        schema: Any JSON schema, as pydantic gives it.
+
+    Raises:
+        Refused: If no value can satisfy it.
+    """
+    flat = _Flattening(schema).visit(schema, ())
+    if flat is None:
+        raise Refused(f"no value can satisfy this JSON schema: {canonical_json(schema)[:300]}")
+    return flat
+
+
+class _Flattening:
+    """One walk through a schema; None stands for a part that nothing satisfies."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+        self.named: Mapping[str, Any] = {**root.get("definitions", {}), **root.get("$defs", {})}
+
+    def visit(self, schema: Any, within: tuple[str, ...]) -> Schema | None:
+        if not isinstance(schema, Mapping):
+            return None if schema is False else {}
+        schema = cast("Mapping[str, Any]", schema)
+        if "$ref" in schema:
+            return self.resolve(schema, within)
+        if "allOf" in schema:
+            rest = {key: value for key, value in schema.items() if key != "allOf"}
+            merged = {key: value for part in [rest, *schema["allOf"]] for key, value in part.items()}
+            return self.visit(merged, within)
+        if "const" in schema:
+            return {"enum": [schema["const"]]}
+        if "enum" in schema:
+            return {"enum": list(schema["enum"])} if schema["enum"] else None
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                tag = schema.get("discriminator", {}).get("propertyName")
+                return either([_tagged(self.visit(inner, within), tag) for inner in schema[key]])
+        kind = schema.get("type") or next((SIGNS[sign] for sign in SIGNS if sign in schema), None)
+        if isinstance(kind, list):
+            kinds = cast("list[str]", kind)
+            return either([self.visit({**schema, "type": one}, within) for one in kinds])
+        return self.typed(schema, kind, within) if kind in LIMITS else {}
+
+    def resolve(self, schema: Mapping[str, Any], within: tuple[str, ...]) -> Schema | None:
+        """Put what a reference names in its place; what stands beside it goes on to count."""
+        reference = str(schema["$ref"])
+        if within.count(reference) > MAX_NESTING:
+            return None
+        name = reference.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        target = self.root if reference == "#" else self.named.get(name, {})
+        beside = {key: value for key, value in schema.items() if key not in {"$ref", "$defs", "definitions"}}
+        return self.visit({**target, **beside}, (*within, reference))
+
+    def typed(self, schema: Mapping[str, Any], kind: str, within: tuple[str, ...]) -> Schema | None:
+        flat: Schema = {"type": kind}
+        flat |= {limit: schema[limit] for limit in LIMITS[kind] if isinstance(schema.get(limit), (int, float))}
+        match kind:
+            case "object":
+                return self.object(schema, flat, within)
+            case "array":
+                return self.array(schema, flat, within)
+            case "integer" | "number":
+                return _number(flat)
+            case _:
+                return None if flat.get("minLength", 0) > flat.get("maxLength", math.inf) else flat
+
+    def array(self, schema: Mapping[str, Any], flat: Schema, within: tuple[str, ...]) -> Schema | None:
+        prefix = [self.visit(inner, within) for inner in schema.get("prefixItems", ())]
+        if None in prefix or flat.get("minItems", 0) > flat.get("maxItems", math.inf):
+            return None
+        flat |= {"prefixItems": prefix} if prefix else {}
+        items = self.visit(schema.get("items", {}), within)
+        return _no_items(flat) if items is None else {**flat, "items": items}
+
+    def object(self, schema: Mapping[str, Any], flat: Schema, within: tuple[str, ...]) -> Schema | None:
+        others = self.visit(schema.get("additionalProperties", {}), within)
+        required = [str(name) for name in schema.get("required", ())]
+        properties = {name: self.visit(inner, within) for name, inner in schema.get("properties", {}).items()}
+        properties |= {name: others for name in required if name not in properties}
+        if any(properties[name] is None for name in required):
+            return None
+        flat["properties"] = {name: inner for name, inner in properties.items() if inner is not None}
+        flat["required"] = required
+        names = self.visit({"type": "string", **schema.get("propertyNames", {})}, within)
+        flat["additionalProperties"] = False if others is None or names is None else others
+        return {**flat, "propertyNames": names} if "propertyNames" in schema and names is not None else flat
+
+
+def _tagged(schema: Schema | None, tag: str | None) -> Schema | None:
+    """Make the property that tells alternatives apart one that has to be there, default or not."""
+    if schema is None or tag not in schema.get("properties", {}) or tag in schema["required"]:
+        return schema
+    return {**schema, "required": [*schema["required"], tag]}
+
+
+def _number(flat: Schema) -> Schema | None:
+    """Close a number: an empty range is nothing, a few multiples of a step are an enum."""
+    span = number_range(flat)
+    if span.is_empty:
+        return None
+    if "multipleOf" not in flat:
+        return flat
+    multiples = span.multiples(Decimal(str(flat["multipleOf"])))
+    if multiples is None:
+        return flat
+    values: list[float]
+    if flat["type"] == "integer":
+        values = [int(number) for number in multiples if number == int(number)]
+    else:
+        values = [float(number) for number in multiples]
+    return {"enum": values} if values else None

@@ -1,0 +1,258 @@
+r"""Compile a JSON schema to a grammar that llama.cpp holds a model to.
+
+What such a grammar accepts is one JSON text without any whitespace, with bounded strings, numbers, lists and
+nesting: a small model left to itself pads with spaces and never closes a string. An accepted text satisfies
+the schema, but for `uniqueItems`, a `minProperties` of free names, and what `flat_schema` leaves out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from mesa_llm.errors import Refused
+from mesa_llm.llm.schema.flat import Schema, flat_schema
+from mesa_llm.llm.schema.ranges import Range, number_range
+
+FREE_TEXT = 200
+"""Maximum number of characters of a string, unless the schema asks for more."""
+
+MAX_NAME = 40
+"""Maximum number of characters of a property's name, where names are free."""
+
+MAX_ITEMS = 8
+"""Maximum number of items of a list, and most properties with free names, unless the schema asks for more."""
+
+ANY_DEPTH = 2
+"""How deep a value may nest of which the schema says nothing."""
+
+WIDEST = Decimal(999_999_999)
+"""Where numbers end that the schema does not bound."""
+
+MOST_DECIMALS = 12
+"""Maximum number of decimal places of a number."""
+
+FINENESS = 9
+"""Minimum number of values that a range is divided into, where its last decimal place allows as many."""
+
+CHARACTER = r'[^"\\\x00-\x1F\x7F-\x9F] | "\\" ["\\]'
+"""One character of a JSON string: no control character, and no escape but those of quote and backslash."""
+
+
+def schema_to_gbnf(schema: Mapping[str, Any], free_text: int = FREE_TEXT) -> str:
+    """Compile a JSON schema to a GBNF grammar without whitespace.
+
+    Args:
+        schema: Any JSON schema, as pydantic gives it; properties are written in its order.
+        free_text: Maximum number of characters of a string, unless its `minLength` asks for more.
+
+    Returns:
+        The grammar; its first rule is `root`.
+
+    Raises:
+        Refused: If no value satisfies the schema.
+
+    Source:
+        GBNF as in the guide to grammars in the repository of llama.cpp.
+    """
+    writer = _Writer(free_text)
+    root = writer.value(flat_schema(schema))
+    rules = [f"{name} ::= {body}" for name, body in writer.rules.items()]
+    return "\n".join([f"root ::= {root}", *rules]) + "\n"
+
+
+class _Writer:
+    """Writes expressions; what is long gets a rule of its own, equal ones the same."""
+
+    def __init__(self, free_text: int) -> None:
+        self.free_text = free_text
+        self.rules: dict[str, str] = {}
+        self.names: dict[str, str] = {}
+
+    def rule(self, body: str, name: str = "") -> str:
+        """Name an expression, and give the name."""
+        if body not in self.names:
+            self.names[body] = name or f"r{len(self.rules)}"
+            self.rules[self.names[body]] = body
+        return self.names[body]
+
+    def value(self, schema: Schema) -> str:
+        """Write what a flat schema allows."""
+        if "enum" in schema:
+            return _either([_quoted(value) for value in schema["enum"]])
+        if "anyOf" in schema:
+            return self.rule(_either([self.value(inner) for inner in schema["anyOf"]]))
+        match schema.get("type"):
+            case "string":
+                return self.string(schema, self.free_text)
+            case "integer" | "number":
+                return self.rule(_number(schema))
+            case "boolean":
+                return '("true" | "false")'
+            case "null":
+                return '"null"'
+            case "array":
+                return self.rule(self.array(schema))
+            case "object":
+                return self.rule(self.object(schema))
+            case _:
+                return self.anything(ANY_DEPTH)
+
+    def anything(self, depth: int) -> str:
+        """Write any JSON of at most this depth."""
+        flat = [{"type": kind} for kind in ("string", "integer", "boolean", "null")]
+        kinds = [self.value(schema) for schema in flat]
+        if depth > 0:
+            inner = self.anything(depth - 1)
+            pair = f'{self.string({}, MAX_NAME)} ":" {inner}'
+            kinds += [f'"[" {_listed(inner, 0, MAX_ITEMS)} "]"', f'"{{" {_listed(pair, 0, MAX_ITEMS)} "}}"']
+        return self.rule(_either(kinds))
+
+    def string(self, schema: Schema, most: int) -> str:
+        """Write a string of `minLength` up to `maxLength` or `most` characters."""
+        low = int(schema.get("minLength", 0))
+        high = max(low, min(int(schema.get("maxLength", most)), most))
+        character = self.rule(CHARACTER, "char")
+        return self.rule(rf'"\"" {_times(character, low, high)} "\""')
+
+    def array(self, schema: Schema) -> str:
+        """Write a list: first the items that have places of their own, then the alike ones."""
+        placed = [self.value(inner) for inner in schema.get("prefixItems", ())]
+        low = int(schema.get("minItems", 0)) - len(placed)
+        most = int(schema.get("maxItems", max(low, 0 if placed else MAX_ITEMS) + len(placed))) - len(placed)
+        if not placed:
+            return f'"[" {_listed(self.value(schema["items"]), low, min(most, max(low, MAX_ITEMS)))} "]"'
+        if most < 0:
+            placed, most = placed[:most], 0
+        others = _times(f'("," {self.value(schema["items"])})', max(low, 0), min(most, max(low, 0)))
+        return f'"[" {' "," '.join(placed)} {others} "]"'
+
+    def object(self, schema: Schema) -> str:
+        """Write an object: its properties in order, or pairs with free names if it declares none."""
+        if schema["properties"] or schema["additionalProperties"] is False:
+            members = [
+                (f'{_quoted(name)} ":" {self.value(inner)}', name in schema["required"])
+                for name, inner in schema["properties"].items()
+            ]
+            return f'"{{" {_members(members, anything_before=False)} "}}"'
+        name = self.value(schema["propertyNames"]) if "propertyNames" in schema else self.string({}, MAX_NAME)
+        pair = f'{name} ":" {self.value(schema["additionalProperties"])}'
+        low = int(schema.get("minProperties", 0))
+        high = max(low, min(int(schema.get("maxProperties", MAX_ITEMS)), MAX_ITEMS))
+        return f'"{{" {_listed(pair, low, high)} "}}"'
+
+
+def _members(members: list[tuple[str, bool]], anything_before: bool) -> str:
+    """Write properties in order, with a comma wherever one came before; some may be left out."""
+    if not members:
+        return ""
+    (member, is_required), *others = members
+    if anything_before:
+        written = f'"," {member}' if is_required else f'("," {member})?'
+        return f"{written} {_members(others, anything_before=True)}"
+    written = f"{member} {_members(others, anything_before=True)}"
+    if is_required:
+        return written
+    return f"({written} | {_members(others, anything_before=False)})" if others else f"({written})?"
+
+
+def _listed(item: str, low: int, high: int) -> str:
+    """Write `low` to `high` items with commas between them."""
+    if high <= 0:
+        return ""
+    others = _times(f'("," {item})', max(low - 1, 0), high - 1)
+    return f"{item} {others}" if low > 0 else f"({item} {others})?"
+
+
+def _times(atom: str, low: int, high: int) -> str:
+    if high <= 0:
+        return ""
+    return f"{atom}{{{low},{high}}}"
+
+
+def _either(alternatives: list[str]) -> str:
+    return alternatives[0] if len(alternatives) == 1 else f"({' | '.join(alternatives)})"
+
+
+def _quoted(value: Any) -> str:
+    """Write a value's JSON text as a literal of the grammar."""
+    return _literal(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _number(schema: Schema) -> str:
+    """Write the numbers of a range: whole ones, or those with two decimal places, more in a narrow range."""
+    span = number_range(schema)
+    if schema["type"] == "integer":
+        return _grid(*_ends(span, 0), 0)
+    grids = {places: _ends(span, places) for places in range(2, MOST_DECIMALS + 1)}
+    filled = [places for places, (first, last) in grids.items() if first <= last]
+    if not filled:
+        raise Refused(f"no number of at most {MOST_DECIMALS} decimal places lies in {schema}")
+    fine = (places for places in filled if grids[places][1] - grids[places][0] >= FINENESS)
+    places = next(fine, filled[0])
+    return _grid(*grids[places], places)
+
+
+def _ends(span: Range, places: int) -> tuple[int, int]:
+    """Return the first and the last number in a range, counted in units of the last decimal place."""
+    low = min(-WIDEST, 2 * (span.high or Decimal(0))) if span.low is None else span.low
+    high = max(WIDEST, 2 * (span.low or Decimal(0))) if span.high is None else span.high
+    low, high = low.scaleb(places), high.scaleb(places)
+    first = math.floor(low) + 1 if span.low_is_open else math.ceil(low)
+    last = math.ceil(high) - 1 if span.high_is_open else math.floor(high)
+    return first, last
+
+
+def _grid(first: int, last: int, places: int) -> str:
+    """Write the numbers from `first` to `last`, counted in units of the last decimal place."""
+    signed = [f'"-" {_magnitudes(max(1, -last), -first, places)}'] if first < 0 else []
+    return _either(signed + ([_magnitudes(max(0, first), last, places)] if last >= 0 else []))
+
+
+def _magnitudes(low: int, high: int, places: int) -> str:
+    """Write numbers without a sign, by how many digits they have; none begins with a zero too many."""
+    fewest = places + 1
+    classes: list[str] = []
+    for digits in range(max(fewest, len(str(low))), max(fewest, len(str(high))) + 1):
+        start = max(low, 10 ** (digits - 1) if digits > fewest else 0)
+        stop = min(high, 10**digits - 1)
+        classes.append(_between(_dotted(start, digits, places), _dotted(stop, digits, places)))
+    return _either(classes)
+
+
+def _dotted(units: int, digits: int, places: int) -> str:
+    text = str(units).zfill(digits)
+    return f"{text[:-places]}.{text[-places:]}" if places else text
+
+
+def _between(low: str, high: str) -> str:
+    """Write all texts between two of equal length that have their point, if any, in the same place."""
+    if low == high:
+        return _literal(low)
+    if not low.strip("0.") and not high.strip("9."):
+        return ' "." '.join(f"[0-9]{{{len(digits)}}}" if digits else "" for digits in low.split("."))
+    if low[0] == high[0]:
+        return f"{_literal(low[0])} {_between(low[1:], high[1:])}"
+    first, last, parts = int(low[0]), int(high[0]), list[str]()
+    if low[1:].strip("0."):
+        parts.append(f"{_literal(low[0])} {_between(low[1:], _filled(low[1:], '9'))}")
+        first += 1
+    if high[1:].strip("9."):
+        parts.append(f"{_literal(high[0])} {_between(_filled(high[1:], '0'), high[1:])}")
+        last -= 1
+    if first <= last:
+        anything = _between(_filled(low[1:], "0"), _filled(low[1:], "9")) if low[1:] else ""
+        parts.append(f"[{first}-{last}] {anything}")
+    return _either(parts)
+
+
+def _filled(text: str, digit: str) -> str:
+    return "".join("." if character == "." else digit for character in text)

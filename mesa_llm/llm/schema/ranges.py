@@ -1,0 +1,75 @@
+"""The range of numbers that a JSON schema allows, exact in decimal: 0.1 means a tenth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+MAX_MULTIPLES = 500
+"""Maximum number of multiples of a step that are written out one by one."""
+
+
+class Range(NamedTuple):
+    """From where to where numbers go; the range of integers is closed and has whole ends."""
+
+    low: Decimal | None
+    """Lower end; None: there is none."""
+
+    low_is_open: bool
+    """True if the lower end itself is excluded."""
+
+    high: Decimal | None
+    """Upper end; None: there is none."""
+
+    high_is_open: bool
+    """True if the upper end itself is excluded."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no number lies in it."""
+        if self.low is None or self.high is None:
+            return False
+        return self.low > self.high or (self.low == self.high and (self.low_is_open or self.high_is_open))
+
+    def holds(self, number: Decimal) -> bool:
+        """Check whether a number lies in it."""
+        above = self.low is None or self.low < number or (self.low == number and not self.low_is_open)
+        below = self.high is None or number < self.high or (self.high == number and not self.high_is_open)
+        return above and below
+
+    def multiples(self, step: Decimal) -> list[Decimal] | None:
+        """List its multiples of a step; None if they are more than `MAX_MULTIPLES`."""
+        if self.low is None or self.high is None or step <= 0 or (self.high - self.low) / step > MAX_MULTIPLES:
+            return None
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [number * step for number in range(first, last + 1) if self.holds(number * step)]
+
+
+def number_range(schema: Mapping[str, Any]) -> Range:
+    """Read the range of a schema of type `integer` or `number`; the tighter of two bounds holds."""
+    low = max(_bounds(schema, "minimum", "exclusiveMinimum", open_is=1), default=(None, 0))
+    high = min(_bounds(schema, "maximum", "exclusiveMaximum", open_is=-1), default=(None, 0))
+    wide = Range(low[0], low[1] != 0, high[0], high[1] != 0)
+    return _whole(wide) if schema["type"] == "integer" else wide
+
+
+def _bounds(schema: Mapping[str, Any], closed: str, opened: str, open_is: int) -> list[tuple[Decimal, int]]:
+    """Read the bounds of one side, so marked that the tighter of two equal ones sorts as the tighter."""
+    marked = ((closed, 0), (opened, open_is))
+    return [(Decimal(str(schema[key])), mark) for key, mark in marked if is_finite_number(schema.get(key))]
+
+
+def _whole(wide: Range) -> Range:
+    low, high = wide.low, wide.high
+    if low is not None:
+        low = Decimal(math.floor(low) + 1 if wide.low_is_open else math.ceil(low))
+    if high is not None:
+        high = Decimal(math.ceil(high) - 1 if wide.high_is_open else math.floor(high))
+    return Range(low, low_is_open=False, high=high, high_is_open=False)
+
+
+def is_finite_number(value: object) -> bool:
+    """Check whether a value is a number that can bound a range; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

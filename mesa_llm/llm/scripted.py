@@ -1,0 +1,99 @@
+"""Transports without a language model: chance is the naive baseline, a script is for tests and teaching.
+
+People, at a terminal or on a page, are found here too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
+from mesa_llm.llm.human.terminal import TerminalHuman
+from mesa_llm.llm.replies import Answer, as_reply, call
+from mesa_llm.llm.schema.flat import choice_schema
+from mesa_llm.llm.schema.sampling import draw, sample_value
+from mesa_llm.records import Reply, Request, ToolCall, canonical_json
+
+__all__ = [
+    "HumanDesk",
+    "HumanLLM",
+    "Question",
+    "RandomLLM",
+    "ScriptedLLM",
+    "TerminalHuman",
+    "call",
+    "sample_value",
+]
+
+ANY_TEXT = {"type": "string"}
+"""What is drawn where nothing says what a reply has to be."""
+
+
+class RandomLLM:
+    """Choose uniformly among what is allowed: the naive baseline.
+
+    Drawn is a value of the request's schema if it has one, else one of its actions and then its arguments.
+    The draw depends on the salt of the request alone, not on what the prompt says.
+    """
+
+    name = "random"
+    is_immediate = True
+    needs_options = True
+    ignores_prompt = True
+
+    async def reply(self, request: Request) -> Reply:
+        """Draw an answer.
+
+        Raises:
+            Refused: If nothing is allowed.
+        """
+        rng = random.Random(request.salt.seed)
+        actions = [tool for tool in request.tools if tool.is_action]
+        if request.schema is not None:
+            drawn = sample_value(request.schema, rng, request.options)
+            return Reply(canonical_json(drawn), dollars=0.0, model="random")
+        if actions:
+            chosen = draw(choice_schema(actions, request.options), rng)
+            return as_reply(ToolCall(chosen["action"], chosen["arguments"]), "random")
+        return as_reply(draw(ANY_TEXT, rng), "random")
+
+
+class ScriptedLLM:
+    """Answer by a function of the request: for tests, and to teach with behaviour that makes sense."""
+
+    name = "ScriptedLLM"
+
+    def __init__(
+        self,
+        answer: Callable[[Request], Answer | Exception],
+        delay_s: Callable[[Request], float] | float = 0.0,
+        name: str | None = None,
+    ) -> None:
+        """Store the script.
+
+        Args:
+            answer: Gives the answer to a request: a reply, a call, an object (sent as JSON), or a text. An
+                exception that it gives back is raised.
+            delay_s: Seconds until the answer comes, or a function of the request that gives them.
+            name: Name in the run log; None: that of the class. Two scripts of one run need two, as replies are
+                recorded under it.
+        """
+        self.name = self.name if name is None else name
+        self._answer = answer
+        self._delay_s = delay_s
+
+    async def reply(self, request: Request) -> Reply:
+        """Wait, then answer by the script.
+
+        Raises:
+            Exception: What the script gives back or raises.
+        """
+        delay_s = self._delay_s(request) if callable(self._delay_s) else self._delay_s
+        if delay_s > 0:
+            await asyncio.sleep(delay_s)
+        answer = self._answer(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return as_reply(answer, "scripted")

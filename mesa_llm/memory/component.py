@@ -1,0 +1,125 @@
+"""Memories by name, from a file, and as a component of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.embeddings import Embedder
+from mesa_llm.memory.chat import ChatMemory
+from mesa_llm.memory.entry import EntryMemory, Memory, SavedMemory
+from mesa_llm.memory.stream import StreamMemory
+from mesa_llm.memory.summary import SummaryMemory
+from mesa_llm.memory.window import NoMemory, WindowMemory
+
+KINDS: dict[str, type[EntryMemory]] = {
+    kind.kind: kind for kind in (NoMemory, WindowMemory, ChatMemory, StreamMemory, SummaryMemory)
+}
+"""Name → kind of memory."""
+
+MemorySpec = Memory | Callable[[], Memory] | str | None
+"""What an agent's memory can be given as; see `open_memory`."""
+
+
+def open_memory(spec: MemorySpec = None) -> Memory:
+    """Return the memory that a specification means.
+
+    Args:
+        spec: A memory, used as it is; a class or function that makes one; a name (`none`, `window`, `chat`,
+            `stream`, `summary`), if wanted with its first setting after a colon (`window:30` keeps 30,
+            `chat:2000` that many tokens, `stream:12` recalls 12, `summary:10` keeps 10); None for a window.
+
+    Raises:
+        ConfigError: If the name is unknown, or its setting does not fit.
+    """
+    if spec is None:
+        return WindowMemory()
+    if isinstance(spec, str):
+        return _named_memory(spec)
+    memory = spec() if callable(spec) else spec
+    # A spec may come from an untyped notebook or a parameter file.
+    if isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return memory
+    raise ConfigError(f"a memory is a Memory, a function that makes one, or a name; got {memory!r}")
+
+
+def _named_memory(spec: str) -> Memory:
+    """Open a memory by its name, with its first setting after a colon."""
+    name, colon, setting = spec.partition(":")
+    kind = KINDS.get(name)
+    if kind is None:
+        raise ConfigError(f"there is no memory {name!r}; choose one of: {', '.join(KINDS)}")
+    if not colon:
+        return kind()
+    if not kind.settings:
+        raise ConfigError(f"memory {name!r} has no settings; write {name!r}, not {spec!r}")
+    if not (setting.isascii() and setting.isdecimal()):
+        raise ConfigError(f"{kind.settings[0]} in {spec!r} must be a whole number, as in '{name}:40'")
+    return kind(**{kind.settings[0]: int(setting)})
+
+
+def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None) -> Memory:
+    """Build a memory from what `to_json` gave, in this life or another; both recall the same.
+
+    Args:
+        saved: The saved memory.
+        embedder: What embeds texts, for a stream memory that was made with an embedder of its own.
+
+    Raises:
+        ConfigError: If it is no saved memory, or of an unknown kind.
+    """
+    kind = KINDS.get(SavedMemory.read(saved).kind)
+    if kind is None:
+        raise ConfigError(f"there is no memory {saved['kind']!r}; known are: {', '.join(KINDS)}")
+    memory = kind.from_json(saved)
+    if embedder is not None and isinstance(memory, StreamMemory):
+        memory.use_embedder(embedder)
+    return memory
+
+
+def past_memory(saved: Mapping[str, Any]) -> Memory:
+    """Build the memory of another life: its lines say that they come from there, and from which world.
+
+    Raises:
+        ConfigError: If it is no saved memory, or of an unknown kind.
+    """
+    form = SavedMemory.read(saved)
+    entries = [replace(entry, is_past=True) for entry in form.entries]
+    return memory_from_json(form.model_copy(update={"entries": entries}).model_dump(mode="json"))
+
+
+class MemoryMixin:
+    """Gives an agent its `memory`: what it remembers from step to step."""
+
+    __slots__ = ()
+
+    _memory: Memory | None = None
+
+    def __init__(self, *args: Any, memory: MemorySpec = None, **kwargs: Any) -> None:
+        """Store how the agent remembers.
+
+        Args:
+            *args: Passed on.
+            memory: What `open_memory` takes; None makes a window when it is first needed. Agents that are
+                given the same memory share it: give a name or a class for one each.
+            **kwargs: Passed on.
+
+        Raises:
+            ConfigError: If the memory is unknown.
+        """
+        if memory is not None:
+            self._memory = open_memory(memory)
+        super().__init__(*args, **kwargs)
+
+    @property
+    def memory(self) -> Memory:
+        """What the agent remembers."""
+        if self._memory is None:
+            self._memory = WindowMemory()
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: Memory) -> None:
+        self._memory = memory

@@ -1,0 +1,7 @@
+"""Mesa models whose agents decide together: `LLMModel`, its options, and the bridge between its worlds."""
+
+from mesa_llm.model.bridge import Bridge
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import LLMOptions
+
+__all__ = ["Bridge", "LLMModel", "LLMOptions"]

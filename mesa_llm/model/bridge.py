@@ -1,0 +1,259 @@
+"""What happens in one world and reaches those who live in another, one step later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.records import Event
+from mesa_llm.text import clip, one_line
+
+Hook = Callable[[Event], None]
+"""Called with an event when it is delivered: lets one world act on another's news."""
+
+Relevance = Callable[[int, Event], bool]
+"""Says whether an event matters to an agent, named by its number."""
+
+
+class ViralPost(TypedDict):
+    """Facts of a `viral_post`: a post that many liked or passed on."""
+
+    post_id: int
+    author_id: int
+    author: str
+    text: str
+    score: int
+
+
+PriceMove = TypedDict(
+    "PriceMove",
+    {
+        "market_id": str,
+        "question": str,
+        "from": FiniteFloat,
+        "to": FiniteFloat,
+        "price_yes": FiniteFloat,
+        "delta": FiniteFloat,
+    },
+)
+"""Facts of a `price_move`: the price of YES before and after a step, and their difference."""
+
+
+class MetricChange(TypedDict):
+    """Facts of a `metric_change`: a metric of an economy before and after a step."""
+
+    metric: str
+    previous: FiniteFloat
+    current: FiniteFloat
+    delta: FiniteFloat
+
+
+class PolicyChange(TypedDict):
+    """Facts of a `policy_change`: what was enacted, and the variable that it sets, if any."""
+
+    policy: str
+    description: str
+    variable: str | None
+    value: FiniteFloat | str | None
+
+
+class MarketResolved(TypedDict):
+    """Facts of a `market_resolved`: a question that was answered."""
+
+    market_id: str
+    question: str
+    outcome: str
+    price_yes: FiniteFloat
+
+
+PAYLOADS: dict[str, Any] = {
+    "viral_post": ViralPost,
+    "price_move": PriceMove,
+    "metric_change": MetricChange,
+    "policy_change": PolicyChange,
+    "market_resolved": MarketResolved,
+}
+"""Kinds of events that several worlds know → what their facts hold at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event that reached an agent."""
+
+    time: int
+    """Step in which the agent heard of it."""
+
+    agent: int
+    """Mesa `unique_id` of who heard."""
+
+    event: Event
+    """What it heard of."""
+
+
+class Bridge:
+    """Carries events between worlds: told at the end of a step, read in the next.
+
+    An agent reads of the worlds it is not looking at; what it sees in its own worlds needs no digest. A world can
+    act on what happened in another through a hook (`connect`).
+
+    Attributes:
+        log: Every event that arrived, with the step in which it did.
+        deliveries: What reached whom, as far as it was noted (`deliver`).
+    """
+
+    def __init__(
+        self,
+        schedule: Iterable[Event] = (),
+        *,
+        steps_alive: int = 1,
+        most_events: int = 8,
+        most_characters: int = 1200,
+        own_worlds: bool = False,
+        relevance: Relevance | None = None,
+        payloads: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Set the routes up.
+
+        Args:
+            schedule: Shocks, each delivered in the step of its `time`.
+            steps_alive: For how many steps an event is told; 0: not at all, and only hooks hear of it.
+            most_events: Maximum number of events in one digest; the newest are kept.
+            most_characters: Maximum number of characters of one digest; a line longer than half of them is cut.
+            own_worlds: Tell agents also of the worlds they are in.
+            relevance: Says which agent is told of which event; None: everyone of everything.
+            payloads: Kind → type of its facts; events of these kinds are checked when they are published.
+                `PAYLOADS` are those of the worlds of this package.
+        """
+        self._schedule = sorted(schedule, key=lambda event: event.time)
+        self._steps_alive = steps_alive
+        self._most_events = most_events
+        self._most_characters = most_characters
+        self._own_worlds = own_worlds
+        self._relevance = relevance
+        self._checks = {kind: TypeAdapter[Any](facts) for kind, facts in (payloads or {}).items()}
+        self._wanted: dict[int, frozenset[str]] = {}
+        self._published: list[Event] = []
+        self._current: list[tuple[int, Event]] = []
+        self._hooks: dict[str, list[Hook]] = {}
+        self._time = 0
+        self._noted: dict[int, list[Event]] = {}  # agent → what it heard in this step
+        self.log: list[tuple[int, Event]] = []
+        self.deliveries: list[Delivery] = []
+
+    def connect(self, kind: str, hook: Hook) -> None:
+        """Call a hook with every event of a kind, at the start of the step in which it is read."""
+        self._hooks.setdefault(kind, []).append(hook)
+
+    def subscribe(self, agent: int, kinds: Iterable[str] | None) -> None:
+        """Let an agent hear of some kinds of events only.
+
+        Args:
+            agent: Mesa `unique_id`.
+            kinds: Kinds it wants to hear of; None: all, as at first.
+        """
+        if kinds is None:
+            self._wanted.pop(agent, None)
+        else:
+            self._wanted[agent] = frozenset(kinds)
+
+    def publish(self, events: Iterable[Event]) -> list[Event]:
+        """Take events to be read in the next step; equal ones are taken once.
+
+        Raises:
+            ConfigError: If the facts of an event are not those of its kind.
+        """
+        fresh: list[Event] = []
+        for event in events:
+            self._check(event)
+            if event not in self._published:
+                self._published.append(event)
+                fresh.append(event)
+        return fresh
+
+    def start_step(self, time: int) -> list[Event]:
+        """Deliver what was published in the last step and what is scheduled for this one.
+
+        Args:
+            time: The step that begins.
+
+        Returns:
+            The scheduled events that are delivered now.
+        """
+        due = [replace(event, source=event.source or "schedule") for event in self._schedule if event.time == time]
+        arrived = [*due, *self._published]
+        self._published = []
+        self._time, self._noted = time, {}
+        self._current = [(t, event) for t, event in self._current if time - t < self._steps_alive]
+        self._current += [(time, event) for event in arrived if self._steps_alive > 0]
+        self.log += [(time, event) for event in arrived]
+        for event in arrived:
+            for hook in self._hooks.get(event.kind, ()):
+                hook(event)
+        return due
+
+    def heard(self, worlds: Iterable[str], agent: int | None = None) -> list[Event]:
+        """Return what an agent that looks at these worlds hears of the others, oldest first.
+
+        Args:
+            worlds: Names of the worlds it looks at.
+            agent: Mesa `unique_id`, for what it subscribed to and what matters to it; None: anyone.
+        """
+        own = frozenset(worlds)
+        told: dict[str, Event] = {}
+        for _, event in self._current:
+            if (self._own_worlds or event.source not in own) and (agent is None or self._matters(agent, event)):
+                told.setdefault(_line(event), event)
+        kept = list(told)[-self._most_events :]
+        while sum(min(len(line), self._longest_line) for line in kept) > self._most_characters:
+            kept.pop(0)
+        return [told[line] for line in kept]
+
+    def digest(self, worlds: Iterable[str], agent: int | None = None) -> str:
+        """Describe what an agent that looks at these worlds hears of the others.
+
+        Args:
+            worlds: Names of the worlds it looks at.
+            agent: Mesa `unique_id`; None: anyone.
+        """
+        return "\n".join(clip(_line(event), self._longest_line) for event in self.heard(worlds, agent))
+
+    @property
+    def _longest_line(self) -> int:
+        return self._most_characters // 2
+
+    def deliver(self, worlds: Iterable[str], agent: int) -> list[Event]:
+        """Note that an agent heard what `heard` gives it now: once for each step and event."""
+        noted = self._noted.setdefault(agent, [])
+        events = [event for event in self.heard(worlds, agent) if event not in noted]
+        noted += events
+        self.deliveries += [Delivery(self._time, agent, event) for event in events]
+        return events
+
+    def _matters(self, agent: int, event: Event) -> bool:
+        wanted = self._wanted.get(agent)
+        return (wanted is None or event.kind in wanted) and (self._relevance is None or self._relevance(agent, event))
+
+    def _check(self, event: Event) -> None:
+        check = self._checks.get(event.kind)
+        if check is None:
+            return
+        try:
+            check.validate_python(dict(event.facts))
+        except ValidationError as error:
+            faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+            raise ConfigError(f"world {event.source!r} told of a {event.kind} with wrong facts: {faults}") from None
+
+
+def _line(event: Event) -> str:
+    return f"- {one_line(event.text or wording(event))}"
+
+
+def wording(event: Event) -> str:
+    """Describe an event that brought no words of its own."""
+    facts: Mapping[str, object] = event.facts
+    told = ", ".join(f"{name} {value}" for name, value in facts.items())
+    return f"{event.kind.replace('_', ' ')} ({event.source}): {told}" if told else event.kind.replace("_", " ")

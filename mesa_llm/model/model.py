@@ -1,0 +1,684 @@
+"""A Mesa model whose agents decide together and act in order."""
+
+from __future__ import annotations
+
+import inspect
+import time as clock
+import weakref
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+
+from mesa.datacollection import DataCollector
+
+from mesa_llm.agents.agent import LLMMixin, as_decision
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.mailbox import Mailbox
+from mesa_llm.config import Reasoning, Settings, demand_reasoning
+from mesa_llm.engine.activation import Activation, Stage, Turn, everyone, minded
+from mesa_llm.engine.engine import Engine, run_seed_of
+from mesa_llm.engine.survey import JUDGING, Question, consult, summarise, survey
+from mesa_llm.engine.transports import EngineOptions, written_options
+from mesa_llm.errors import ConfigError, DecisionError, Stopped
+from mesa_llm.llm.address import written_name
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.memory import past_memory
+from mesa_llm.model.bridge import Bridge
+from mesa_llm.model.options import (
+    OnError,
+    activation_for,
+    agreed,
+    as_moved,
+    check_files,
+    constructor,
+    identity,
+)
+from mesa_llm.model.prompts import find_prompt, render_prompt
+from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
+from mesa_llm.model.step import LastingModel
+from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.versions import versions
+from mesa_llm.world import World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USAGE = {
+    "calls": "step_calls",
+    "tokens": "step_tokens",
+    "dollars": "step_dollars",
+    "failures": "step_failures",
+    "seconds": "step_seconds",
+}
+"""What every DataCollector of an LLM model collects by itself, for each step; no part of the digest."""
+
+
+class LLMModel(LastingModel):
+    """A Mesa model whose agents think.
+
+    A step: messages and news arrive; the activation says who acts; they observe, decide together, and act in order;
+    the worlds end their step; data are collected. Override `end_step` for what a model does after everyone has acted.
+
+    Attributes:
+        scenario_class: Class of its scenario, which declares its parameters.
+        option_defaults: What every model takes besides its parameters → the defaults.
+        instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
+        worlds: The worlds its agents live in.
+        engine: Asks the language models.
+        runlog: What was asked, answered, decided and done.
+        mailbox: Messages between agents.
+        bridge: News between worlds.
+        now: The step that is being decided, from 1.
+        reasoning: How all agents reason before they decide; None: as their configs say.
+        reply_tokens: Maximum length of all agents' replies; None: as their configs say.
+        last_decisions: What each agent decided last, by its number.
+        last_outcomes: What came of it in the last step, by the number of who acted.
+    """
+
+    scenario_class: ClassVar[type[LLMScenario]] = LLMScenario
+    option_defaults: ClassVar[Mapping[str, Any]] = {}
+    instructions: str = "instructions.md"
+    worlds: tuple[World, ...] = ()
+    _given: inspect.BoundArguments
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Note the parameters, so that the run log can say what the run was."""
+        model = super().__new__(cls)
+        model._given = constructor(cls).bind_partial(*args, **kwargs)
+        return model
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Set the signature that its scenario declares."""
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = signature_of(cls)
+
+    def __init__(
+        self,
+        scenario: Any = None,
+        *,
+        llm: str | LLM | Mapping[Any, str | LLM] = "rule",
+        worlds: Sequence[World] = (),
+        activation: Activation | str = everyone,
+        design: AgentDesign | None = None,
+        bridge: Bridge | None = None,
+        log: str | Path | None = None,
+        replay: bool = False,
+        retry_failures: bool = False,
+        ask_again: bool = False,
+        on_error: OnError = "skip",
+        reasoning: Reasoning | None = None,
+        reply_tokens: int | None = None,
+        memories: Mapping[Any, Mapping[str, Any]] | None = None,
+        rng: int | str | None = None,
+        **options: Any,
+    ) -> None:
+        """Set a model up; no language model is opened before the first step.
+
+        Args:
+            scenario: The model's parameters; None: made of those given by keyword, and the defaults.
+            llm: What agents think with: a model string, a transport, or a mapping from agent number or class name to
+                one of these, with `"*"` for all others.
+            worlds: The worlds its agents live in.
+            activation: Who acts in a step; a callable, or a name in `mesa_llm.engine.activation.ACTIVATIONS`.
+            design: Task-independent choice of the agents' components; goes before the model's own.
+            bridge: Carries news between worlds; None: a plain one.
+            log: File of the run: what it holds is used, the rest is asked for and recorded.
+            replay: Ask nobody: every reply comes from `log`.
+            retry_failures: Ask again where the log holds a failed request.
+            ask_again: Ask again where the log holds another request, as after a prompt was changed.
+            on_error: What becomes of an agent whose decision failed.
+            reasoning: How agents reason before they decide: `none`, `inline` or `first`; None: as their configs say.
+            reply_tokens: Maximum number of tokens of a reply; None: as agents' settings say.
+            memories: Agent (its number or name) → the memory of another life that it starts with, from `to_json`.
+            rng: Seed; None: that of the scenario, of the log, or a new one.
+            **options: How language models are reached, and how much may be spent; and the fields of the scenario by
+                keyword, in place of one.
+
+        Raises:
+            ConfigError: If an option is unknown or cannot be, a parameter is given twice and not equal, or the log
+                holds another run.
+        """
+        by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
+        if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
+            raise ConfigError(_unknown(type(self), unknown))
+        engine_options = cast("EngineOptions", options)
+        if on_error not in get_args(OnError):
+            raise ConfigError(f"on_error is one of {', '.join(get_args(OnError))}, got {on_error!r}")
+        if reasoning is not None:
+            demand_reasoning(reasoning)
+        if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
+            raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
+        if design is not None and not isinstance(cast("Any", design), AgentDesign):
+            raise ConfigError(f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON")
+        if replay and log is None:
+            raise ConfigError("replay=True needs the log= of a recorded run")
+        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
+        by_keyword |= {name: value for name, value in self._given.arguments.items() if name != "scenario"}
+        scenario, seed = agreed(type(self), scenario, by_keyword, rng, self.runlog)
+        super().__init__(scenario=scenario)
+        self.run_seed = run_seed_of(self)
+        self.engine = Engine(self.runlog, self.run_seed, engine_options)
+        self.engine.join(self)
+        this = weakref.ref(self)  # the engine must not keep its model alive
+        self.engine.should_stop = lambda: (model := this()) is not None and model._is_to_stop
+        self.llm = llm
+        self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
+        self.design = design
+        self.worlds = tuple(worlds)
+        self.activation = activation_for(activation)
+        self.mailbox = Mailbox()
+        self.bridge = bridge or Bridge()
+        self.on_error: OnError = on_error
+        self.reasoning: Reasoning | None = reasoning
+        self.reply_tokens = reply_tokens
+        self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
+        self.last_decisions: dict[int, Decision | Failure] = {}
+        self.last_outcomes: dict[int, list[Outcome]] = {}
+        self._failed: list[Failure] = []
+        self._asked: dict[int, list[Decision | Failure]] = {}
+        self._usage_before, self._step_usage, self._begun = Usage(), Usage(), 0.0
+        self.step_seconds = 0.0
+        self._n_refused = 0
+        self._datacollector: DataCollector | None = None
+        run = identity(self, self._given, seed)
+        if engine_options.get("moved"):
+            run = as_moved(run, self.runlog.manifest)
+        self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
+        check_files(self.runlog, run)
+
+    def __repr__(self) -> str:
+        """Write its class, how far it is, who is in it, and what they think with."""
+        if not hasattr(self, "llm"):
+            return f"<{type(self).__name__}, not set up>"
+        given = "several" if isinstance(self.llm, Mapping) else self.llm
+        llm = written_name(given if isinstance(given, str) else str(getattr(given, "name", type(given).__name__)))
+        ended = "" if self.running else ", ended"
+        return f"<{type(self).__name__}: step {int(self.time)}{ended}, {len(self.agents)} agents, llm {llm}>"
+
+    # -- set-up
+
+    @cached_property
+    def instructions_text(self) -> str:
+        """Text that all agents read first: the file `instructions` of the model's folder `prompts`, if there is one."""
+        if not self.instructions or find_prompt(type(self), self.instructions) is None:
+            return ""
+        return self.prompt(self.instructions, model=self, scenario=self.scenario)
+
+    def prompt(self, name: str, **values: Any) -> str:
+        """Fill in a file of the model's folder `prompts`.
+
+        Args:
+            name: File name, such as `plan.md`.
+            **values: What the file names.
+
+        Raises:
+            ConfigError: If there is no such file, or it names what is not among the values.
+        """
+        return render_prompt(type(self), name, **values)
+
+    def register_agent(self, agent: Any) -> None:
+        """Register an agent with the model: the design chooses its components, and it gets the memory it brings."""
+        super().register_agent(agent)
+        if not getattr(agent, "is_minded", False):
+            return
+        if self.design is not None:
+            self.design.dress(agent)
+        if self._memories:
+            names = sorted({str(agent.unique_id), agent.config.name} & set(self._memories))
+            if len(names) > 1:
+                raise ConfigError(f"memories= names agent {names[0]} twice, as {names[1]!r} too; give it one memory")
+            for name in names:
+                agent.memory = past_memory(self._memories.pop(name))
+
+    def llm_of(self, agent: Any) -> str | LLM:
+        """Return what an agent thinks with: what `llm=` names for it, the design's choice, or that for all others."""
+        of_design = None if self.design is None else self.design.llm
+        if type(self.llm) is str or not isinstance(self.llm, Mapping):
+            return self.llm if of_design is None else of_design
+        for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__):
+            if name in self.llm:
+                return self.llm[name]
+        if of_design is not None:
+            return of_design
+        if "*" in self.llm:
+            return self.llm["*"]
+        raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
+
+    @property
+    def n_refused(self) -> int:
+        """Number of actions and answers that the worlds have refused so far."""
+        return self._n_refused
+
+    @property
+    def datacollector(self) -> Any:
+        """Mesa's data collector; calls, tokens, dollars, failures and seconds of each step are collected unasked."""
+        return self._datacollector
+
+    @datacollector.setter
+    def datacollector(self, collector: DataCollector) -> None:
+        for name, attribute in USAGE.items():
+            collector.model_reporters.setdefault(name, attribute)
+            collector.model_vars.setdefault(name, [])
+        self._datacollector = collector
+
+    # -- the loop
+
+    def step(self) -> None:
+        """Let everyone who is due decide together and act in order."""
+        self.begin_step()
+        while self._stages:
+            self._act(self._decide())
+            if self._stages:
+                self._stop_if_interrupted()
+        summarise(minded(self))
+        self._finish_step()
+        self._stop_if_interrupted()
+
+    def begin_step(self) -> None:
+        """Deliver messages and news, and find out who acts. Does nothing if the step has begun, or the run is over."""
+        if self._stages is not None or not self.running:
+            return
+        self._begun = clock.perf_counter()
+        self._usage_before = self.engine.usage
+        self._failed.clear()
+        self._asked.clear()
+        self.last_outcomes = {}
+        if self._memories and self.now == 1:
+            raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
+        with self._writing():
+            for message in self.mailbox.deliver():
+                self.runlog.add(message, self.now)
+            for event in self.bridge.start_step(self.now):
+                self.runlog.add(event, self.now)
+            self.start_step()
+            stages = [[Turn.of(item) for item in stage] for stage in self.activation(self)]
+        self._stages = [stage for stage in stages if stage]
+
+    def start_step(self) -> None:
+        """Do what the model does before anybody is activated or observes, as to change an agent's worlds; override."""
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """Write to the model: what is asked meanwhile is not stopped, as what was written could not be taken back."""
+        self._is_writing = True
+        try:
+            with self.engine.interrupts_deferred():
+                yield
+        except BaseException:
+            self._is_writing = self._in_step  # who guards the step asks for it
+            raise
+        self._is_writing = False
+
+    @property
+    def _is_to_stop(self) -> bool:
+        """Whether what is about to be asked is to be stopped: no stop of an earlier run stops what is asked by hand."""
+        return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
+
+    def _stop_if_interrupted(self) -> None:
+        """Raise the Ctrl-C that came while the model was written to."""
+        if self.engine.is_interrupted:
+            self.engine.is_interrupted = False
+            raise KeyboardInterrupt
+
+    def observations(self) -> dict[Any, Observation]:
+        """Show what each agent that is due sees now: the first half of a step, for a controller from outside.
+
+        Returns:
+            Agent → observation, in the order in which they will act; empty if nobody acts in this step, or the run is
+            over. An agent that is asked several things at once stands there as `(agent, label)`.
+
+        Raises:
+            ConfigError: If an earlier step was broken off for good.
+        """
+        if self._broken_off:
+            raise ConfigError(self._broken_off)
+        self.begin_step()
+        self._stop_if_interrupted()
+        turns = self.due_turns
+        if self._seen is None:
+            self._seen = [turn.agent.observe() if turn.observation is None else turn.observation for turn in turns]
+            if self._stages:
+                self._stages[0] = turns
+        return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
+
+    def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
+        """Do what a controller from outside decided: the second half of a step.
+
+        Args:
+            decisions: Agent (or its number; `(agent, label)` where it is asked several things) → an action
+                (`ToolCall`), a list of them, a typed answer, or what `ask` gave; agents left out do nothing.
+
+        Returns:
+            What came of it, by the keys of `observations`. A decision that cannot be (an action that is not offered,
+            arguments or an answer of the wrong type) has failed as that of a language model would: nothing of it is
+            done, and each of its actions stands here as refused, with the reason.
+
+        Raises:
+            ConfigError: If an agent is not due; nothing has happened then.
+        """
+        with self._alone():
+            self._demand_outside()
+            keys = list(self.observations())
+            given = {_number(key): decided for key, decided in decisions.items()}
+            if strangers := set(given) - {_number(key) for key in keys}:
+                named = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
+                raise ConfigError(f"not due in this step: agents {named}; see observations()")
+            decided = [
+                self._from_outside(turn, seen, given.get(_number(key)))
+                for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
+            ]
+            try:
+                outcomes = self._act(decided)
+            except BaseException as error:
+                self._end_broken(error)
+                raise
+            if self._stages is not None and not self._stages:  # also where an action has just ended the run
+                self._mesa_step()
+            self._stop_if_interrupted()
+        return {
+            key: came or _refused(decision, given.get(_number(key)))
+            for key, came, decision in zip(keys, outcomes, decided, strict=True)
+        }
+
+    def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
+        """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
+        if any(raw is asked and raw.label == seen.label for asked in self._asked.get(turn.agent.unique_id, ())):
+            return raw
+        checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
+        self.runlog.add(checked, self.now)
+        if isinstance(checked, Failure):
+            self.engine.count_failure("decide")
+        return checked
+
+    def ask(self, agents: Sequence[Any], seen: Sequence[Observation] | None = None) -> list[Decision | Failure]:
+        """Let agents decide together and note what they decide: the primitive under a step.
+
+        Args:
+            agents: Who decides.
+            seen: What each sees; None: what it observes.
+
+        Returns:
+            Decision or failure of each, in the order asked. With `on_error="rule"` the rule twin has decided for
+            those that failed.
+        """
+        seen = [agent.observe() for agent in agents] if seen is None else seen
+        self._check_twins(agents)
+        states = self.random.getstate(), self.rng.bit_generator.state
+        try:
+            if self._stopping and not self._is_writing:
+                raise Stopped("stopped before agents decided; the next step() goes on with this one")
+            decided = self.engine.gather(agents, seen)
+        except BaseException:
+            self._stopping &= self._in_step  # a controller from outside has been told now
+            self.random.setstate(states[0])
+            self.rng.bit_generator.state = states[1]
+            raise
+        now = self.now
+        for index, (agent, decision) in enumerate(zip(agents, decided, strict=True)):
+            self.runlog.add(decision, now)
+            if isinstance(decision, Failure):
+                self._failed.append(decision)
+                if self.on_error == "rule":
+                    decided[index] = _labelled(agent.rule_decision(seen[index]), seen[index])
+                    self.runlog.add(decided[index], now)
+            self._asked.setdefault(agent.unique_id, []).append(decided[index])
+        return decided
+
+    def _check_twins(self, agents: Sequence[Any]) -> None:
+        """Find out before anything is asked and paid for that no rule twin could stand in."""
+        for kind in {type(agent): None for agent in agents} if self.on_error == "rule" else ():
+            if getattr(kind, "rule", None) is LLMMixin.rule:
+                raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
+
+    @property
+    def due_turns(self) -> list[Turn]:
+        """The turns of the current stage whose agents lived when it began, in the order in which they will act."""
+        stage = self._stages[0] if self._stages else []
+        return [turn for turn in stage if self._seen is not None or turn.agent in self.agents]
+
+    @property
+    def due(self) -> list[Any]:
+        """Who is asked in the current stage, in the order in which they will act, once for each turn."""
+        return [turn.agent for turn in self.due_turns]
+
+    def _decide(self) -> list[Decision | Failure]:
+        self.observations()
+        return self.ask(self.due, self._seen)
+
+    def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
+        """Let the agents of the current stage act."""
+        turns, seen = self.due_turns, self._seen or []
+        with self._writing():
+            self._seen = None
+            was_last = self._stages is not None and len(self._stages) == 1
+            if self._stages:
+                self._stages.pop(0)
+            done: list[list[Outcome]] = []
+            now = self.now
+            for turn, sight, decision in zip(turns, seen, decisions, strict=True):
+                agent = turn.agent
+                is_alive = agent in self.agents  # those before it in the order may have removed it
+                outcomes = agent.act(decision, sight) if is_alive else []
+                self.last_decisions[agent.unique_id] = decision
+                self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
+                for outcome in outcomes:
+                    self._n_refused += not outcome.ok
+                    self.runlog.add(outcome, now)
+                done.append(outcomes)
+            if was_last and (following := self.next_stage([turn.agent for turn in turns])):
+                self._stages = [[Turn.of(item) for item in following]]
+        return done
+
+    def next_stage(self, acted: list[Any]) -> Stage:
+        """Return who decides next in this step, once the stages of the activation are over; nobody ends it. Override.
+
+        Args:
+            acted: Who has just acted, once for each turn.
+
+        Returns:
+            Agents, or turns with what they are asked.
+        """
+        return []
+
+    def end_step(self) -> None:
+        """Do what the model does after everyone has acted; override."""
+
+    def _finish_step(self) -> None:
+        self._stages = None
+        with self._writing():
+            self.end_step()
+            events: list[Event] = [event for world in self.worlds for event in world.end_step()]
+            for event in self.bridge.publish(events):
+                self.runlog.add(event, self.now)
+            self._step_usage = self.engine.usage - self._usage_before
+            self.step_seconds = clock.perf_counter() - self._begun
+            if self._datacollector is not None:
+                self._datacollector.collect(self)
+            self.runlog.end_step(self.now, self._collected())
+        self._is_over = True
+        if self._failed and self.on_error == "raise":
+            reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
+            raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
+
+    def _collected(self) -> dict[str, Any]:
+        """Return what the data collector collected in this step, without what it cost."""
+        if self._datacollector is None:
+            return {}
+        fields = vars(self._datacollector)
+        unasked = set(USAGE.values())
+        reporters = fields["model_reporters"]
+        costs = {name for name, reporter in reporters.items() if isinstance(reporter, str) and reporter in unasked}
+        row = {name: values[-1] for name, values in fields["model_vars"].items() if name not in costs and values}
+        if agents := fields.get("_agent_records", {}).get(self.time):
+            row["agents"] = list(agents)
+        if by_type := fields.get("_agenttype_records", {}).get(self.time):
+            row["agents_by_type"] = {kind.__qualname__: list(records) for kind, records in by_type.items()}
+        return row
+
+    def stop(self) -> None:
+        """Stop the step that is being decided, from any thread; it has then not happened. A run ends with it.
+
+        A step whose agents are acting is finished first, with all that is asked in it.
+        """
+        super().stop()
+        if not self._is_writing:
+            self.engine.stop()
+
+    # -- looking
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has used so far."""
+        return self.engine.usage
+
+    @property
+    def step_calls(self) -> int:
+        """Replies that came live in the last step."""
+        return self._step_usage.calls
+
+    @property
+    def step_tokens(self) -> int:
+        """Tokens read and written in the last step."""
+        return self._step_usage.tokens
+
+    @property
+    def step_dollars(self) -> float:
+        """US dollars of the last step."""
+        return self._step_usage.dollars
+
+    @property
+    def step_failures(self) -> int:
+        """Decisions of the last step that failed."""
+        return self._step_usage.failures
+
+    def story(self) -> str:
+        """Describe in words what has happened so far; override for a better description."""
+        done: Counter[str] = Counter()
+        refused = 0
+        for action, ok in self.runlog.actions()[["action", "ok"]].itertuples(index=False):
+            done[action] += ok
+            refused += not ok
+        told = ", ".join(f"{name} {count}" for name, count in done.most_common() if count) or "nothing"
+        return f"Done: {told}. Refused by the world: {refused}."
+
+    @property
+    def usage_by_purpose(self) -> dict[str, Usage]:
+        """What the run has used for each purpose (`decide`, `survey`, `memory`, `judge`, …), with its failures."""
+        return dict(self.engine.usage_by_purpose)
+
+    def results(self) -> dict[str, Any]:
+        """Return the scores of the run by name; by default what the data collector collected last. Override."""
+        return {name: value for name, value in self._collected().items() if name not in ("agents", "agents_by_type")}
+
+    def survey(
+        self,
+        questions: Iterable[Question | str],
+        agents: Iterable[Any] | None = None,
+        *,
+        purpose: str = "survey",
+        shows_scene: bool = True,
+    ) -> pd.DataFrame:
+        """Ask agents aside: nothing enters their memory or the run; see `mesa_llm.engine.survey.survey`.
+
+        Args:
+            questions: What is asked.
+            agents: Who is asked; None: everyone who thinks.
+            purpose: What the survey is counted under.
+            shows_scene: Whether agents are shown what they see now before they answer.
+
+        Returns:
+            One row an agent and question: time, agent, question, answer, failure, purpose.
+        """
+        return survey(self, questions, agents, purpose=purpose, shows_scene=shows_scene)
+
+    def consult(
+        self,
+        llm: str | LLM,
+        prompts: Iterable[str | Sequence[ChatMessage]],
+        *,
+        answer: Any = str,
+        purpose: str = "judge",
+        settings: Settings = JUDGING,
+        reasoning: Reasoning = "none",
+        rule: Callable[[str], Any] | None = None,
+    ) -> list[Decision | Failure]:
+        """Ask a language model that takes no part in the run, such as a judge or an annotator, all prompts at once.
+
+        Recorded, replayed and budgeted as decisions are, and counted under its purpose; no design touches it, no
+        activation activates it, no survey asks it.
+
+        Args:
+            llm: Who is asked.
+            prompts: Texts, or whole conversations that end with a question.
+            answer: Type of the answer: anything pydantic can check.
+            purpose: What for, in one word.
+            settings: How it is sampled.
+            reasoning: Whether it reasons before it answers.
+            rule: What answers for `llm="rule"`, called with the prompt.
+
+        Returns:
+            For each prompt a decision with the `answer`, or the failure that says why there is none.
+
+        Raises:
+            ConfigError: If the purpose is taken, or a rule is consulted and there is none.
+        """
+        how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
+        return consult(self, llm, prompts, purpose=purpose, **how)
+
+    def close(self) -> None:
+        """Close the run log and all connections."""
+        self.engine.close()
+
+
+LLMModel.option_defaults = {
+    name: parameter.default
+    for name, parameter in inspect.signature(LLMModel.__init__).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY
+} | dict.fromkeys(EngineOptions.__annotations__)
+
+
+def _unknown(kind: type[LLMModel], names: Sequence[str]) -> str:
+    """Explain that arguments are unknown, and which there are."""
+    known = [parameter.name for parameter in parameters_of(kind)]
+    likely = get_close_matches(names[0], [*known, *kind.option_defaults], n=1)
+    hint = f"; did you mean {likely[0]}?" if likely else ""
+    its = f"parameters of {kind.__name__}: {', '.join(known) or 'none'}"
+    return f"unknown options: {', '.join(names)}{hint} ({its}; options of all models: see mesa_llm.LLMModel)"
+
+
+def _keys(turns: Sequence[Turn], seen: Sequence[Observation]) -> list[Any]:
+    """Return what each turn goes by: its agent, or the agent and the label where it has several."""
+    counts = Counter(turn.agent.unique_id for turn in turns)
+    keys = [
+        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, sight.label)
+        for turn, sight in zip(turns, seen, strict=True)
+    ]
+    if len(set(keys)) < len(keys):
+        raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
+    return keys
+
+
+def _number(key: Any) -> Any:
+    """Return an agent as its number, alone or beside a label."""
+    agent, *label = key if isinstance(key, tuple) else (key,)
+    return (getattr(agent, "unique_id", agent), *label)
+
+
+def _refused(decision: Decision | Failure, raw: Any) -> list[Outcome]:
+    """Return, for a controller from outside, why nothing was done of what it decided."""
+    if not isinstance(decision, Failure) or isinstance(raw, Failure):
+        return []
+    decided = as_decision(decision.agent, raw, decision.by)
+    calls = decided.actions if isinstance(decided, Decision) else ()
+    refused = [(call.name, call.arguments) for call in calls] or [("answer", {"answer": raw})]
+    return [Outcome(decision.agent, name, given, False, decision.reason, decision.label) for name, given in refused]
+
+
+def _labelled(decision: Decision | Failure, seen: Observation) -> Decision | Failure:
+    return replace(decision, label=seen.label) if seen.label else decision

@@ -1,0 +1,301 @@
+"""What every LLM model takes besides its own parameters, and what is written down of it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from mesa.experimental.scenarios import Scenario
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.config import Reasoning
+from mesa_llm.engine.activation import ACTIVATIONS, Activation
+from mesa_llm.engine.transports import EngineOptions, model_part
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import split_name, written_name
+from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.model.bridge import Bridge
+from mesa_llm.runlog.log import RunLog
+
+N = TypeVar("N", bound=float)
+T = TypeVar("T")
+
+OnError = Literal["skip", "rule", "raise"]
+"""What becomes of an agent whose decision failed: it does nothing, its rule twin decides, or the step ends in error."""
+
+
+class LLMOptions(EngineOptions, total=False, extra_items=Any):
+    """What every LLM model takes besides its scenario, and the fields of the scenario by keyword; see `LLMModel`."""
+
+    activation: Activation | str
+    design: AgentDesign | None
+    bridge: Bridge | None
+    log: str | Path | None
+    replay: bool
+    retry_failures: bool
+    ask_again: bool
+    on_error: OnError
+    reasoning: Reasoning | None
+    reply_tokens: int | None
+    memories: Mapping[Any, Mapping[str, Any]] | None
+
+
+AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"})
+"""Options that may differ when a run is gone on with."""
+
+
+def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
+    """Return what has to be equal before a recording can be continued.
+
+    Args:
+        model: The model.
+        given: What its constructor was given.
+        seed: Its seed; None if a scenario brought it.
+    """
+    kind, scenario = type(model), model.scenario
+    given.apply_defaults()
+    parameters = dict(given.arguments)
+    for name, parameter in given.signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            handed_on: dict[str, Any] = parameters.pop(name, {})
+            parameters |= {key: value for key, value in handed_on.items() if not _is_default(kind, key, value)}
+        elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
+            del parameters[name]
+    was_given = parameters.pop("scenario", None) is not None
+    own = _fields(scenario)
+    if isinstance(scenario, kind.scenario_class) and own.keys() - {"rng"} <= set(kind.scenario_class.fields):
+        parameters |= {name: own[name] for name in kind.scenario_class.fields}
+    elif was_given:  # a scenario of another class says what else would be said twice
+        parameters = {name: value for name, value in parameters.items() if name not in own}
+        parameters["scenario"] = scenario
+    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
+    files = dict(_files(kept))
+    return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
+
+
+def _is_default(kind: type[Any], name: str, value: Any) -> bool:
+    """Check whether an option that a constructor hands on is what it would be anyway."""
+    for parent in kind.__mro__:
+        parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
+        if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            written = _as_parameter(value)
+            is_same = isinstance(written, str) and written == _as_parameter(parameter.default)
+            return is_same or value is parameter.default
+    return False
+
+
+def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run is, its models named by the addresses that the recording knows them at."""
+
+    def back(now: Any, then: Any) -> Any:
+        if isinstance(now, dict) and isinstance(then, dict):
+            fields = cast("dict[str, Any]", now)
+            return {name: back(value, cast("dict[str, Any]", then).get(name)) for name, value in fields.items()}
+        is_same = isinstance(now, str) and isinstance(then, str) and model_part(now) == model_part(then)
+        return then if is_same else now
+
+    before = recorded.get("parameters", {})
+    models = {
+        name: back(run["parameters"][name], before.get(name))
+        for name in ("llm", "parser", "design")
+        if name in run["parameters"]
+    }
+    return {**run, "parameters": {**run["parameters"], **models}}
+
+
+def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Find the files that parameters name, and digest what is in them."""
+    if isinstance(parameters, Mapping):
+        for key, value in cast("Mapping[str, Any]", parameters).items():
+            yield from _files(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(parameters, list | tuple):
+        for place, value in enumerate(cast("Sequence[Any]", parameters)):
+            yield from _files(value, f"{name}.{place}")
+    elif isinstance(parameters, str) and _is_file(parameters):
+        yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
+
+
+def _is_file(text: str) -> bool:
+    """Check whether a parameter names a file; a bare word is taken for a word, whatever lies in this folder."""
+    return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
+
+
+def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
+    """Demand of a replay that the files of the run hold what they held when it was recorded.
+
+    Raises:
+        ConfigError: If one has changed.
+    """
+    recorded = runlog.manifest.get("files", {}) if runlog.mode == "replay" else {}
+    for name, digest in run["files"].items():
+        if recorded.get(name, digest) != digest:
+            raise ConfigError(f"{name}: the file has changed since the run was recorded; replay it with the old one")
+
+
+def agreed(
+    kind: type[Any],
+    scenario: Scenario[Any] | None,
+    by_keyword: Mapping[str, Any],
+    rng: int | str | None,
+    runlog: RunLog,
+) -> tuple[Scenario[Any], int | None]:
+    """Settle on one scenario and one seed, where parameters come in a scenario and by keyword.
+
+    Args:
+        kind: The model's class.
+        scenario: The scenario, if there is one; without a seed it is copied with the one that is found.
+        by_keyword: What the model's constructor was given by keyword.
+        rng: The seed by keyword.
+        runlog: The run log, whose seed counts where none is given.
+
+    Returns:
+        The scenario, and the seed; None for a scenario with a generator in place of a seed.
+
+    Raises:
+        ConfigError: If a parameter is given both ways, and not equal; or one is unknown, of another type, or out of
+            its range.
+    """
+    if scenario is None:
+        seed = seed_for(rng, runlog)
+        fields = {name: value for name, value in by_keyword.items() if name in kind.scenario_class.fields}
+        return kind.scenario_class(rng=seed, **fields), seed
+    own = _fields(scenario)
+    seed = None if rng in (None, "") else seed_for(rng, runlog)
+    twice = {name: value for name, value in by_keyword.items() if name in own and name != "rng"}
+    twice |= {"rng": seed} if seed is not None and own["rng"] is not None else {}
+    for name, value in twice.items():
+        if value != own[name]:
+            raise ConfigError(f"{name} is {value!r} by keyword and {own[name]!r} in the scenario; give it once")
+    if own["rng"] is not None:
+        return scenario, own["rng"] if isinstance(own["rng"], int) else None
+    seed = seed_for(rng, runlog)
+    return type(scenario)(**(own | {"rng": seed})), seed
+
+
+def _fields(scenario: Scenario[Any]) -> dict[str, Any]:
+    """Return the parameters of a scenario, with its seed."""
+    return {name: field for name, field in scenario.to_dict().items() if name not in ("model", "_scenario_id")}
+
+
+def constructor(kind: type[Any]) -> inspect.Signature:
+    """Return the signature of a model's constructor, without `self`.
+
+    The signature of a class that adds none of its own is that of `LLMModel.__new__`, which takes anything.
+    """
+    signature = inspect.signature(kind.__init__)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def seed_for(rng: int | str | None, runlog: RunLog) -> int:
+    """Find the seed: the one given, that of the recording, or a new one.
+
+    Raises:
+        ConfigError: If it is no whole number.
+    """
+    if rng is None or rng == "":
+        recorded = runlog.manifest.get("rng")
+        return recorded if isinstance(recorded, int) else secrets.randbits(31)
+    try:
+        return int(rng)
+    except (TypeError, ValueError):
+        raise ConfigError(f"rng is a whole number (the seed), got {rng!r}") from None
+
+
+def activation_for(activation: Activation | str) -> Activation:
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ACTIVATIONS:
+        raise ConfigError(f"no activation is called {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[activation]
+
+
+def name_of(kind: type[Any]) -> str:
+    """Name a class so that it can be found again: `module:qualname`."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def class_named(name: str, parent: type[T]) -> type[T]:
+    """Find a class by its `module:qualname`, and check what it is before anybody calls it.
+
+    Args:
+        name: The name.
+        parent: What it has to be a subclass of.
+
+    Raises:
+        ConfigError: If there is none, or it is something else.
+    """
+    module, _, qualname = name.partition(":")
+    try:
+        found = attrgetter(qualname)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be found: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, parent)):
+        raise ConfigError(f"{name} is no {parent.__name__}")
+    return found
+
+
+def as_given(value: Any) -> Any:
+    """Return a parameter from how it was written down: scenarios and designs are built again.
+
+    Raises:
+        ConfigError: If it had no seed, or its class cannot be found or is no scenario.
+    """
+    if isinstance(value, dict) and set(value) == {"design"}:
+        return AgentDesign.from_json(value["design"])
+    if not (isinstance(value, dict) and set(value) == {"scenario", "fields"}):
+        return value
+    fields: dict[str, Any] = value["fields"]
+    if not isinstance(fields.get("rng"), (int, list)):
+        raise ConfigError("the scenario of this run had no seed, so that it is not run again; give scenarios a rng=")
+    return class_named(str(value["scenario"]), Scenario)(**fields)
+
+
+def _as_parameter(value: Any) -> Any:
+    """Return a parameter as it is written down: a scenario as its class and fields, a transport by its name.
+
+    Any parameter may name a model and its address (`judge="NAME@URL"`), which is written without user and query.
+    """
+    if isinstance(value, Scenario):
+        fields = {name: _as_parameter(field) for name, field in _fields(value).items()}
+        return {"scenario": name_of(type(value)), "fields": fields}
+    if isinstance(value, AgentDesign):
+        return {"design": value.to_json()}
+    for known, activation in ACTIVATIONS.items():
+        if value is activation:
+            return known
+    if isinstance(value, LLM):
+        return Capabilities.of(value).name
+    if isinstance(value, str) and len(value.split()) == 1 and split_name(value)[1] is not None:
+        return written_name(value)
+    if isinstance(value, Mapping):
+        items: Mapping[Any, Any] = value
+        return {str(key): _as_parameter(item) for key, item in items.items()}
+    if isinstance(value, list | tuple):
+        return [_as_parameter(item) for item in cast("Sequence[Any]", value)]
+    return str(value) if isinstance(value, Path) else value
+
+
+def within(name: str, value: N, low: float, high: float = math.inf) -> N:
+    """Return a parameter if it lies in its range, which holds neither infinities nor NaN.
+
+    Args:
+        name: What the parameter is called.
+        value: What was given.
+        low: Smallest value possible.
+        high: Largest value possible.
+
+    Raises:
+        ConfigError: If it lies outside; says what is possible.
+    """
+    if not (low <= value <= high and math.isfinite(value)):
+        possible = f"must be {low} or more" if high == math.inf else f"must lie in {low}..{high}"
+        raise ConfigError(f"{name} {possible}, got {value!r}")
+    return value

@@ -1,0 +1,343 @@
+"""Parameters of a model, each declared once: its type, range, default and meaning, and how a page asks for it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast, dataclass_transform
+
+import numpy as np
+from mesa.experimental.scenarios import Scenario
+from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic_core import SchemaError
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.tools.tool import describe
+
+_CONFIG = ConfigDict(allow_inf_nan=False, arbitrary_types_allowed=True)
+
+_PLAIN = frozenset({"integer", "number", "string"})
+"""JSON types that a page asks for in a text field."""
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A slider on the page; stands in the `Annotated` of a number."""
+
+    minimum: float
+    """Smallest value on the slider."""
+
+    maximum: float
+    """Largest value on the slider."""
+
+    step: float | None = None
+    """Distance between values; None: 1 for whole numbers, else a hundredth of the range."""
+
+    label: str = ""
+    """What the page calls the parameter; empty: its name in words."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """What the page calls a parameter; stands in its `Annotated`."""
+
+    text: str
+    """The label."""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Keeps a parameter off the page; stands in its `Annotated`."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a model."""
+
+    name: str
+    """Its name as a keyword argument, a field of the scenario, and in `--set`."""
+
+    kind: Any
+    """Its type, with annotations."""
+
+    default: Any
+    """Its default; `inspect.Parameter.empty`: there is none."""
+
+    meaning: str = ""
+    """What it means: the text under the field."""
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it may be None."""
+        return type(None) in typing.get_args(_bare(self.kind))
+
+    def check(self, value: Any) -> Any:
+        """Return a value as one of the parameter's type.
+
+        Args:
+            value: What was given; an empty text stands for None where a text cannot.
+
+        Raises:
+            ConfigError: If it has another type, or lies outside the range.
+        """
+        if isinstance(value, np.generic):  # what numpy's ranges hold
+            value = value.item()
+        try:
+            return _adapter(self.kind).validate_python(value)
+        except ValidationError as error:
+            if value == "" and self.is_optional:
+                return None
+            raise ConfigError(f"{self.name}: {describe(error)}") from None
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of its values, None left out; empty where JSON cannot hold them."""
+        try:
+            schema = _adapter(self.kind).json_schema()
+        except (PydanticInvalidForJsonSchema, PydanticUserError):
+            return {}
+        return _without_null(schema)
+
+    @property
+    def range(self) -> str:
+        """What it may be, in words; empty: anything of its type."""
+        schema = self.schema
+        if values := _choices(schema):
+            return " | ".join([*map(str, values), *(["None"] if self.is_optional else [])])
+        least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
+        largest, below = schema.get("maximum"), schema.get("exclusiveMaximum")
+        low = f"≥ {least}" if least is not None else f"> {above}" if above is not None else ""
+        high = f"≤ {largest}" if largest is not None else f"< {below}" if below is not None else ""
+        return ", ".join(filter(None, (low, high)))
+
+    @property
+    def control(self) -> dict[str, Any] | None:
+        """How a page asks for it, as in Mesa's `model_params`; None: it does not."""
+        marks = typing.get_args(self.kind)[1:] if typing.get_origin(self.kind) is typing.Annotated else ()
+        if any(isinstance(mark, Hidden) for mark in marks) or self.default is inspect.Parameter.empty:
+            return None
+        slider = next((mark for mark in marks if isinstance(mark, Slider)), None)
+        named = next((mark.text for mark in marks if isinstance(mark, Label)), "")
+        label = named or (slider.label if slider else "") or _words(self.name)
+        schema = self.schema
+        if values := _choices(schema):
+            offered = [None, *values] if self.is_optional else values
+            return {"type": "Select", "label": label, "value": self.default, "values": offered}
+        kind = schema.get("type")
+        if kind == "boolean":
+            return {"type": "Checkbox", "label": label, "value": self.default}
+        if slider is not None and kind in ("integer", "number") and self.default is not None:
+            is_whole = kind == "integer"
+            step = slider.step or (1 if is_whole else (slider.maximum - slider.minimum) / 100)
+            ends = {"min": slider.minimum, "max": slider.maximum, "step": step}
+            return {"type": "SliderInt" if is_whole else "SliderFloat", "label": label, "value": self.default, **ends}
+        if kind in _PLAIN:
+            return {"type": "InputText", "label": label, "value": "" if self.default is None else str(self.default)}
+        return None
+
+
+@dataclass_transform(kw_only_default=True)
+class _Declared(Scenario[Any]):
+    """What lets editors see the fields of a subclass as arguments."""
+
+
+class LLMScenario(_Declared):
+    """Parameters of a model, as annotated fields with defaults; the text under a field says what it means.
+
+        class PotScenario(LLMScenario):
+            n_agents: Annotated[int, Field(ge=1), Slider(1, 50)] = 8
+            \"\"\"Number of agents.\"\"\"
+
+    It is Mesa's scenario, whose fields pydantic checks. A model names it as its `scenario_class`; each field is then
+    an argument of the model by keyword, too.
+    """
+
+    fields = cast("tuple[str, ...]", ())  # without an annotation, which Mesa would take for a parameter's
+    """Names of the parameters, in the order they are declared."""
+
+    if TYPE_CHECKING:
+        rng: Any = None
+
+    def __init_subclass__(cls) -> None:
+        """Note the fields.
+
+        Raises:
+            TypeError: If one has no default: every model can be made without arguments.
+        """
+        super().__init_subclass__()
+        names: dict[str, None] = {}
+        for base in reversed(cls.__mro__):
+            if issubclass(base, LLMScenario) and base is not LLMScenario:
+                names |= {name: None for name, hint in _annotations(base).items() if not _is_own(name, hint)}
+        if lacking := [name for name in names if not hasattr(cls, name)]:
+            raise TypeError(f"{cls.__name__}.{lacking[0]} needs a default, as models are made without arguments, too")
+        cls.fields = tuple(names)
+
+    def __init__(self, *, rng: Any = None, **values: Any) -> None:
+        """Check the parameters.
+
+        Args:
+            rng: Seed; None: the model draws one.
+            **values: Parameters by name; the others have their defaults.
+
+        Raises:
+            ConfigError: If one is unknown, of another type, or out of its range.
+        """
+        own = {name: values.pop(name) for name in ("_scenario_id",) if name in values}
+        known = {parameter.name: parameter for parameter in self.parameters()}
+        if known or type(self) is not LLMScenario:
+            if unknown := sorted(set(values) - set(known)):
+                raise ConfigError(
+                    f"{type(self).__name__} has no {unknown[0]!r}; it has: {', '.join(known) or 'nothing'}"
+                )
+            values = {name: known[name].check(value) for name, value in values.items()}
+        super().__init__(rng=rng, **values, **own)
+        self.check()
+
+    def check(self) -> None:
+        """Check what concerns several parameters at once; override, and raise `ConfigError`."""
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return the parameters, in the order they are declared."""
+        return _parameters(cls)
+
+
+@cache
+def _parameters(kind: type[LLMScenario]) -> tuple[Parameter, ...]:
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        raise ConfigError(f"{kind.__name__}: a type of a field cannot be found at run time: {error}") from error
+    meanings: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if issubclass(base, LLMScenario) and base is not LLMScenario:
+            meanings |= _meanings(base)
+    return tuple(Parameter(name, hints[name], getattr(kind, name), meanings.get(name, "")) for name in kind.fields)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(kind, config=_CONFIG)
+    except PydanticUserError:  # a model or dataclass brings its own config
+        return TypeAdapter(kind)
+    except (PydanticSchemaGenerationError, SchemaError, TypeError) as error:
+        raise ConfigError(f"a parameter of type {kind!r} cannot be checked: {error}") from error
+
+
+def _annotations(kind: type[Any]) -> Mapping[str, Any]:
+    return inspect.get_annotations(kind)
+
+
+def _is_own(name: str, hint: Any) -> bool:
+    """Check whether a name is of the class itself, and no parameter."""
+    text = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))
+    return name.startswith("_") or name == "fields" or "ClassVar" in text
+
+
+def _meanings(kind: type[Any]) -> dict[str, str]:
+    """Return the texts that stand under the fields of a class, by field; nothing where its source is not at hand."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return {}
+    meanings: dict[str, str] = {}
+    body = cast("ast.ClassDef", tree.body[0]).body
+    for field, text in pairwise(body):
+        if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+            continue
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
+            meanings[field.target.id] = " ".join(text.value.value.split())
+    return meanings
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without its annotations."""
+    return typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+
+
+def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if len(options) != 1:
+        return schema
+    found = options[0]
+    name = str(found.get("$ref", "")).rpartition("/")[2]
+    return schema.get("$defs", {}).get(name, found)
+
+
+def _choices(schema: Mapping[str, Any]) -> list[Any]:
+    """Return the values that a schema lists."""
+    return list(schema["enum"]) if "enum" in schema else [schema["const"]] if "const" in schema else []
+
+
+def _words(name: str) -> str:
+    """Return a name in words: `n_agents` as `Number of agents`."""
+    name = f"number of {name[2:]}" if name.startswith("n_") else name
+    return name[:1].upper() + name[1:].replace("_", " ")
+
+
+# -- what a model takes
+
+
+def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
+    """Return the parameters of a model class: its scenario's, and those that its constructor names besides.
+
+    Args:
+        kind: The class, an `LLMModel`.
+    """
+    return (*kind.scenario_class.parameters(), *_of_constructor(kind))
+
+
+def controls(kind: type[Any]) -> dict[str, Any]:
+    """Return how a page asks for the parameters of a model class, as Mesa's `model_params`.
+
+    Args:
+        kind: The class, an `LLMModel`.
+    """
+    asked = {parameter.name: parameter.control for parameter in parameters_of(kind)}
+    return {name: control for name, control in asked.items() if control is not None}
+
+
+def signature_of(kind: type[Any]) -> inspect.Signature:
+    """Return what a model class can be called with: a scenario, its fields by keyword, and the options of all models.
+
+    Args:
+        kind: The class, an `LLMModel`.
+    """
+    own = [*inspect.signature(kind.__init__).parameters.values()][1:]
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own):
+        return inspect.Signature(own)
+    named = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
+    taken = {parameter.name for parameter in named}
+    scenario = kind.scenario_class
+    hints = {name: hint for base in reversed(scenario.__mro__) for name, hint in _annotations(base).items()}
+    fields = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(scenario, name), annotation=hints[name])
+        for name in scenario.fields
+        if name not in taken
+    ]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in kind.option_defaults.items()
+        if name not in taken and name not in scenario.fields
+    ]
+    return inspect.Signature([*named, *fields, *shared])
+
+
+def _of_constructor(kind: type[Any]) -> Iterator[Parameter]:
+    """Find the parameters that a constructor names itself, as models do that declare no scenario."""
+    hints: dict[str, Any] | None = None
+    for name, parameter in [*inspect.signature(kind.__init__).parameters.items()][1:]:
+        is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if is_variable or name == "scenario" or name in kind.option_defaults or name in kind.scenario_class.fields:
+            continue
+        hints = typing.get_type_hints(kind.__init__, include_extras=True) if hints is None else hints
+        yield Parameter(name, hints.get(name, Any), parameter.default)

@@ -1,0 +1,180 @@
+"""A Mesa model that can step again whatever happened in a step."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import mesa
+from mesa.time import Priority, Schedule
+
+from mesa_llm.engine.activation import Turn
+from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
+from mesa_llm.records import Observation
+
+
+class LastingModel(mesa.Model[Any, Any]):
+    """A model whose steps may fail or be stopped.
+
+    Mesa (3.5.1 and 4.0.0a0) never schedules a step again that has raised: the model is silently dead. Here it is
+    scheduled anew. A step that was stopped while agents observed or decided has not happened: the time is set back,
+    and the next step goes on with it. One in which an action or a rule of the world broke is over. One that was broken
+    off while it was being finished can be gone on with by a new model with the same run log alone.
+
+    Attributes:
+        now: The step that is being decided, from 1.
+        is_stepping: Whether a step is under way.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        """Make the model; Mesa takes what it schedules from `self.step`.
+
+        Args:
+            **kwargs: `rng` or `scenario`, for Mesa.
+        """
+        self.step = self._guarded_step
+        self._in_run = self._in_step = self._stopping = self._is_writing = self._is_over = False
+        self._stages: list[list[Turn]] | None = None  # what is left of a step that is under way
+        self._seen: list[Observation] | None = None  # what the agents of its current stage see
+        self._broken_off = ""
+        self._stepping = threading.RLock()
+        super().__init__(**kwargs)
+        self._mesa_step = self.step
+        self.step = self.advance
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided, from 1."""
+        return int(self.time) + (0 if self._in_step else 1)
+
+    @property
+    def is_stepping(self) -> bool:
+        """Whether a step is under way: what is asked now is asked by the run, and not by hand."""
+        return self._in_step or self._is_writing
+
+    def advance(self) -> None:
+        """Make one step; none after the end of the run (`running` is False).
+
+        Raises:
+            ConfigError: If another thread is stepping the model, a step is under way, or one was broken off for good.
+        """
+        with self._alone():
+            self._demand_outside()
+            if self.running:
+                self._mesa_step()
+
+    def run(self, max_steps: int | None = None) -> None:
+        """Run until the model is done (`running` is False), or `stop` is called.
+
+        Args:
+            max_steps: Maximum number of steps to make; None: no limit, for models that end by themselves.
+        """
+        with self._run():
+            n_steps = 0
+            while self.running and (max_steps is None or n_steps < max_steps):
+                self.advance()
+                n_steps += 1
+
+    def run_for(self, duration: float) -> None:
+        """Run for a number of steps, until the model is done, or `stop` is called."""
+        self.run_until(self.time + duration)
+
+    def run_until(self, end_time: float) -> None:
+        """Run until a time, until the model is done, or `stop` is called."""
+        with self._run():
+            while self.running and self.time < end_time:
+                super().run_until(min(self.time + 1, end_time))
+
+    @contextmanager
+    def _run(self) -> Generator[None]:
+        with self._alone():
+            self._in_run, self._stopping = True, False
+            try:
+                yield
+            finally:
+                self._in_run = self._stopping = False
+
+    def _demand_outside(self) -> None:
+        """Refuse a step within a step, as by an agent that steps its model when it acts."""
+        if self._in_step:
+            raise ConfigError(f"step {self.now} is under way, and no other can be made in it; see next_stage()")
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Keep other threads from stepping the model at the same time."""
+        if not self._stepping.acquire(blocking=False):
+            raise ConfigError("another thread is stepping this model; wait for it, or stop() it, and step again")
+        try:
+            yield
+        finally:
+            self._stepping.release()
+
+    def stop(self) -> None:
+        """Stop what is under way, from any thread: the step before its next stage, a run before its next step.
+
+        A step whose agents have acted is finished first.
+        """
+        self._stopping = self._in_run or self._in_step
+
+    def _guarded_step(self) -> None:
+        """Run one step, and leave a model that can step again."""
+        if self._broken_off:
+            self._take_back()
+            raise ConfigError(self._broken_off)
+        self._in_step, self._is_writing, self._is_over = True, False, False
+        self._stopping &= self._in_run
+        is_early = self._stopping
+        try:
+            if is_early:
+                raise Stopped("stopped between two steps; run_for() goes on with the next")
+            type(self).step(self)
+        except BaseException as error:
+            if is_early or (self._stages is not None and not self._is_writing):
+                self._take_back()
+            else:
+                self._end_broken(error)
+                self._rearm()
+            raise
+        finally:
+            self._in_step = False
+            self._stopping &= self._in_run
+
+    def _end_broken(self, error: BaseException) -> None:
+        """End a step that raised after agents had acted.
+
+        A rule that broke ends the step. What stops a run from outside breaks it off: nothing right can follow here.
+        """
+        self._stages = self._seen = None
+        self._is_writing = False
+        is_from_outside = isinstance(error, (BudgetSpent, ConfigError, Stopped)) or not isinstance(error, Exception)
+        if self._is_over or not is_from_outside:
+            return
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        self._broken_off = (
+            f"step {int(self.time)} was broken off while it was being finished ({why}), so that this model cannot go "
+            "on; make it anew with the same log=: every reply that came is used"
+        )
+
+    def _take_back(self) -> None:
+        """Set the time back: the step has not happened."""
+        self.time -= 1
+        if "steps" in vars(self):  # Mesa 3 counts steps as well
+            self.steps -= 1
+        self._rearm()
+
+    def _rearm(self) -> None:
+        """Schedule the next step, as Mesa would have done."""
+        broken = self._default_schedule
+        run: Any = broken.function()  # pyright: ignore[reportOptionalCall]
+        broken.stop()
+        schedule = Schedule(interval=1.0, start=self.time + 1)
+        self._default_schedule = self.schedule_recurring(run, schedule, priority=Priority.HIGH)
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be copied or pickled, and say what to do instead."""
+        raise ConfigError(
+            f"a {type(self).__name__} holds connections and an open run log, and cannot be copied or pickled; "
+            "make it anew with the same parameters and log=, which replays it for nothing"
+        )

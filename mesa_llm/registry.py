@@ -1,0 +1,194 @@
+"""Finds models: ours, and those that other packages add through the entry-point group `mesa_llm.models`.
+
+An entry point names a package with a `model` module (`mine = mypackage`), or a class (`mine = mypackage.model:Mine`):
+that is one model, listed under the entry point's name. If it names a package without, the models are looked for in the
+packages inside it, and listed under their names. A model that cannot be imported is listed with its error, and disturbs
+nothing. A package that another one of the same name hides, as a folder `models` of the user's own does, is not listed;
+`hidden_packages` says which folder hides it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module, resources
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import class_named
+
+GROUP = "mesa_llm.models"
+"""The entry-point group."""
+
+DISTRIBUTION = "mesa-llm-worlds"
+"""Name under which this project is installed."""
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A model that was found."""
+
+    name: str
+    """Name of its entry point, or of its folder."""
+
+    package: str
+    """Its package: `README.md` and, if it has a page, `app` are in it; empty if its module is in none."""
+
+    error: str = ""
+    """Why it cannot be used; empty if it was found whole."""
+
+    module: str = ""
+    """The module that holds its class."""
+
+    qualname: str = ""
+    """Its class; empty: the one LLMModel that the module defines."""
+
+    def load(self) -> type[LLMModel]:
+        """Import its model class.
+
+        Raises:
+            ConfigError: If it cannot be imported, or its module holds not exactly one model.
+        """
+        if self.error:
+            raise ConfigError(f"the model {self.name!r} cannot be used: {self.error}")
+        try:
+            module = import_module(self.module)
+        except (Exception, SystemExit) as error:
+            raise ConfigError(f"the model {self.name!r} cannot be imported: {_said(error)}") from error
+        if self.qualname:
+            return class_named(f"{self.module}:{self.qualname}", LLMModel)
+        own = [kind for _, kind in inspect.getmembers(module, inspect.isclass) if kind.__module__ == module.__name__]
+        found = [kind for kind in own if issubclass(kind, LLMModel)]
+        if len(found) != 1:
+            names = ", ".join(kind.__name__ for kind in found) or "none"
+            raise ConfigError(f"{self.module} should define one LLMModel, found {names}")
+        return found[0]
+
+    @property
+    def question(self) -> str:
+        """What the model asks: the first line after `## Question` in its README, else of its docstring."""
+        readme = resources.files(self.package).joinpath("README.md") if self.package else None
+        if readme is not None and readme.is_file():
+            lines = [line.strip() for line in readme.read_bytes().decode("utf-8", "replace").splitlines()]
+            for place, line in enumerate(lines):
+                if line.lstrip("#").strip() == "Question":
+                    return next((text for text in lines[place + 1 :] if text), "")
+        return next(iter(inspect.cleandoc(self.load().__doc__ or "").splitlines()), "")
+
+    @property
+    def has_page(self) -> bool:
+        """True if it has a page of its own."""
+        return bool(self.package) and find_spec(f"{self.package}.app") is not None
+
+
+def find_models() -> list[ModelEntry]:
+    """List all models, by name; of two with one name the first found is kept."""
+    found: dict[str, ModelEntry] = {}
+    for point in _points():
+        if not _hidden_by(point):
+            for entry in _models_of(point):
+                found.setdefault(entry.name, entry)
+    return sorted(found.values(), key=lambda entry: entry.name)
+
+
+def find_model(name: str) -> ModelEntry:
+    """Find a model by its name, or by the `module:Class` of any model, listed or not.
+
+    Raises:
+        ConfigError: If there is none; the text lists those there are, and what hides others.
+    """
+    module, colon, qualname = name.partition(":")
+    if colon:
+        kind = class_named(name, LLMModel)
+        package = module if hasattr(import_module(module), "__path__") else module.rpartition(".")[0]
+        return ModelEntry(kind.__name__, package, "", module, qualname)
+    models = find_models()
+    wanted = name.replace("-", "_")
+    found = [entry for entry in models if wanted == entry.name.replace("-", "_")]
+    if not found:
+        there_are = ", ".join(entry.name for entry in models) or "none"
+        raise ConfigError(". ".join([f"there is no model {name!r}; there are: {there_are}", *hidden_packages()]))
+    return found[0]
+
+
+def hidden_packages() -> list[str]:
+    """Describe in a sentence each package of models that another one of the same name hides."""
+    return [
+        f"{where} hides the package {_top(point)!r} with the models of {_distribution(point)}, as Python finds it "
+        f"first; rename it, or work in another folder (and leave this one out of PYTHONPATH)"
+        for point in _points()
+        if (where := _hidden_by(point))
+    ]
+
+
+def _points() -> list[EntryPoint]:
+    return sorted(entry_points(group=GROUP), key=lambda point: point.name)
+
+
+def _top(point: EntryPoint) -> str:
+    return point.value.partition(":")[0].strip().partition(".")[0]
+
+
+def _distribution(point: EntryPoint) -> str:
+    return "" if point.dist is None else point.dist.name
+
+
+def _hidden_by(point: EntryPoint) -> str:
+    """Return the folder or file that Python finds in place of an entry point's package; empty if it finds the package.
+
+    A distribution's packages are beside its metadata; ours, which may be installed from a folder, beside `mesa_llm`.
+    """
+    top = _top(point)
+    if _distribution(point) == DISTRIBUTION:
+        home = Path(__file__).resolve().parents[1] / top
+    else:
+        home = Path(str(point.dist.locate_file(top))).resolve() if point.dist is not None else Path()
+    if not (home.is_dir() and home.name):
+        return ""
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return ""
+    if spec is None:
+        return ""
+    found = [Path(where).resolve() for where in spec.submodule_search_locations or [spec.origin or ""]]
+    return "" if home in found else str(found[0])
+
+
+def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:
+    """Give the models of an entry point."""
+    module, _, qualname = (part.strip() for part in point.value.partition(":"))
+    if not qualname:
+        yield from _models_in(point.name, module)
+        return
+    try:
+        spec = find_spec(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's package; it is listed with its error
+        yield ModelEntry(point.name, module, _said(error))
+        return
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    yield ModelEntry(point.name, module if is_package else module.rpartition(".")[0], "", module, qualname)
+
+
+def _models_in(name: str, package: str) -> Iterator[ModelEntry]:
+    """Give the model that a package is, or those inside it."""
+    try:
+        if find_spec(f"{package}.model") is not None:
+            yield ModelEntry(name, package, "", f"{package}.model")
+            return
+        module = import_module(package)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's package; it is listed with its error
+        yield ModelEntry(name, package, _said(error))
+        return
+    for inner in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        if inner.ispkg:
+            yield from _models_in(inner.name, f"{package}.{inner.name}")
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

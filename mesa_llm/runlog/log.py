@@ -1,0 +1,683 @@
+"""One SQLite file a run: what was asked and answered, what was decided, and what came of it.
+
+The replies are what is paid for: each is committed as it arrives, and found again by a digest of everything that can
+change it. The rest (decisions, outcomes, events, messages, one row a step) can be computed again from them, and is
+written at the end of each step, together with the digest of the run so far.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time as clock
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from mesa_llm.errors import ConfigError, TransportError
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, canonical_json
+from mesa_llm.runlog.file import WriteLock, begin_to_write, open_to_read, open_to_write
+from mesa_llm.runlog.tables import (
+    FORMAT,
+    IN_COLUMNS,
+    SCHEMA,
+    SQL_ERRORS,
+    Texts,
+    columns,
+    connect,
+    difference,
+    failure_of,
+    kept_keys,
+    kept_reply,
+    keys_of,
+    line_of,
+    loaded,
+    readable,
+    reply_of,
+    storable,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Mode = Literal["record", "replay", "read"]
+
+_KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
+
+_FOUND = f"SELECT rowid, error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls"
+
+_FIND = f"{_FOUND} WHERE time = ? AND agent = ? AND key = ?"
+
+_IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
+
+_OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS NULL OR NOT ?) LIMIT 1"
+
+_ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
+
+CAPABILITIES = "capabilities"
+"""In the manifest: what transports of somebody's own are, by their names."""
+
+_ASKED_AGAIN = "asked_again_after"
+"""In the manifest: number of the last call of the story that another one replaced, when failures were asked again."""
+
+_USAGE = """
+SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s)
+FROM calls WHERE :agent IS NULL OR agent = :agent GROUP BY model ORDER BY model"""
+
+_FORGET = "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
+
+CHECKPOINT_EVERY_S = 0.05
+"""Seconds between two checkpoints of steps that brought no new reply."""
+
+_WRITERS: weakref.WeakValueDictionary[Path, RunLog] = weakref.WeakValueDictionary()
+"""Which log of this process writes a file."""
+
+
+class RunLog:
+    """Record, replay, resume and trace of one run.
+
+    Attributes:
+        path: The file, or None for a log in memory.
+        mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
+        may_repeat: Whether a request may be one that was kept before, so that it is worth looking up.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        mode: Mode = "record",
+        retry_failures: bool = False,
+        ask_again: bool = False,
+    ) -> None:
+        """Open a log, making the file if there is none.
+
+        Args:
+            path: File of the run; None or `":memory:"` keeps the log in memory.
+            mode: `record` is for one model at a time; `replay` and `read` change nothing, and a replay keeps its new
+                trace in memory.
+            retry_failures: Ask again where the recording holds a failed request.
+            ask_again: Ask again where the recording holds another request than the one that is made now, as after a
+                prompt was changed; what is recorded is kept.
+
+        Raises:
+            ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
+        """
+        self.path = Path(path) if path is not None and str(path) != ":memory:" else None
+        self.mode: Mode = mode
+        self._retry_failures = retry_failures
+        self._may_differ = ask_again
+        self._lock = threading.RLock()
+        self._is_closed = False
+        self._process = os.getpid()
+        self._fault: str | None = None  # why nothing can be written any more
+        self._is_used = self._is_written = False
+        self._write_lock: WriteLock | None = None
+        self._replies = self._open()
+        self._trace = connect(":memory:") if mode == "replay" else self._replies
+        if mode == "replay" or self.path is None:
+            self._trace.executescript(SCHEMA)
+        self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
+        self.may_repeat = self._calls_before > 0
+        self._texts = Texts(self._replies)
+        self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
+        self._replaced = 0  # calls up to this one may belong to a story that another one has replaced
+        self._is_replaced = False  # whether this run is in the other one
+        self._changes = ""  # what of versions differs from the recording
+        self._has_new_replies = False
+        self._checkpoint_due_s = 0.0
+        self._first_open = 0  # all steps before it are closed
+        self._digest = hashlib.sha256()
+        self._rows: dict[str, list[tuple[Any, ...]]] = {}
+        self._facts: list[list[Any]] = []
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path is None:
+            if self.mode != "record":
+                raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
+            return connect(":memory:")
+        if self.mode != "record" and not self.path.is_file():
+            raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
+        try:
+            if self.mode != "record":
+                database = open_to_read(self.path)
+                if self.mode == "read":
+                    database.text_factory = _as_far_as_it_is_text
+                return database
+            self._close_unused(self.path.resolve())
+            database, self._write_lock = open_to_write(self.path)
+        except (*SQL_ERRORS, OSError) as error:
+            is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError))
+            hint = f". If it is a damaged one: mesa-llm inspect {self.path} --salvage NEW.sqlite" if is_damaged else ""
+            raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
+        _WRITERS[self.path.resolve()] = self
+        return database
+
+    @staticmethod
+    def _close_unused(path: Path) -> None:
+        """Close what this process left open without a step: the log of a model whose constructor failed later on."""
+        other = _WRITERS.get(path)
+        if other is None or other._is_closed:
+            return
+        del other
+        gc.collect()
+        other = _WRITERS.get(path)
+        if other is not None and not other._is_used:
+            other.close()
+
+    def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
+        try:
+            return database.execute(query).fetchone()[0]
+        except SQL_ERRORS as error:
+            self.close()
+            raise self._damage(error) from error
+
+    def _damage(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
+            f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
+        )
+
+    def _lose(self, error: sqlite3.Error) -> ConfigError:
+        """Stop using a log that cannot be written."""
+        with suppress(sqlite3.Error):
+            self._trace.rollback()
+        self._fault = (
+            f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded before "
+            "is kept, and the same run with the same log goes on as soon as there is room"
+        )
+        return ConfigError(self._fault)
+
+    def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
+        """Read rows.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        try:
+            with self._lock:
+                return source.execute(query, values).fetchall()
+        except SQL_ERRORS as error:
+            raise self._damage(error) from error
+
+    @property
+    def _recorded(self) -> sqlite3.Connection:
+        """What was recorded before, to look replies up in."""
+        self._demand_open()
+        return self._replies
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """What this run writes."""
+        self._demand_open()
+        return self._trace
+
+    def _demand_open(self) -> None:
+        if self._is_closed:
+            named = f" {str(self.path)!r}" if self.path is not None else ""
+            raise ConfigError(f"the run log{named} is closed; to go on, make the model anew with the same log=")
+
+    def _demand_writable(self) -> None:
+        self._demand_open()
+        if self._fault is not None:
+            raise ConfigError(self._fault)
+        if self._process != os.getpid() and self.path is not None:
+            raise ConfigError(
+                f"{str(self.path)!r} is being recorded by process {self._process}, which this one was forked from; "
+                "make the model anew here, with another log="
+            )
+        if not self._is_written and self._write_lock is not None:
+            self._is_written = True
+            try:
+                begin_to_write(self._trace)
+            except sqlite3.Error as error:
+                raise self._lose(error) from error
+
+    # -- what the run is
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run is: model, parameters, seed, versions. Empty before the first run."""
+        rows = self._query(self._recorded, "SELECT name, value FROM manifest")
+        try:
+            return {str(name): loaded(value) for name, value in rows}
+        except ValueError as error:
+            raise self._damage(error) from error
+
+    def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        """State what the run is; refuse a file that holds another one.
+
+        Args:
+            identity: What has to be equal for a recording to be gone on with.
+            about: What is only noted: versions, options.
+
+        Raises:
+            ConfigError: If the file holds a run with another identity.
+        """
+        wanted = json.loads(canonical_json({"format": FORMAT, **identity}))
+        found = self.manifest
+        if self.mode != "record":
+            return
+        replaced = found.get(_ASKED_AGAIN)
+        self._replaced = replaced if isinstance(replaced, int) else 0
+        if found and (told := "; ".join(_differing({name: found.get(name) for name in wanted}, wanted))):
+            self.close()
+            raise ConfigError(
+                f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
+            )
+        self._demand_writable()
+        if "versions" in found and "versions" in about:
+            now = json.loads(canonical_json(about["versions"]))
+            self._changes = "; ".join(_differing({"versions": found["versions"]}, {"versions": now}))
+        rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
+        try:
+            with self._lock, self._db:
+                self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+            self._checkpoint()
+        except sqlite3.Error as error:
+            self.close()
+            raise self._lose(error) from error
+
+    def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
+        """Note what a transport of somebody's own is, for a replay that knows no more of it than its name.
+
+        Args:
+            model: Its name.
+            flags: Those of its capabilities that are not the default.
+        """
+        found = self.manifest.get(CAPABILITIES)
+        known: dict[str, Any] = found if isinstance(found, dict) else {}
+        if self.mode != "record" or not flags or known.get(model) == flags:
+            return
+        self._demand_writable()
+        try:
+            with self._lock:  # committed with the next reply
+                row = (CAPABILITIES, canonical_json({**known, model: dict(flags)}))
+                self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", row)
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+
+    # -- replies
+
+    def find(self, request: Request) -> Reply | TransportError | None:
+        """Look a reply up; a recorded failure comes back as the error it was.
+
+        Raises:
+            ConfigError: If the log cannot be written any more, or the recording holds another request in this place
+                and `ask_again` is not set.
+        """
+        self._demand_writable()
+        self._is_used = True
+        if not self.may_repeat:
+            return None
+        rows = self._query(self._recorded, _FIND, (request.salt.time, request.salt.agent, bytes.fromhex(request.key)))
+        if not rows:
+            self._demand_equal(request)
+            return None
+        number, kind, text, *kept = rows[0]
+        if kind and self._retry_failures:
+            self._tell_another_story()
+            return None
+        self._is_replaced |= number > self._replaced
+        try:
+            return failure_of(kind, text) if kind else reply_of(*kept)
+        except ValueError as error:
+            raise self._damage(error) from error
+
+    def _tell_another_story(self) -> None:
+        """Note that what follows may differ from what was recorded so far, also in a run that resumes this one."""
+        if self._may_differ or self.mode != "record":
+            return
+        self._may_differ = True
+        try:
+            with self._lock:  # committed with the next reply
+                rows = (_ASKED_AGAIN, canonical_json(self._calls_before))
+                self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+
+    def _demand_equal(self, request: Request) -> None:
+        """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
+        if self.mode != "record" or self._may_differ:
+            return
+        after = self._replaced if self._is_replaced else 0
+        place = (*request.salt[1:], after, self._calls_before, self._retry_failures)
+        if self._query(self._recorded, _OTHER, place):
+            changed = f" (changed since: {self._changes})" if self._changes else ""
+            raise ConfigError(
+                f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "
+                "again from here on, give --ask-again (in Python ask_again=True); what is recorded is kept."
+            )
+
+    def keep(self, request: Request, reply: Reply | TransportError, latency_s: float, *, commit: bool = True) -> None:
+        """Record what came back, at once.
+
+        Args:
+            request: What was asked.
+            reply: What came back, or why nothing did.
+            latency_s: Seconds it took.
+            commit: False if `commit` is called as soon as all that came at the same moment is kept.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        if isinstance(reply, Reply):
+            outcome = (kept_reply(reply), None, None)
+            cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
+        else:
+            outcome = (None, type(reply).__name__, storable(str(reply)))
+            cost = (0, 0, None, latency_s, 1)
+        salt = request.salt
+        row = (bytes.fromhex(request.key), *salt[1:], request.model)
+        self._demand_writable()
+        try:
+            with self._lock:
+                self._trace.execute(_KEEP, (*row, *self._texts.kept(request), *outcome, *cost))
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+        self._has_new_replies = True
+        if commit:
+            self.commit()
+
+    def models(self) -> list[str]:
+        """List the names, model and endpoint, that replies were recorded under; not where nothing but failures came."""
+        replied = "SELECT DISTINCT model FROM calls WHERE error_kind IS NULL ORDER BY model"
+        with self._lock:
+            return [name for (name,) in self._recorded.execute(replied)]
+
+    def commit(self) -> None:
+        """Make sure that what was kept outlives the process.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        with self._lock:
+            if self._is_closed:
+                return
+            try:
+                self._trace.commit()
+            except sqlite3.Error as error:
+                raise self._lose(error) from error
+
+    def _checkpoint(self) -> None:
+        """Bring what is committed from beside the file into it, so that the file alone holds it; waits for nobody."""
+        if self._write_lock is not None:
+            self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._has_new_replies = False
+            self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
+
+    def explain(self, request: Request) -> str:
+        """Describe how a request that was not recorded differs from what was."""
+        salt = request.salt
+        query = f"SELECT model, prompt, parameters, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
+        recorded = None
+        for model, prompt, parameters, options in self._query(self._recorded, query, salt[1:]):
+            with self._lock:
+                recorded = model, self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
+        where = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
+        if recorded is None:
+            return f"no reply is recorded for {where}; the recording ends earlier, or others acted then"
+        return f"no reply is recorded for this request of {where}. It differs from the recorded one:\n" + difference(
+            recorded, readable(request)
+        )
+
+    # -- trace
+
+    def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
+        """Note what happened; it is written at the end of the step.
+
+        Args:
+            record: What happened.
+            time: Step in which it happened.
+
+        Raises:
+            ConfigError: If the log is closed.
+        """
+        self._demand_open()
+        self._is_used = True
+        label = getattr(record, "label", "")
+        match record:
+            case Decision():
+                acts = [[call.name, call.arguments] for call in record.actions]
+                decision = canonical_json([acts, record.answer])
+                facts = ["decision", time, record.agent, decision, label]
+                said = (decision, record.text, None, None, kept_keys(record.keys), label)
+                table, row = "decisions", (time, record.agent, record.by, *said)
+            case Outcome():
+                arguments, result = canonical_json(record.arguments), canonical_json(record.result)
+                facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result, label]
+                table, row = "actions", (time, record.agent, record.action, arguments, record.ok, result, label)
+            case Failure():
+                facts = ["failure", time, record.agent, record.kind, label]
+                said = (None, None, record.kind, record.reason, kept_keys(record.keys), label)
+                table, row = "decisions", (time, record.agent, record.by, *said)
+            case Event():
+                told = canonical_json(record.facts)
+                facts = ["event", time, record.source, record.kind, told]
+                table, row = "events", (time, record.source, record.kind, told, record.text)
+            case Message():
+                recipients = canonical_json(record.recipients)
+                facts = ["message", time, record.sender, recipients, record.text]
+                table, row = "messages", (time, record.sender, recipients, record.text)
+        self._facts.append(facts)
+        self._rows.setdefault(table, []).append(row)
+
+    def end_step(self, time: int, row: Mapping[str, Any]) -> str:
+        """Close a step: extend the digest, and write the step's trace in one transaction.
+
+        Args:
+            time: The step.
+            row: What the model collected in it.
+
+        Returns:
+            The digest of the run so far.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        self._demand_writable()
+        collected = canonical_json(row)
+        told = json.dumps([self._facts, collected], ensure_ascii=False)
+        self._digest.update(told.encode("utf-8", "surrogatepass"))
+        digest = self.digest
+        self.commit()
+        written_anew = (min(self._first_open, time), time)  # with the steps that broke since the last one was closed
+        try:
+            with self._lock, self._trace:
+                for table in ("decisions", "actions", "events", "messages", "steps"):
+                    self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", written_anew)
+                    if rows := self._rows.get(table):
+                        slots = ",".join("?" * len(rows[0]))
+                        self._trace.executemany(f"INSERT INTO {table} VALUES ({slots})", map(_storable_row, rows))
+                self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
+            if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
+                self._checkpoint()
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+        self._first_open = time + 1
+        self._facts.clear()
+        self._rows.clear()
+        return digest
+
+    @property
+    def digest(self) -> str:
+        """Digest of all steps closed so far: decisions, outcomes, events, messages, collected rows."""
+        return self._digest.hexdigest()
+
+    # -- reading
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(list(self.rows(name)), columns=columns()[name])
+
+    def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Read a table row by row, however large it is; prompts and keys are readable.
+
+        Args:
+            name: See `table`.
+            agent: Only rows of this agent, where the table says whose they are.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
+        """
+        if name not in columns():
+            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
+        source = self._recorded if name in ("calls", "texts") else self._db
+        is_one = agent is not None and "agent" in columns()[name]
+        query = (
+            f"SELECT rowid, * FROM {name} WHERE rowid > :after{' AND agent = :agent' * is_one} ORDER BY rowid LIMIT 500"
+        )
+        after = -1
+        while True:
+            found = self._query(source, query, {"after": after, "agent": agent})
+            for number, *row in found:
+                if number <= after:
+                    raise self._damage(ValueError(f"the rows of {name} are out of order"))
+                after = int(number)
+                yield self._readable(name, row)
+            if len(found) < 500:
+                return
+
+    def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
+        """Put texts in place of their numbers, and digits in place of bytes."""
+        if table == "decisions":
+            *before, keys, label = row
+            return *before, keys_of(keys), label
+        if table != "calls":
+            return tuple(row)
+        key, agent, time, purpose, number, model, prompt, parameters, options, *rest = row
+        with self._lock:
+            texts = self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
+        return keys_of(key), agent, time, purpose, number, model, *texts, *rest
+
+    def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
+        """Read the rows of a table about one agent in one step, as `rows` does.
+
+        Args:
+            name: `calls`, `decisions`, `actions` or `answers`.
+            time: The step.
+            agent: The agent's number.
+        """
+        source = self._recorded if name == "calls" else self._db
+        query = f"SELECT * FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
+        return [self._readable(name, row) for row in self._query(source, query, (time, agent))]
+
+    def agents(self) -> list[int]:
+        """Return the numbers of all agents that were asked something or decided, in order."""
+        tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
+        found = [self._query(source, f"SELECT DISTINCT agent FROM {name}") for name, source in tables.items()]
+        return sorted({agent for rows in found for (agent,) in rows if isinstance(agent, int)})
+
+    def calls(self) -> pd.DataFrame:
+        """Every request with its reply or error, tokens, dollars and latency."""
+        return self.table("calls")
+
+    def decisions(self) -> pd.DataFrame:
+        """Every decision asked for; `kind` and `reason` are set where it failed."""
+        return self.table("decisions")
+
+    def actions(self) -> pd.DataFrame:
+        """Every action run, with what came of it."""
+        return self.table("actions")
+
+    def events(self) -> pd.DataFrame:
+        """Every event the worlds told of."""
+        return self.table("events")
+
+    def messages(self) -> pd.DataFrame:
+        """Every message delivered between agents."""
+        return self.table("messages")
+
+    def steps(self) -> pd.DataFrame:
+        """One row a step: what the model collected, and the digest so far."""
+        return self.table("steps")
+
+    def failures(self) -> list[str]:
+        """Return the reasons of all failed decisions, in order."""
+        rows = self._query(self._db, "SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
+        return [str(reason) for (reason,) in rows]
+
+    def calls_of(self, agent: int, limit: int = 20) -> list[dict[str, Any]]:
+        """Return the latest requests made for an agent with their replies, newest first."""
+        query = "SELECT * FROM calls WHERE agent = ? ORDER BY time DESC, rowid DESC LIMIT ?"
+        rows = self._query(self._recorded, query, (agent, limit))
+        return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
+
+    def usage(self, agent: int | None = None) -> pd.DataFrame:
+        """Sum what a run used: one row a model.
+
+        Args:
+            agent: Only what this agent used.
+
+        Returns:
+            model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s.
+        """
+        import pandas as pd
+
+        rows = self._query(self._recorded, _USAGE, {"agent": agent})
+        names = ["model", "calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s"]
+        return pd.DataFrame(rows, columns=names)
+
+    def keep_answer(self, row: Mapping[str, Any]) -> None:
+        """Note an answer given aside; it is no part of the run's digest.
+
+        It replaces what an earlier run with this log was answered to the same question, by the same agent, in the
+        same step.
+
+        Args:
+            row: time, agent, question, answer, failure and purpose.
+        """
+        self._demand_writable()
+        try:
+            with self._lock, self._trace:
+                texts = {name: storable(value) if isinstance(value, str) else value for name, value in row.items()}
+                self._trace.execute(
+                    "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)", texts
+                )
+                self._trace.execute(_FORGET, {**texts, "before": self._answers_before})
+        except sqlite3.Error as error:
+            raise self._lose(error) from error
+
+    def close(self) -> None:
+        """Close the file; it then stands alone. What could not be written was said when it was."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            if self._process != os.getpid():
+                return  # it is the other process's to close
+            with suppress(sqlite3.Error):
+                self._trace.commit()
+                if self._write_lock is not None:
+                    self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is
+            self._replies.close()
+            self._trace.close()
+            if self._write_lock is not None:
+                self._write_lock.free()
+
+
+def _as_far_as_it_is_text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Name what differs between two runs; of their parameters, each by itself, also one that only the first has."""
+    for name, value in wanted.items():
+        before = found.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            inner = cast("dict[str, Any]", before)
+            yield from _differing(inner, dict.fromkeys(inner) | cast("dict[str, Any]", value))
+        elif before != value:
+            yield f"{name}: {before!r}, now {value!r}"
+
+
+def _storable_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row as SQLite can keep it."""
+    return tuple([storable(value) if type(value) is str and not value.isascii() else value for value in row])

@@ -1,0 +1,246 @@
+"""Reads what can still be read of a damaged run log into a new one."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.runlog.file import check, copied
+from mesa_llm.runlog.tables import (
+    FORMAT,
+    IN_COLUMNS,
+    SCHEMA,
+    SQL_ERRORS,
+    columns,
+    connect,
+    line_of,
+    loaded,
+    reply_of,
+    text_hash,
+)
+
+SALVAGED = ("manifest", "texts", "calls", "decisions", "actions", "events", "messages", "steps", "answers")
+"""Tables, in the order in which they are read."""
+
+MAX_ROWS = 1 << 40
+"""Number of rows beyond which none is looked for."""
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    """What came of one table."""
+
+    table: str
+    """Its name."""
+
+    kept: int
+    """Number of rows that were read."""
+
+    lost: int
+    """Number of rows known to be lost; where the end of a table is gone, there may be more."""
+
+    is_whole: bool
+    """False if more rows may be lost than could be counted."""
+
+
+def salvage(damaged: Path, new: Path) -> list[Salvaged]:
+    """Read what can be read of a damaged log, and write it into a new file; the damaged one is left as it is.
+
+    Args:
+        damaged: The run log.
+        new: A file that does not exist yet.
+
+    Returns:
+        What came of each table.
+
+    Raises:
+        ConfigError: If `new` exists, or nothing can be read.
+    """
+    if not damaged.is_file():
+        raise ConfigError(f"there is no run log at {str(damaged)!r}")
+    if new.exists():
+        raise ConfigError(f"{str(new)!r} exists already; name a new file for what is salvaged")
+    if not os.access(new.absolute().parent, os.W_OK):
+        raise ConfigError(f"{str(new)!r} cannot be written; name a new file in a folder that can be written to")
+    try:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            copy = copied(damaged, Path(folder))
+            with closing(_opened(copy, damaged)) as source, closing(connect(str(new))) as target:
+                target.executescript(SCHEMA)
+                results = [_salvage(table, source, target) for table in SALVAGED]
+    except (*SQL_ERRORS, OSError) as error:
+        with suppress(OSError):  # in a read-only place, there is nothing to remove
+            new.unlink(missing_ok=True)
+        raise ConfigError(f"nothing can be read of {str(damaged)!r}: {line_of(error)}") from error
+    if not any(result.kept for result in results):
+        new.unlink()
+        raise ConfigError(f"nothing can be read of {str(damaged)!r}: no row of it is what a run log holds")
+    return results
+
+
+def _opened(copy: Path, damaged: Path) -> sqlite3.Connection:
+    """Open a copy of a log; where its first page is damaged, with that of a new log, which is the same."""
+    try:
+        return _checked(copy, damaged)
+    except (*SQL_ERRORS, ConfigError):
+        if _is_of_another_format(copy):
+            raise
+        pristine = copy.with_name("pristine.sqlite")
+        with closing(connect(str(pristine))) as empty:
+            empty.executescript(SCHEMA)
+        _graft(pristine, copy)
+        return _checked(copy, damaged)
+
+
+def _is_of_another_format(file: Path) -> bool:
+    """Check whether a log says in its manifest, too, that it is of another format: then it is not damaged."""
+    try:
+        with closing(connect(str(file))) as database:
+            row = database.execute("SELECT value FROM manifest WHERE name = 'format'").fetchone()
+    except SQL_ERRORS:
+        return False
+    return row is not None and row[0] != str(FORMAT)
+
+
+def _checked(file: Path, damaged: Path) -> sqlite3.Connection:
+    database = connect(str(file))
+    try:
+        check(database, damaged)
+    except (*SQL_ERRORS, ConfigError):
+        database.close()
+        raise
+    return database
+
+
+def _graft(pristine: Path, copy: Path) -> None:
+    """Put the header and the table of contents of a new log in place of a damaged one's.
+
+    They are equal in all logs of a format, as their tables are made in one order; but for the number of pages.
+    """
+    with closing(connect(str(pristine))) as empty:
+        roots = {root for (root,) in empty.execute("SELECT rootpage FROM sqlite_master")}
+        (size,) = empty.execute("PRAGMA page_size").fetchone()
+    contents = pristine.read_bytes()
+    with copy.open("r+b") as file:
+        pages = max(file.seek(0, os.SEEK_END) // size, 1)
+        for number in range(1, len(contents) // size + 1):
+            if number in roots:
+                continue
+            page = bytearray(contents[(number - 1) * size : number * size])
+            if number == 1:
+                page[28:32] = pages.to_bytes(4)
+                page[32:40] = bytes(8)  # no list of free pages
+            file.seek((number - 1) * size)
+            file.write(page)
+
+
+def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection) -> Salvaged:
+    """Copy the rows of a table that can be read and are what they should be."""
+    names = columns()[table]
+    slots = ",".join("?" * (len(names) + 1))
+    kept, lost, last = 0, 0, 0
+    is_whole, follows_gap = True, False
+    with target:
+        for row in _rows(source, table):
+            if row is None:
+                follows_gap = True
+                continue
+            number, *values = row
+            if follows_gap and table in _NUMBERED:
+                lost += number - last - 1
+            elif follows_gap:
+                is_whole = False
+            last, follows_gap = number, False
+            try:
+                if not _is_sound(table, values):
+                    raise ValueError(f"row {number} of {table} is not what it should be")
+                target.execute(f"INSERT INTO {table} (rowid, {', '.join(names)}) VALUES ({slots})", row)
+                kept += 1
+            except (sqlite3.Error, ValueError):
+                lost += 1
+    return Salvaged(table, kept, lost, is_whole and not follows_gap)
+
+
+_NUMBERED = frozenset({"texts", "calls"})
+"""Tables whose rows are numbered, almost without gaps."""
+
+
+def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | None]:
+    """Read all rows that can be read, in order; None stands for a stretch that cannot."""
+    query = f"SELECT rowid, {', '.join(columns()[table])} FROM {table} WHERE rowid > ? ORDER BY rowid"
+    pages, size = (source.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+    after, left = cast("int | None", -1), pages * size // 4  # no row is smaller
+    while after is not None:
+        try:
+            for row in source.execute(query, (after,)):
+                left -= 1
+                if after < row[0] <= MAX_ROWS:
+                    after = int(row[0])
+                    yield row
+                elif left < 0:  # pages that point at each other
+                    return
+            return
+        except SQL_ERRORS:
+            yield None
+            after = _behind(source, query, after)
+
+
+def _behind(source: sqlite3.Connection, query: str, broken: int) -> int | None:
+    """Find the smallest number behind a stretch that cannot be read, from which reading goes on; None: there is none.
+
+    Args:
+        source: The damaged log.
+        query: Reads the rows behind a number.
+        broken: A number behind which nothing can be read.
+    """
+
+    def is_readable(number: int) -> bool:
+        try:
+            source.execute(query, (number,)).fetchone()
+        except SQL_ERRORS:
+            return False
+        return True
+
+    low, high = broken, broken + 1
+    while not is_readable(high):
+        low, high = high, high + 2 * (high - broken)
+        if high > MAX_ROWS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_readable(middle) else (middle, high)
+    return high
+
+
+def _is_sound(table: str, values: Sequence[Any]) -> bool:
+    """Check what can be checked of a row: no text that is no UTF-8 gets so far."""
+    row = dict(zip(columns()[table], values, strict=True))
+    try:
+        match table:
+            case "manifest":
+                loaded(row["value"])
+                return isinstance(row["name"], str)
+            case "texts":
+                return isinstance(row["text"], str) and text_hash(row["text"]) == row["hash"]
+            case "calls":
+                if not isinstance(row["key"], bytes) or len(row["key"]) != 32:
+                    return False
+                if not row["error_kind"]:
+                    reply_of(*(row[name] for name in ("reply", *IN_COLUMNS)))
+            case _:
+                for name in _JSON.intersection(row):
+                    if row[name] is not None:
+                        loaded(row[name])
+    except ValueError:
+        return False
+    return True
+
+
+_JSON = frozenset({"decision", "arguments", "result", "facts", "recipients", "measures", "answer"})

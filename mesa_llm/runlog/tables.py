@@ -1,0 +1,356 @@
+"""The file of a run log, its tables, and how requests are kept in them and compared."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import cache, lru_cache
+from typing import Any
+
+from mesa_llm import errors
+from mesa_llm.errors import TransportError
+from mesa_llm.records import Reply, Request, ToolCall, ToolSpec, canonical_json, compact_json
+
+FORMAT = 3
+"""Version of the layout; it stands in `PRAGMA user_version`, and in the manifest."""
+
+SCHEMA = f"""
+PRAGMA user_version={FORMAT};
+CREATE TABLE IF NOT EXISTS manifest (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS writer (pid INTEGER, host TEXT, since TEXT);
+CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS calls (
+    key BLOB NOT NULL, agent INTEGER, time INTEGER, purpose TEXT, call INTEGER, model TEXT,
+    prompt TEXT, parameters INTEGER, options INTEGER, reply TEXT, error_kind TEXT, error TEXT,
+    prompt_tokens INTEGER, reply_tokens INTEGER, dollars REAL, latency_s REAL, attempts INTEGER);
+CREATE UNIQUE INDEX IF NOT EXISTS calls_at ON calls (time, agent, key);
+CREATE TABLE IF NOT EXISTS decisions (
+    time INTEGER, agent INTEGER, by TEXT, decision TEXT, text TEXT, kind TEXT, reason TEXT, keys BLOB,
+    label TEXT);
+CREATE TABLE IF NOT EXISTS actions (
+    time INTEGER, agent INTEGER, action TEXT, arguments TEXT, ok INTEGER, result TEXT, label TEXT);
+CREATE TABLE IF NOT EXISTS events (time INTEGER, source TEXT, kind TEXT, facts TEXT, text TEXT);
+CREATE TABLE IF NOT EXISTS messages (time INTEGER, sender INTEGER, recipients TEXT, text TEXT);
+CREATE TABLE IF NOT EXISTS steps (time INTEGER PRIMARY KEY, measures TEXT, digest TEXT);
+CREATE TABLE IF NOT EXISTS answers (time INTEGER, agent INTEGER, question TEXT, answer TEXT, failure TEXT,
+    purpose TEXT);
+CREATE INDEX IF NOT EXISTS decisions_at ON decisions (time);
+CREATE INDEX IF NOT EXISTS actions_at ON actions (time);
+CREATE INDEX IF NOT EXISTS events_at ON events (time);
+CREATE INDEX IF NOT EXISTS messages_at ON messages (time);
+CREATE INDEX IF NOT EXISTS answers_at ON answers (time, agent);
+"""
+"""Layout of a run log. A call's prompt, parameters and options are numbers of texts: see `Texts`.
+
+No index is in the order of a digest: what is written at one moment then lies on few pages.
+"""
+
+IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts")
+"""Fields of a reply that stand in columns of their own; the others that say something are one JSON object."""
+
+SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file raises; the second where the text of the first quotes damaged bytes."""
+
+LOST = "[this text is lost]"
+"""Stands where a damaged log holds a text no more."""
+
+MAX_KNOWN = 4_000_000
+"""Maximum number of characters of texts that are kept at hand, to be written or to be read."""
+
+MAX_RECALLED = 5_000
+"""Number of texts, first and last, that a run that goes on with a log looks for its own in."""
+
+MAX_SPAN = 100_000
+"""Maximum number of lines that a span can stand for, lest a damaged one fill the memory."""
+
+
+def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    """Open a database for all threads; what its file says of itself is not believed."""
+    database = sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
+    database.execute("PRAGMA trusted_schema=OFF")
+    database.execute("PRAGMA cell_size_check=ON")
+    return database
+
+
+@cache
+def columns() -> dict[str, list[str]]:
+    """Return the columns of each table of a run log."""
+    with closing(connect(":memory:")) as empty:
+        empty.executescript(SCHEMA)
+        tables = [name for (name,) in empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {table: [field[1] for field in empty.execute(f"PRAGMA table_info({table})")] for table in tables}
+
+
+class Texts:
+    """The lines of all prompts, each kept once: what prompts have in common takes no room twice.
+
+    A message is written as the numbers of its lines, with spans of following ones: `"1-25 31 40"`.
+    """
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        """Read nothing yet.
+
+        Args:
+            database: The run log; what is new is written in its open transaction.
+        """
+        self._database = database
+        self._next = 0  # not known yet
+        self._numbers: dict[str, int] = {}
+        self._written: dict[str, str] = {}
+        self._texts: dict[int, str] = {}
+        self._written_size = self._read_size = 0
+
+    def kept(self, request: Request) -> tuple[str, int, int]:
+        """Keep a request's texts, and return how a call refers to them: its messages, parameters, options."""
+        if not self._next:
+            self._next = self._database.execute("SELECT ifnull(max(id), 0) FROM texts").fetchone()[0] + 1
+            self._recall()
+        if self._written_size > MAX_KNOWN:
+            self._numbers.clear()
+            self._written.clear()
+            self._written_size = 0
+        messages: list[tuple[str, str] | tuple[str, str, int]] = []
+        for message in request.messages:
+            content = self._written.get(message.content)
+            if content is None:
+                content = self._write(message.content)
+                if message is not request.messages[-1]:  # it comes again, in the prompts of the steps that follow
+                    self._written[message.content] = content
+                    self._written_size += len(message.content)
+            if message.tool_calls or message.call_id:
+                more = {name: value for name, value in message.to_wire().items() if name not in ("role", "content")}
+                messages.append((message.role, content, self.number(_PLAIN.encode(more))))
+            else:
+                messages.append((message.role, content))
+        return compact_json(messages).decode(), self.number(_parameters(request)), self.number(_options(request))
+
+    def _recall(self) -> None:
+        """Read what an earlier run wrote first and last, as that comes again; the rest is kept anew if it does."""
+        last = self._next - MAX_RECALLED
+        recalled = "SELECT text, id FROM texts WHERE id <= ? OR id > ? ORDER BY id DESC"
+        for text, number in self._database.execute(recalled, (MAX_RECALLED, last)):
+            self._numbers[text] = number
+            self._written_size += len(text)
+            if self._written_size > MAX_KNOWN // 2:
+                break
+
+    def number(self, text: str) -> int:
+        """Return the number of a text, keeping it if it is new."""
+        number = self._numbers.get(text)
+        if number is None:
+            number, self._next = self._next, self._next + 1
+            self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", (number, text_hash(text), storable(text)))
+            self._numbers[text] = number
+            self._written_size += len(text)
+        return number
+
+    def _write(self, content: str) -> str:
+        """Write a content as the numbers of its lines."""
+        known = self._numbers
+        spans: list[str] = []
+        first = last = 0
+        for line in content.split("\n"):
+            number = known.get(line) or self.number(line)
+            if number == last + 1 and last:
+                last = number
+                continue
+            if last:
+                spans.append(f"{first}-{last}" if last > first else f"{first}")
+            first = last = number
+        spans.append(f"{first}-{last}" if last > first else f"{first}")
+        return " ".join(spans)
+
+    def text(self, number: object) -> str:
+        """Return the text of a number; `LOST` if the log is damaged and holds it no more."""
+        if not isinstance(number, int):
+            return LOST
+        found = self._texts.get(number)
+        if found is None:
+            try:
+                row = self._database.execute("SELECT text FROM texts WHERE id = ?", (number,)).fetchone()
+            except sqlite3.DatabaseError:
+                row = None
+            found = row[0] if row is not None and isinstance(row[0], str) else LOST
+            if self._read_size > MAX_KNOWN:
+                self._texts.clear()
+                self._read_size = 0
+            self._texts[number] = found
+            self._read_size += len(found)
+        return found
+
+    def prompt(self, kept: object) -> str:
+        """Return the messages of a call as endpoints read them, as JSON.
+
+        Args:
+            kept: The call's `prompt`.
+        """
+        messages: list[dict[str, Any]] = []
+        try:
+            for role, content, *more in loaded(kept):
+                message = {"role": role, "content": "\n".join(self._lines(str(content)))}
+                for number in more:
+                    message |= loaded(self.text(number))
+                messages.append(message)
+        except (ValueError, TypeError):
+            messages.append({"role": "user", "content": LOST})
+        return _PLAIN.encode(messages)
+
+    def _lines(self, content: str) -> Iterator[str]:
+        for span in content.split(" "):
+            first, _, last = span.partition("-")
+            begin, end = int(first), int(last or first)
+            if not 0 < begin <= end <= begin + MAX_SPAN:
+                raise ValueError(f"{span!r} is no span of texts")
+            for number in range(begin, end + 1):
+                yield self.text(number)
+
+
+def text_hash(text: str) -> bytes:
+    """Return the digest by which a damaged text is told from a sound one."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def storable(text: str) -> str:
+    """Return a text as SQLite can keep it: halves of surrogate pairs, which UTF-8 cannot hold, are written out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def readable(request: Request) -> tuple[str, str, str, str]:
+    """Return a request as `difference` compares it: model, messages, parameters, options."""
+    messages = _PLAIN.encode([message.to_wire() for message in request.messages])
+    return request.model, messages, _parameters(request), _options(request)
+
+
+def _parameters(request: Request) -> str:
+    """Write a request's tools, schema and sampling settings."""
+    schema = "null" if request.schema is None else canonical_json(request.schema)
+    return f'{{"schema":{schema},"settings":{request.settings_text},{_told_of(request.tools)}}}'
+
+
+def _options(request: Request) -> str:
+    return canonical_json(request.options) if request.options else "{}"
+
+
+def kept_keys(keys: Sequence[str]) -> bytes | str:
+    """Write the keys of a decision's calls: in half the room, if they are digests."""
+    try:
+        return bytes.fromhex("".join(keys)) if all(len(key) == _KEY_DIGITS for key in keys) else " ".join(keys)
+    except ValueError:
+        return " ".join(keys)
+
+
+def keys_of(kept: object) -> str:
+    """Return kept keys as text, with spaces between them."""
+    if not isinstance(kept, bytes):
+        return "" if kept is None else str(kept)
+    digits = kept.hex()
+    return " ".join(digits[at : at + _KEY_DIGITS] for at in range(0, len(digits), _KEY_DIGITS))
+
+
+_KEY_DIGITS = 64
+
+
+def line_of(error: Exception) -> str:
+    """Return what an error says, on one line."""
+    return " ".join(str(error).split())[:300]
+
+
+def loaded(text: object) -> Any:
+    """Read JSON that a log holds.
+
+    Raises:
+        ValueError: If it is none, as in a damaged log.
+    """
+    try:
+        return json.loads(str(text))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def kept_reply(reply: Reply) -> str:
+    """Write what of a reply has no column of its own."""
+    fields: dict[str, Any] = {
+        "text": reply.text,
+        "tool_calls": [[c.name, c.arguments, c.call_id] for c in reply.tool_calls],
+    }
+    for name in _ALSO_KEPT:
+        if value := getattr(reply, name):
+            fields[name] = value
+    return compact_json(fields).decode()
+
+
+_ALSO_KEPT = tuple(name for name in Reply.__slots__ if name not in ("text", "tool_calls", *IN_COLUMNS))
+
+
+def reply_of(kept: str, *columns: Any) -> Reply:
+    """Make a kept reply what it was.
+
+    Args:
+        kept: What `kept_reply` wrote.
+        *columns: Its `IN_COLUMNS`.
+
+    Raises:
+        ValueError: If it is no reply, as in a damaged log.
+    """
+    try:
+        fields: dict[str, Any] = loaded(kept) | dict(zip(IN_COLUMNS, columns, strict=True))
+        fields["tool_calls"] = tuple(ToolCall(*call) for call in fields["tool_calls"])
+        reply = Reply(**fields)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"a reply cannot be read: {error}") from error
+    are_texts = [reply.text, reply.model, reply.finish]
+    are_whole = [reply.prompt_tokens, reply.reply_tokens, reply.attempts]
+    are_numbers = [reply.latency_s, 0.0 if reply.dollars is None else reply.dollars]
+    for call in reply.tool_calls:
+        are_texts += [call.name, call.call_id]
+        if not isinstance(call.arguments, dict):
+            raise ValueError("a reply cannot be read: the arguments of a call are no object")
+    checks: tuple[tuple[list[Any], Any], ...] = ((are_texts, str), (are_whole, int), (are_numbers, (int, float)))
+    for values, kind in checks:
+        if not all(isinstance(value, kind) for value in values):
+            raise ValueError(f"a reply cannot be read: found {values}")
+    return reply
+
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False)
+
+
+@lru_cache(maxsize=1024)
+def _told_of(tools: tuple[ToolSpec, ...]) -> str:
+    """Return what is kept of tools: the same for every request that offers them."""
+    names, digests = [tool.name for tool in tools], [tool.digest[:12] for tool in tools]
+    return f'"tools":{canonical_json(names)},"tools_digest":{canonical_json(digests)}'
+
+
+def difference(recorded: Sequence[str], now: Sequence[str]) -> str:
+    """Show how two kept requests differ, line by line.
+
+    Args:
+        recorded: Model, prompt, parameters and options, as kept.
+        now: The same of the new request.
+    """
+    before, after = (_lines(*kept) for kept in (recorded, now))
+    shown = list(difflib.unified_diff(before, after, "recorded", "now", lineterm="", n=1))
+    return "\n".join(shown[:40]) or "only the run seed differs"
+
+
+def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
+    lines = [f"model: {model}"]
+    for message in loaded(prompt):
+        lines += [f"{message['role']}: {line}" for line in str(message["content"]).splitlines() or [""]]
+    try:
+        fields = {**loaded(parameters), "options": loaded(options)}
+    except (ValueError, TypeError):
+        fields = {"the rest": LOST}
+    return lines + [f"{name}: {canonical_json(value)}" for name, value in fields.items()]
+
+
+def failure_of(kind: object, text: object) -> TransportError:
+    """Make a recorded failure the error it was."""
+    found = getattr(errors, str(kind), TransportError)
+    is_known = isinstance(found, type) and issubclass(found, TransportError)
+    return found(str(text)) if is_known else TransportError(str(text))

@@ -1,0 +1,148 @@
+"""Moving from cell to cell, as actions of an agent; and an observation that tells it where it can go."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from mesa.discrete_space.grid import Grid
+from pydantic import BeforeValidator
+
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.records import Observation
+from mesa_llm.space.compass import Direction, compass_direction, grid_offset, hexagon_direction
+from mesa_llm.space.surroundings import TERMS, spot_list
+from mesa_llm.space.view import Describe, Near, kind_of, near_cells, others_text, space_of, surroundings
+from mesa_llm.tools.tool import action
+
+
+def _place_text(value: object) -> object:
+    """Read the name of a cell in the ways models write it: 5, "5", [2, 3], "(2, 3)"."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return ",".join(str(part) for part in cast("list[object]", value))
+    return value
+
+
+PlaceName = Annotated[str, BeforeValidator(_place_text)]
+"""Name of a cell as texts show it."""
+
+
+class MovesToPlaces:
+    """Lets an agent move to a neighbouring cell by its name, in any discrete space of Mesa.
+
+    For agents with a `cell`, such as `CellAgent`, whose own `move_to` stays what it is.
+    """
+
+    def can_move(self) -> bool:
+        """Check whether a neighbouring cell has room."""
+        return any(not near.cell.is_full for near in _next_cells(self))
+
+    @action(when="can_move")
+    def go_to(self, place: PlaceName) -> str:
+        """Move to a place right next to yours.
+
+        Args:
+            place: Name of the place, as you were shown it.
+        """
+        named = {near.spot.label: near for near in _next_cells(self)}
+        plain = "".join(place.strip("()[] ").split())
+        return _enter(self, named.get(place.strip()) or named.get(plain), place)
+
+
+class MovesOnGrid:
+    """Lets an agent move to a neighbouring cell of a grid, square or hexagonal, by a compass direction.
+
+    For agents with a `cell`, such as `CellAgent`. North is the row above, (-1, 0), as everywhere in Mesa.
+    """
+
+    def can_move(self) -> bool:
+        """Check whether a neighbouring cell has room.
+
+        Raises:
+            ConfigError: If the agent is in a space other than a grid of two dimensions.
+        """
+        return any(not near.cell.is_full for near in _by_direction(self).values())
+
+    @action(when="can_move")
+    def move(self, direction: Direction) -> str:
+        """Move one cell.
+
+        Args:
+            direction: Where to.
+        """
+        return _enter(self, _by_direction(self).get(direction), direction)
+
+
+def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | None = None) -> Observation:
+    """Show an agent what lies around it, as an observation.
+
+    An agent in no space reads who else there is. One that `MovesOnGrid` or `MovesToPlaces` also reads where it can
+    go, and the `options` of its action say the same. The `facts` are the `Surroundings`.
+
+    Args:
+        agent: Any Mesa agent, in any space or in none.
+        radius: How far it sees: in moves, or in units of a continuous space.
+        describe: Says in words what a neighbour is; by default its own name, or its class, with its id.
+
+    Raises:
+        ConfigError: If the radius does not fit the space, or the space cannot be found.
+    """
+    seen = surroundings(agent, radius, describe)
+    if seen.place is None:
+        return Observation(text=others_text(agent, describe), facts=seen)
+    if not isinstance(agent, MovesOnGrid | MovesToPlaces):
+        return Observation(text=seen.text, facts=seen)
+    if not seen.open:
+        return Observation(text=f"{seen.text}\nYou cannot go anywhere now.", facts=seen)
+    options: dict[str, tuple[str, ...]] = {}
+    if isinstance(agent, MovesOnGrid):
+        ways = _by_direction(agent).items()
+        options["direction"] = tuple(direction for direction, near in ways if not near.cell.is_full)
+    if isinstance(agent, MovesToPlaces):
+        options["place"] = tuple(spot.label for spot in seen.open)
+    return Observation(f"{seen.text}\nYou can go to: {spot_list(seen.open)}.", facts=seen, options=options)
+
+
+def _next_cells(agent: Any) -> list[Near]:
+    """Return the cells one move away; none if the agent is in no place."""
+    return [] if agent.cell is None else near_cells(space_of(agent), agent.cell, 1)[1:]
+
+
+def _by_direction(agent: Any) -> dict[Direction, Near]:
+    """Return the cells one move away by direction.
+
+    Raises:
+        ConfigError: If the agent is in a space other than a grid of two dimensions.
+    """
+    if agent.cell is None:
+        return {}
+    space, start = space_of(agent), agent.cell.coordinate
+    if not isinstance(space, Grid) or len(space.dimensions) != 2:
+        raise ConfigError(f"MovesOnGrid is for grids of two dimensions; in a {type(space).__name__} use MovesToPlaces")
+    ways: dict[Direction, Near] = {}
+    for near in _next_cells(agent):
+        offset = grid_offset(space, start, near.cell.coordinate)
+        is_hexagonal = kind_of(space) == "hexagonal grid"
+        way = hexagon_direction(start, offset) if is_hexagonal else compass_direction(*offset)
+        ways[way] = near
+    return ways
+
+
+def _enter(agent: Any, near: Near | None, asked: str) -> str:
+    """Move an agent into a neighbouring cell, and say where it is now.
+
+    Raises:
+        ToolError: If there is no such cell next to it, or it is full.
+    """
+    if near is not None and not near.cell.is_full:
+        agent.cell = near.cell
+        return f"You moved to {near.spot.label}."
+    if agent.cell is None:
+        raise ToolError("you are in no place that you could move from.")
+    spot = TERMS[kind_of(space_of(agent))].spot
+    free = tuple(other.spot for other in _next_cells(agent) if not other.cell.is_full)
+    advice = f"you can go to: {spot_list(free)}." if free else "you cannot go anywhere now."
+    if near is None:
+        raise ToolError(f"there is no {spot} {asked[:80]!r} next to yours; {advice}")
+    raise ToolError(f"the {spot} {asked[:80]!r} is full; {advice}")

@@ -1,0 +1,253 @@
+"""Looking around in every space of Mesa: who is where, which cells are empty, what the own cell holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import mesa
+import numpy as np
+from mesa.discrete_space import Cell, DiscreteSpace, HexGrid, Network
+from mesa.discrete_space.grid import Grid
+from mesa.experimental.continuous_space import ContinuousSpaceAgent
+
+from mesa_llm.config import ConfigMixin
+from mesa_llm.errors import ConfigError
+from mesa_llm.space.compass import compass_direction, grid_offset, grid_words, hexagon_words
+from mesa_llm.space.surroundings import (
+    MOST_CHARACTERS,
+    MOST_SHOWN,
+    TERMS,
+    Neighbour,
+    Place,
+    SpaceKind,
+    Spot,
+    Surroundings,
+)
+from mesa_llm.text import one_line
+
+Describe = Callable[[Any], str]
+
+
+def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe | None = None) -> Surroundings:
+    """Look around an agent, in whatever space of Mesa it is.
+
+    Only cells within the radius are visited, whatever the number of agents.
+
+    Args:
+        agent: Who looks.
+        radius: How far: in moves, a whole number, 0 for its own cell; in units of a continuous space.
+        describe: Says in words what a neighbour is; by default its own name, or its class, with its id.
+
+    Raises:
+        ConfigError: If the radius does not fit the space, or the space cannot be found.
+    """
+    if getattr(agent, "cell", None) is not None:
+        if not math.isfinite(radius) or radius < 0 or radius != int(radius):
+            raise ConfigError(f"a radius in cells is a whole number of 0 or more, got {radius!r}")
+        return _around_cell(agent, int(radius), describe or description)
+    if isinstance(agent, ContinuousSpaceAgent):
+        if not 0 < radius < math.inf:
+            raise ConfigError(f"a radius in a continuous space is a number above 0, got {radius!r}")
+        return _around_point(agent, radius, describe or description)
+    _refuse_old_space(agent)
+    return Surroundings("nowhere")
+
+
+def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str:
+    """Name the agents of a model without a place, itself first; empty if there is nobody else.
+
+    Those that think come first. Of many, an agent reads of those that were made after it, and round again, so that
+    nobody is known to all.
+
+    Args:
+        agent: Who looks.
+        describe: Says in words what another is; by default its own name, or its class, with its id.
+    """
+    everyone = list(agent.model.agents)
+    here = everyone.index(agent) if agent in agent.model.agents else 0
+    others = [other for other in everyone[here:] + everyone[:here] if other is not agent]
+    if not others:
+        return ""
+    others.sort(key=lambda other: not getattr(other, "is_minded", False))
+    shown = [f"- {one_line((describe or description)(other), MOST_CHARACTERS)}" for other in others[:MOST_SHOWN]]
+    if len(others) > MOST_SHOWN:
+        shown.append(f"- and {len(others) - MOST_SHOWN} more")
+    return "\n".join([f"You are {one_line(description(agent), MOST_CHARACTERS)}. The others:", *shown])
+
+
+def description(agent: mesa.Agent[Any]) -> str:
+    """Name an agent, thinking or not: by the name it was given, or its class, and its id."""
+    if isinstance(agent, ConfigMixin) and agent.config.name:
+        return f"{agent.config.name} ({agent.unique_id})"
+    return f"{type(agent).__name__} {agent.unique_id}"
+
+
+def space_of(agent: mesa.Agent[Any]) -> DiscreteSpace[Cell]:
+    """Find the space that holds an agent's cell: the agent's own `space`, or an attribute of its model.
+
+    Raises:
+        ConfigError: If neither holds the cell.
+    """
+    cell = cast("Any", agent).cell
+    for space in (getattr(agent, "space", None), *vars(agent.model).values()):
+        if isinstance(space, DiscreteSpace) and _holds(space, cell):
+            return space
+    raise ConfigError(
+        f"{description(agent)} is in a cell of a space that its model does not name; "
+        "keep the space as an attribute of the model (`self.grid`) or of the agent (`self.space`)"
+    )
+
+
+def kind_of(space: DiscreteSpace[Cell]) -> SpaceKind:
+    """Name the kind of a discrete space."""
+    if isinstance(space, HexGrid):
+        return "hexagonal grid"
+    if isinstance(space, Grid):
+        return "grid"
+    return "network" if isinstance(space, Network) else "regions"
+
+
+class Near(NamedTuple):
+    """A cell, with how it lies to the one it was reached from."""
+
+    cell: Cell
+    spot: Spot
+
+
+def near_cells(space: DiscreteSpace[Cell], start: Cell, radius: int) -> list[Near]:
+    """Return the cells within a number of moves of a cell, itself first, nearest first."""
+    found = {start: 0}
+    frontier = [start]
+    for moves in range(1, radius + 1):
+        reached = [other for cell in frontier for other in cell.connections.values() if other not in found]
+        frontier = list(dict.fromkeys(reached))
+        found.update(dict.fromkeys(frontier, moves))
+    return [
+        Near(cell, Spot(_plain_place(cell.coordinate), _cell_words(space, start, cell, moves), moves))
+        for cell, moves in found.items()
+    ]
+
+
+def _around_cell(agent: mesa.Agent[Any], radius: int, describe: Describe) -> Surroundings:
+    """Look around an agent in a cell."""
+    start, space = cast("Any", agent).cell, space_of(agent)
+    reached = near_cells(space, start, max(radius, 1))
+    near = [(cell, spot) for cell, spot in reached if spot.distance <= radius]
+    neighbours = [
+        Neighbour(other.unique_id, one_line(describe(other), MOST_CHARACTERS), spot.where, spot.distance, spot.place)
+        for cell, spot in near
+        for other in cast("list[Any]", cell.agents)
+        if other is not agent
+    ]
+    return Surroundings(
+        kind=kind_of(space),
+        place=_plain_place(start.coordinate),
+        radius=radius,
+        neighbours=_in_order(neighbours),
+        empty=tuple(spot for cell, spot in near if cell.is_empty),
+        open=tuple(spot for cell, spot in reached if spot.distance == 1 and not cell.is_full),
+        layers=_layers(space, start),
+    )
+
+
+def _around_point(agent: ContinuousSpaceAgent, radius: float, describe: Describe) -> Surroundings:
+    """Look around an agent in a continuous space, where x points east and y north."""
+    space: Any = agent.space
+    point = np.array(agent.position, dtype=float)
+    found, distances = space.get_agents_in_radius(point, radius)
+    offsets = space.calculate_difference_vector(point, found)
+    neighbours = [
+        Neighbour(
+            agent=other.unique_id,
+            description=one_line(describe(other), MOST_CHARACTERS),
+            where=_point_words(float(distance), offset),
+            distance=float(distance),
+            place=_point_place(other.position),
+        )
+        for other, distance, offset in zip(found, distances, offsets, strict=True)
+        if other is not agent
+    ]
+    return Surroundings("plane", _point_place(point), radius, _in_order(neighbours))
+
+
+def _in_order(neighbours: list[Neighbour]) -> tuple[Neighbour, ...]:
+    """Sort neighbours by distance, then by id."""
+    return tuple(sorted(neighbours, key=lambda other: (other.distance, other.agent)))
+
+
+def _holds(space: DiscreteSpace[Cell], cell: Cell) -> bool:
+    """Check whether a cell is one of a space."""
+    try:
+        space.all_cells[cell]
+    except KeyError:
+        return False
+    return True
+
+
+def _cell_words(space: DiscreteSpace[Cell], start: Cell, cell: Cell, moves: int) -> str:
+    """Describe where a cell lies, seen from another of the same space."""
+    kind = kind_of(space)
+    if not moves:
+        return f"in your {TERMS[kind].spot}"
+    if kind == "network":
+        return "linked" if moves == 1 else f"{moves} links away"
+    if kind == "regions":
+        return "adjacent" if moves == 1 else f"{moves} regions away"
+    offset = grid_offset(space, start.coordinate, cell.coordinate)
+    if kind == "hexagonal grid":
+        return hexagon_words(start.coordinate, offset, moves)
+    return grid_words(offset, moves)
+
+
+def _point_words(distance: float, offset: Any) -> str:
+    """Describe where a point lies: how far and, in two dimensions, in which direction."""
+    if not distance:
+        return "at your point"
+    far = f"{distance:.1f} away" if distance >= 1 else f"{distance:.2g} away"
+    return f"{far}, {compass_direction(-offset[1], offset[0])}" if len(offset) == 2 else far
+
+
+def _layers(space: DiscreteSpace[Cell], cell: Cell) -> dict[str, Any]:
+    """Return what a cell holds by name: property layers of its grid, and plain values among its own properties.
+
+    Mesa keeps the layers of a grid as properties of the class that it makes for the cells of this one grid.
+    """
+    values = {str(name): value for name, value in cell.properties.items()}
+    if isinstance(space, Grid):
+        layers = [name for name, member in vars(type(cell)).items() if isinstance(member, property)]
+        values |= {name: getattr(cell, name) for name in layers if name != "empty"}
+    plain = {name: _plain(value) for name, value in sorted(values.items())}
+    return {name: value for name, value in plain.items() if isinstance(value, bool | int | float | str)}
+
+
+def _plain(value: object) -> Any:
+    """Turn a numpy scalar into Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_place(coordinate: object) -> Place:
+    """Turn a cell's coordinate into plain values; a node that is none of them goes by its text."""
+    if isinstance(coordinate, tuple):
+        parts = [_plain(part) for part in cast("tuple[object, ...]", coordinate)]
+        return tuple(parts) if all(isinstance(part, int) for part in parts) else str(coordinate)
+    plain = _plain(coordinate)
+    return plain if isinstance(plain, int | str) else str(plain)
+
+
+def _point_place(position: Any) -> tuple[float, ...]:
+    """Turn a position into plain numbers."""
+    return tuple(float(part) for part in position)
+
+
+def _refuse_old_space(agent: mesa.Agent[Any]) -> None:
+    """Raise, rather than see nobody, where an agent lives in a space of Mesa 3 that Mesa 4 took out."""
+    if getattr(agent, "pos", None) is None:
+        return
+    for value in vars(agent.model).values():
+        if any(base.__module__ == "mesa.space" for base in type(value).__mro__):
+            raise ConfigError(
+                f"{description(agent)} is in a {type(value).__name__} of mesa.space, which Mesa 4 took out; "
+                "use mesa.discrete_space or mesa.experimental.continuous_space"
+            )

@@ -1,0 +1,6 @@
+"""What agents can use: tools that read and actions that write, from typed methods."""
+
+from mesa_llm.tools.tool import Tool, action, tool
+from mesa_llm.tools.toolbox import ToolBox
+
+__all__ = ["Tool", "ToolBox", "action", "tool"]

@@ -1,0 +1,230 @@
+"""Tools that answer and actions that happen: typed methods, described to the model by their docstring.
+
+A `@tool` reads and may be called while an agent decides. An `@action` writes, is what a decision consists of, and
+runs after everyone has decided. pydantic gives schema and validation; nothing a model writes reaches a function
+unchecked.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar, overload
+
+import docstring_parser
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import ArgsKwargs, SchemaError
+
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.records import ToolSpec, canonical_json
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_ARGUMENT_CHARACTERS = 20_000
+"""Longest arguments of one call that are looked at, as JSON."""
+
+MAX_INTEGER = 2**53
+"""Largest integer an argument may hold: beyond it JSON, SQLite and floats no longer agree."""
+
+_MARK = "_mesa_llm_tool"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    is_action: bool
+    when: str | None
+    shows_more: bool = False
+
+
+@overload
+def tool(function: F) -> F: ...
+@overload
+def tool(*, when: str | None = None, shows_more: bool = False) -> Callable[[F], F]: ...
+def tool(function: Any = None, *, when: str | None = None, shows_more: bool = False) -> Any:
+    """Mark a method or function as a tool: it reads, and may be called while an agent decides.
+
+    Args:
+        function: What to mark; its docstring is what the model reads.
+        when: Name of a method of the same object, called with the same acting agent (if any), that says whether
+            the tool may be used now.
+        shows_more: Whether its results show ids that observations do not, as a search does: what an observation lists
+            as possible then holds no more, once it was called.
+    """
+    return _mark(function, _Mark(is_action=False, when=when, shows_more=shows_more))
+
+
+@overload
+def action(function: F) -> F: ...
+@overload
+def action(*, when: str | None = None) -> Callable[[F], F]: ...
+def action(function: Any = None, *, when: str | None = None) -> Any:
+    """Mark a method or function as an action: it writes, and runs after everyone has decided.
+
+    Args:
+        function: What to mark; its docstring is what the model reads.
+        when: Name of a method of the same object, called with the same acting agent (if any), that says whether
+            the action may be used now.
+    """
+    return _mark(function, _Mark(is_action=True, when=when))
+
+
+def _mark(function: Any, mark: _Mark) -> Any:
+    def put(target: Any) -> Any:
+        setattr(target, _MARK, mark)
+        return target
+
+    return put if function is None else put(function)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function with what the model is told of it and the check of its arguments."""
+
+    spec: ToolSpec
+    """What a model is told."""
+
+    function: Callable[..., Any]
+    """The function, unbound."""
+
+    check: TypeAdapter[Any]
+    """Turns arguments by name into checked ones, or raises pydantic's ValidationError."""
+
+    when: str | None
+    """Name of the method that says whether it may be used now."""
+
+    shows_more: bool = False
+    """Whether its results show ids that observations do not."""
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check arguments and convert them to their types.
+
+        Raises:
+            ToolError: If they are too long, missing, unknown, or of the wrong type or range.
+        """
+        try:
+            is_long = not _are_short(given) and len(canonical_json(given)) > MAX_ARGUMENT_CHARACTERS
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError(f"{self.spec.name}: the arguments cannot be written as JSON: {error}.") from None
+        if is_long:
+            raise ToolError(f"the arguments are longer than {MAX_ARGUMENT_CHARACTERS} characters; write less.")
+        try:
+            checked = self.check.validate_python(ArgsKwargs((), dict(given)))
+        except ValidationError as error:
+            raise ToolError(f"{self.spec.name}: {describe(error)}") from None
+        for name, value in checked.items():
+            if isinstance(value, int) and abs(value) > MAX_INTEGER:
+                raise ToolError(f"{self.spec.name}: {name}: the number is too large.")
+        return checked
+
+
+def _are_short(given: Mapping[str, Any]) -> bool:
+    """Check without writing them out that arguments are short: few, flat, and no long text among them."""
+    if len(given) > 10:
+        return False
+    for value in given.values():
+        kind = type(value)
+        if kind is str:
+            if len(value) >= 300:
+                return False
+        elif kind is int:
+            if not -MAX_INTEGER <= value <= MAX_INTEGER:
+                return False
+        elif kind is not float and kind is not bool and value is not None:
+            return False
+    return True
+
+
+def describe(error: ValidationError) -> str:
+    """Describe in one line what a value lacks, for a model to read."""
+    faults: list[str] = []
+    for fault in error.errors(include_url=False, include_context=False)[:5]:
+        place = ".".join(str(part) for part in fault["loc"]) or "value"
+        found = "" if fault["type"].startswith("missing") else f", got {str(fault['input'])[:80]!r}"
+        faults.append(f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{found}")
+    return "; ".join(faults)
+
+
+@cache
+def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
+    """Build the tool of a function.
+
+    Args:
+        function: Unbound function; every parameter the model fills needs a type.
+        leading: How many first parameters the model does not see (`self`, the acting agent).
+
+    Raises:
+        ConfigError: If it is asynchronous, or a parameter has no type, cannot be described as JSON, or is variadic.
+    """
+    mark = getattr(function, _MARK, _Mark(is_action=False, when=None))
+    name = function.__name__
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"tool {name!r} is async; tools are called as plain functions, write def without async")
+    signature = inspect.signature(function)
+    shown = list(signature.parameters.values())[leading:]
+    hints = typing.get_type_hints(function, include_extras=True)
+    for parameter in shown:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise ConfigError(f"tool {name!r} takes *{parameter.name}; name its arguments one by one")
+        if parameter.name not in hints:
+            raise ConfigError(f"argument {parameter.name!r} of tool {name!r} has no type; annotate it")
+
+    def collect(**arguments: Any) -> dict[str, Any]:
+        return arguments
+
+    named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown]
+    collect.__dict__["__signature__"] = signature.replace(parameters=named, return_annotation=signature.empty)
+    collect.__annotations__ = {parameter.name: hints[parameter.name] for parameter in shown}
+    try:
+        kind: Any = collect
+        check = TypeAdapter[Any](kind, config=ConfigDict(allow_inf_nan=False))
+        schema = check.json_schema()
+    except (PydanticUserError, SchemaError, TypeError, ValueError) as error:  # all that pydantic has for a bad type
+        raise ConfigError(f"tool {name!r} has an argument that JSON cannot describe: {error}") from error
+    description = _describe_arguments(function, schema)
+    spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
+    return Tool(spec, function, check, mark.when, mark.shows_more)
+
+
+def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:
+    """Move what the docstring says of each argument into the schema; give what it says of the whole."""
+    parsed = docstring_parser.parse(inspect.getdoc(function) or "")
+    for parameter in parsed.params:
+        target = schema.get("properties", {}).get(parameter.arg_name)
+        if target is not None and parameter.description:
+            target.setdefault("description", " ".join(parameter.description.split()))
+    text = " ".join(part for part in (parsed.short_description, parsed.long_description) if part)
+    return " ".join(text.split()) or function.__name__.replace("_", " ")
+
+
+def plain_schema(schema: Any) -> Any:
+    """Take out of a JSON schema what models need not read (titles), at every depth."""
+    if isinstance(schema, list):
+        items = typing.cast("list[Any]", schema)
+        return [plain_schema(item) for item in items]
+    if not isinstance(schema, dict):
+        return schema
+    fields = typing.cast("dict[str, Any]", schema)
+    plain: dict[str, Any] = {}
+    for key, value in fields.items():
+        if key == "title" and isinstance(value, str):
+            continue
+        if key in {"properties", "$defs"} and isinstance(value, dict):
+            named = typing.cast("dict[str, Any]", value)
+            plain[key] = {name: plain_schema(inner) for name, inner in named.items()}
+        else:
+            plain[key] = plain_schema(value)
+    if plain.get("type") == "object" and "properties" in plain:
+        plain.setdefault("additionalProperties", False)
+    return plain
+
+
+@cache
+def marked_methods(owner: type) -> tuple[str, ...]:
+    """Name the tools and actions of a class, in the order they are defined, bases first."""
+    names: dict[str, None] = {}
+    for base in reversed(owner.__mro__):
+        names.update(dict.fromkeys(name for name, member in vars(base).items() if hasattr(member, _MARK)))
+    return tuple(name for name in names if hasattr(getattr(owner, name, None), _MARK))

@@ -1,0 +1,226 @@
+"""Which tools an agent has: of its own class, of its worlds, and the researcher's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.records import ToolCall, ToolSpec
+from mesa_llm.tools.tool import Tool, compile_tool, marked_methods
+
+
+class Bound(NamedTuple):
+    """A tool with what it is called on."""
+
+    tool: Tool
+    leading: tuple[Any, ...]
+
+    @property
+    def is_usable(self) -> bool:
+        """Ask the tool's own condition, if it has one, whether it may be used now."""
+        if self.tool.when is None:
+            return True
+        owner, *actor = self.leading
+        return bool(getattr(owner, self.tool.when)(*actor))
+
+
+class Named(Protocol):
+    """Anything with a name."""
+
+    name: str
+
+
+class Plan:
+    """Which tools agents of one kind have: name → tool and number of its owner. Made once for all of the kind."""
+
+    def __init__(self, tools: Mapping[str, tuple[Tool, int]], n_worlds: int) -> None:
+        """Store the tools; what models are told of them is made once."""
+        self.tools = dict(tools)
+        self.n_worlds = n_worlds
+        self.specs = tuple(_renamed(found.spec, name) for name, (found, _) in self.tools.items())
+        self.is_conditional = any(found.when for found, _ in self.tools.values())
+
+
+def _renamed(spec: ToolSpec, name: str) -> ToolSpec:
+    """Return the description of a tool under the name it has here."""
+    return spec if spec.name == name else ToolSpec(name, spec.description, spec.parameters, spec.is_action)
+
+
+def checked_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
+    """Return a researcher's own functions as they are, once each of them can be a tool.
+
+    Raises:
+        ConfigError: If one is no function or method, or could not be described or called.
+    """
+    checked = tuple(functions)
+    for function in checked:
+        target = getattr(function, "__func__", function)
+        if not callable(function) or not isinstance(getattr(target, "__name__", None), str):
+            raise ConfigError(f"tools= takes functions and methods, got {function!r}; wrap it in a function (def)")
+        leading = 0 if target is function else 1
+        if compile_tool(target, leading).when is not None and not leading:
+            raise ConfigError(f"tool {target.__name__!r} has when=, which names a method; a plain function has none")
+    return checked
+
+
+@lru_cache(maxsize=256)
+def shown_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, str], ...]:
+    """Return what the tools of each world are called where an agent is in all of them; see `ToolBox.of`.
+
+    Args:
+        worlds: Class and name of each world.
+
+    Returns:
+        For each world, name of a tool → what it is called.
+    """
+    meanings: dict[str, set[Callable[..., Any]]] = {}
+    for kind, _ in worlds:
+        for name in marked_methods(kind):
+            meanings.setdefault(name, set()).add(getattr(kind, name))
+    return tuple(
+        {name: name if len(meanings[name]) == 1 else f"{label}_{name}" for name in marked_methods(kind)}
+        for kind, label in worlds
+    )
+
+
+@lru_cache(maxsize=256)
+def takers(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+    """Return which tools of each world take an argument of a name, by what the tools are called."""
+    found: list[Mapping[str, tuple[str, ...]]] = []
+    for (kind, _), names in zip(worlds, shown_names(worlds), strict=True):
+        taking: dict[str, tuple[str, ...]] = {}
+        for name, shown in names.items():
+            for argument in compile_tool(getattr(kind, name), 2).spec.parameters.get("properties", ()):
+                taking[argument] = (*taking.get(argument, ()), shown)
+        found.append(taking)
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Callable[..., Any], ...]) -> Plan:
+    """Find the tools of an agent class (owner 0), of worlds (owners 1, 2, …) and of functions (after them)."""
+    found: dict[str, tuple[Tool, int]] = {}
+    for name in marked_methods(agent):
+        found[name] = (compile_tool(getattr(agent, name), 1), 0)
+    for n, ((kind, _), names) in enumerate(zip(worlds, shown_names(worlds), strict=True), 1):
+        for name, shown in names.items():
+            found.setdefault(shown, (compile_tool(getattr(kind, name), 2), n))
+    for n, function in enumerate(functions, len(worlds) + 1):
+        target = getattr(function, "__func__", function)
+        found[function.__name__] = (compile_tool(target, 0 if target is function else 1), n)
+    return Plan(found, len(worlds))
+
+
+@lru_cache(maxsize=4096)
+def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
+    """Keep only the tools of these names, in the order of the names; one that worlds share stands for all of theirs."""
+    meant: dict[str, list[str]] = {}
+    for shown, (found, _) in plan.tools.items():
+        meant.setdefault(found.function.__name__, []).append(shown)
+    kept = [shown for name in names for shown in ([name] if name in plan.tools else meant.get(name, ()))]
+    return Plan({shown: plan.tools[shown] for shown in kept}, plan.n_worlds)
+
+
+@lru_cache(maxsize=256)
+def _without_tools_of_worlds(plan: Plan) -> Plan:
+    of_worlds = range(1, plan.n_worlds + 1)
+    kept = {
+        name: (found, owner)
+        for name, (found, owner) in plan.tools.items()
+        if found.spec.is_action or owner not in of_worlds
+    }
+    return Plan(kept, plan.n_worlds)
+
+
+class ToolBox(Mapping[str, Bound]):
+    """The tools and actions one agent has, by name."""
+
+    __slots__ = ("_leading", "_plan")
+
+    def __init__(self, plan: Plan, leading: tuple[tuple[Any, ...], ...]) -> None:
+        """Join a plan with what its tools are called on; see `ToolBox.of` for how they are found."""
+        self._plan = plan
+        self._leading = leading
+
+    @classmethod
+    def of(
+        cls,
+        agent: object,
+        actor: int,
+        worlds: Sequence[Named] = (),
+        functions: Sequence[Callable[..., Any]] = (),
+    ) -> ToolBox:
+        """Collect the tools of an agent's own class, of its worlds, and the researcher's own functions.
+
+        A name that two worlds share is prefixed with the world's name (`market_comment`), unless both mean the
+        very same function (`do_nothing`).
+        """
+        plan = _plan(type(agent), tuple((type(world), world.name) for world in worlds), tuple(functions))
+        owners = [getattr(function, "__self__", None) for function in functions]
+        own = [() if owner is None else (owner,) for owner in owners]
+        return cls(plan, ((agent,), *((world, actor) for world in worlds), *own))
+
+    def __getitem__(self, name: str) -> Bound:
+        """Return a tool by name."""
+        found, owner = self._plan.tools[name]
+        return Bound(found, self._leading[owner])
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names, in order."""
+        return iter(self._plan.tools)
+
+    def __len__(self) -> int:
+        """Count the tools."""
+        return len(self._plan.tools)
+
+    def only(self, names: Iterable[str] | None) -> ToolBox:
+        """Return the tools of these names, in their order; None: all."""
+        return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
+
+    @property
+    def without_tools_of_worlds(self) -> ToolBox:
+        """All but the tools of worlds: their actions stay, and what the agent brings of its own."""
+        return ToolBox(_without_tools_of_worlds(self._plan), self._leading)
+
+    @property
+    def usable(self) -> ToolBox:
+        """The tools whose own condition says that they may be used now."""
+        if not self._plan.is_conditional:
+            return self
+        return self.only(name for name, bound in self.items() if bound.is_usable)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What a model is told, in order; a prefixed tool goes by its prefixed name."""
+        return self._plan.specs
+
+    def check(self, call: ToolCall) -> ToolCall:
+        """Check a call without running it.
+
+        Raises:
+            ToolError: If there is no such tool, or its arguments are wrong.
+        """
+        if call.name not in self._plan.tools:
+            raise ToolError(f"there is no tool {call.name[:80]!r}; choose one of: {', '.join(self._plan.tools)}.")
+        return ToolCall(call.name, self._plan.tools[call.name][0].arguments(call.arguments), call.call_id)
+
+    def call(self, call: ToolCall) -> Any:
+        """Run a call; its arguments are checked first.
+
+        Raises:
+            ToolError: If there is no such tool, its arguments are wrong, or the world refuses.
+        """
+        return self.run(self.check(call))
+
+    def run(self, call: ToolCall) -> Any:
+        """Run a call whose arguments have been checked.
+
+        Raises:
+            ToolError: If there is no such tool here, or the world refuses.
+        """
+        if call.name not in self._plan.tools:
+            raise ToolError(f"there is no tool {call.name[:80]!r}.")
+        bound = self[call.name]
+        return bound.tool.function(*bound.leading, **call.arguments)

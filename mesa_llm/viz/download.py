@@ -1,0 +1,130 @@
+"""Pictures on a page, and files to download from it: plots, measures, runs."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import solara
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.errors import MesaLLMError
+
+KINDS = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "png": "image/png",
+    "sqlite": "application/vnd.sqlite3",
+    "svg": "image/svg+xml",
+}
+"""Ending of a file's name → its media type."""
+
+
+class Spot(NamedTuple):
+    """Where an agent stands on a picture."""
+
+    agent_id: int
+    """Mesa `unique_id` of the agent."""
+
+    name: str
+    """What it is called."""
+
+    x: float
+    """Distance from the left edge, in percent of the width."""
+
+    y: float
+    """Distance from the upper edge, in percent of the height."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that a page offers."""
+
+    label: str
+    """What its button says."""
+
+    name: str
+    """Name of the file."""
+
+    content: Callable[[], bytes]
+    """Makes what is in it, when it is asked for."""
+
+
+def file_name(*parts: str, ending: str) -> str:
+    """Return the name of a file: letters and digits of any language, with dashes between.
+
+    Args:
+        *parts: What it is made of.
+        ending: What comes after the dot.
+    """
+    words = re.sub(r"[\W_]+", "-", " ".join(parts)).strip("-").lower()
+    return f"{words[:100] or 'file'}.{ending}"
+
+
+@solara.component_vue("picture.vue")
+def _Picture(
+    title: str = "",
+    src: str = "",
+    spots: Sequence[dict[str, Any]] = (),
+    labels: Sequence[str] = (),
+    file: dict[str, str] | None = None,
+    event_pick: Callable[[int], None] | None = None,
+    event_save: Callable[[str], None] | None = None,
+    event_saved: Callable[[str], None] | None = None,
+) -> None:
+    """Show a picture, with places to click and files to download; see `picture.vue`."""
+
+
+@component
+def Picture(
+    title: str,
+    downloads: Sequence[Download],
+    png: bytes = b"",
+    spots: Sequence[Spot] = (),
+    on_pick: Callable[[int], None] | None = None,
+) -> None:
+    """Show a picture that fills its card, and offer files.
+
+    Args:
+        title: What it shows.
+        downloads: Files to offer.
+        png: The picture; empty: none, only the files.
+        spots: Agents on it; a click on one calls `on_pick`.
+        on_pick: Called with the agent's number.
+    """
+    file, offer = use_state(cast("dict[str, str] | None", None))
+    fault, set_fault = use_state("")
+
+    def save(label: str) -> None:
+        wanted = next((download for download in downloads if download.label == label), None)
+        if wanted is None:
+            return
+        try:
+            content = base64.b64encode(wanted.content()).decode()
+        except (MesaLLMError, OSError) as error:
+            set_fault(str(error))
+            return
+        set_fault("")
+        kind = KINDS.get(wanted.name.rpartition(".")[2], "application/octet-stream")
+        offer({"name": wanted.name, "type": kind, "content": content})
+
+    def pick(agent_id: Any) -> None:
+        if on_pick is not None and type(agent_id) is int:
+            on_pick(agent_id)
+
+    _Picture(
+        title=title,
+        src=f"data:image/png;base64,{base64.b64encode(png).decode()}" if png else "",
+        spots=[spot._asdict() for spot in spots],
+        labels=[download.label for download in downloads],
+        file=file,
+        event_pick=pick,
+        event_save=save,
+        event_saved=lambda _: offer(None),
+    )
+    if fault:
+        solara.Error(fault, dense=True)

@@ -1,0 +1,309 @@
+"""Plots: a figure that notebooks show, a component for any figure, and one for the numbers that a model collects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from numbers import Real
+from typing import Any
+
+import matplotlib.figure
+import numpy as np
+import solara
+from matplotlib.ticker import MaxNLocator
+from mesa.visualization.components.matplotlib_components import PlotMatplotlib
+from mesa.visualization.utils import update_counter
+from reacton import use_memo
+from reacton.core import Element
+from solara.core import component
+
+from mesa_llm.model.model import USAGE, LLMModel
+from mesa_llm.viz.download import Download, Picture, file_name
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.markup import in_words
+
+GREY = "#475569"
+
+LEGIBLE = 1.3
+"""How much larger text is than Matplotlib's, in relation to its plot: it has to be read from the last row."""
+
+FEW = 12
+"""Up to so many points, each is marked: a line of one point is invisible."""
+
+COST = "Cost"
+"""Title of the plots of what a run has used."""
+
+
+class Figure(matplotlib.figure.Figure):
+    """A Matplotlib figure that a notebook shows, also one that has not loaded Matplotlib's inline backend."""
+
+    def _repr_png_(self) -> bytes:
+        return picture_of(self)
+
+
+def picture_of(figure: matplotlib.figure.Figure, kind: str = "png") -> bytes:
+    """Return a figure as a file.
+
+    Args:
+        figure: The figure.
+        kind: `png` or `svg`.
+    """
+    file = BytesIO()
+    figure.savefig(file, format=kind, bbox_inches=None if figure.get_layout_engine() else "tight")
+    return file.getvalue()
+
+
+def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any], Any]:
+    """Make a component that shows a model as a figure, drawn once after each step however often the page is.
+
+    Args:
+        draw: Draws the model, while it stands still.
+    """
+
+    def Drawing(model: Any) -> Any:
+        return Plot(model, draw)
+
+    return Drawing
+
+
+@component
+def Plot(model: LLMModel, draw: Callable[[Any], matplotlib.figure.Figure], *, is_large: bool = False) -> None:
+    """Show a figure of a model, and offer it as PNG and SVG.
+
+    Args:
+        model: The model.
+        draw: Draws it, while it stands still.
+        is_large: Whether its text is large enough to be read on a page.
+    """
+    moment = update_counter.get()
+
+    def drawn(kind: str) -> tuple[str, bytes]:
+        with steady(model):
+            figure = draw(model)
+        if not is_large:
+            enlarge(figure)
+        return title_of(figure) or getattr(draw, "__name__", "plot"), picture_of(figure, kind)
+
+    title, png = use_memo(lambda: drawn("png"), [model, moment])
+    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[1]), png)
+
+
+def plot_downloads(model: LLMModel, title: str, content: Callable[[str], bytes]) -> list[Download]:
+    """Return the files that a plot is offered as.
+
+    Args:
+        model: What is plotted.
+        title: What the plot shows.
+        content: Draws it as `png` or `svg`.
+    """
+
+    def offer(kind: str) -> Download:
+        name = file_name(type(model).__name__, title, f"step {model.now - 1}", ending=kind)
+        return Download(kind.upper(), name, lambda: content(kind))
+
+    return [offer("png"), offer("svg")]
+
+
+def title_of(figure: matplotlib.figure.Figure) -> str:
+    """Return the title of a figure, or of the first of its plots that has one."""
+    titles = [axes.get_title(loc=place) for axes in figure.axes for place in ("left", "center", "right")]
+    return next(filter(None, [figure.get_suptitle(), *titles]), "")
+
+
+def enlarge(figure: Any) -> None:
+    """Make all text larger in relation to its plot, which keeps its size on the screen.
+
+    Args:
+        figure: A Matplotlib figure.
+    """
+    figure.set_size_inches(figure.get_size_inches() / LEGIBLE)
+    figure.set_dpi(LEGIBLE * figure.get_dpi())
+
+
+def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: bool = False) -> Callable[[Any], None]:
+    """Make a `post_process` for Mesa's `make_plot_component`.
+
+    Args:
+        title: What the plot shows.
+        labels: Name of a measure → what the legend calls it.
+        per_step: Show how much each measure rose in each step, instead of its value.
+    """
+
+    def finished(axes: Any) -> None:
+        for line in axes.lines:
+            if per_step:
+                line.set_data(line.get_xdata()[1:], np.diff(line.get_ydata()))
+            line.set_linewidth(2.2)
+            line.set_marker("o" if len(line.get_xdata()) <= FEW else "")
+            line.set_label((labels or {}).get(line.get_label(), line.get_label()))
+        axes.relim()
+        axes.autoscale()
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(0, low), high if high >= 1 else 1)
+        if max((len(line.get_xdata()) for line in axes.lines), default=0) < 2:
+            axes.set_xlim(-0.05, 1.05)
+        is_crowded = axes.get_legend() is not None
+        axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if is_crowded else 10)
+        axes.set_ylabel("")
+        tidy(axes)
+        if is_crowded:
+            axes.legend(
+                frameon=False,
+                loc="lower left",
+                bbox_to_anchor=(-0.02, 1.0),
+                ncols=4,
+                borderaxespad=0.2,
+                handlelength=1.3,
+                columnspacing=1.2,
+            )
+        axes.get_figure().set_size_inches(7, 3.6)
+        enlarge(axes.get_figure())
+
+    return finished
+
+
+def tidy(axes: Any) -> None:
+    """Leave of the frame of a plot what is needed: light lines across, and no ticks.
+
+    Args:
+        axes: Matplotlib axes.
+    """
+    axes.grid(axis="y", color="#e2e8f0")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(colors=GREY, length=0)
+
+
+# -- Mesa's own plots
+
+
+def is_mesa_plot(made: Any) -> bool:
+    """Check whether an element is one of Mesa's `make_plot_component`."""
+    return isinstance(made, Element) and made.component is PlotMatplotlib
+
+
+@component
+def MesaPlot(made: Any, model: LLMModel) -> None:
+    """Show what Mesa's `make_plot_component` made, to be downloaded as other plots.
+
+    Args:
+        made: The element.
+        model: The model.
+    """
+    measure, post_process = made.args[1], made.kwargs.get("post_process")
+
+    def draw(model: LLMModel) -> Figure:
+        figure = Figure()
+        axes: Any = figure.subplots()
+        names = [measure] if isinstance(measure, str) else list(measure)
+        for name in names:
+            color = {"color": measure[name]} if isinstance(measure, dict) else {}
+            axes.plot(model.datacollector.model_vars[name], label=name, **color)
+        if isinstance(measure, str):
+            axes.set_ylabel(measure)
+        else:
+            axes.legend(loc="best")
+        if post_process is not None:
+            post_process(axes)
+        axes.set_xlabel("Step")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return figure
+
+    Plot(model, use_memo(lambda: draw, [str(measure)]), is_large=True)
+
+
+# -- the numbers that a model collects
+
+
+def numbers_of(model: LLMModel) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Return the numbers that a model's data collector has collected of the model, and apart from them its cost.
+
+    Args:
+        model: The model.
+
+    Returns:
+        Name of each measure → its values, in order; and the same for what the run has used in each step.
+    """
+    collector = model.datacollector
+    if collector is None:
+        return {}, {}
+    reporters: dict[str, Any] = collector.model_reporters
+    collected: dict[str, list[Any]] = collector.model_vars
+    costs = {name for name, attribute in USAGE.items() if reporters.get(name) == attribute}
+    numbers = {name: values for name, values in collected.items() if _are_numbers(values)}
+    return (
+        {name: values for name, values in numbers.items() if name not in costs},
+        {name: values for name, values in numbers.items() if name in costs},
+    )
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    known: list[Any] = [value for value in (*values[:1], *values[-1:]) if value is not None]
+    return bool(known) and all(isinstance(value, Real) for value in known) and bool not in map(type, known)
+
+
+def measure_figure(name: str) -> Callable[[LLMModel], Figure]:
+    """Make what draws one of the numbers that a model collects, step by step.
+
+    Args:
+        name: Name of the measure in the model's data collector.
+    """
+
+    def draw(model: LLMModel) -> Figure:
+        figure = Figure(figsize=(7, 3.6), layout="constrained")
+        _draw_values(figure.subplots(), name, model.datacollector.model_vars[name])
+        return figure
+
+    return draw
+
+
+def cost_figure(model: LLMModel) -> Figure:
+    """Draw what a run has used in each step: calls, tokens, dollars, failures and seconds.
+
+    Args:
+        model: The model.
+    """
+    costs = numbers_of(model)[1]
+    figure = Figure(figsize=(7, 2.0 * len(costs)), layout="constrained")
+    figure.suptitle(f"{COST} of each step", x=0.02, ha="left", fontsize=13, color=GREY)
+    every = np.ravel(figure.subplots(len(costs), sharex=True)).tolist()
+    for axes, (name, values) in zip(every, costs.items(), strict=True):
+        _draw_values(axes, name, values, is_last=axes is every[-1])
+    return figure
+
+
+def _draw_values(axes: Any, name: str, values: Sequence[Any], *, is_last: bool = True) -> None:
+    heights = np.array([np.nan if value is None else float(value) for value in values])
+    axes.plot(range(len(heights)), heights, linewidth=2.2, marker="o" if len(heights) <= FEW else "")
+    axes.set_title(in_words(name), loc="left", fontsize=13 if is_last else 11, color=GREY)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if is_last:
+        axes.set_xlabel("Step", color=GREY)
+    if len(heights) < 2:
+        axes.set_xlim(-0.05, 1.05)
+    finite = heights[np.isfinite(heights)]
+    if finite.size and finite.min() >= 0:
+        axes.set_ylim(bottom=0, top=None if finite.max() > 0 else 1)
+    tidy(axes)
+
+
+@component
+def Measures(model: LLMModel) -> None:
+    """Show a plot of every number that the model's data collector collects, and one of what the run has used.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        names, costs = (list(numbers) for numbers in numbers_of(model))
+    draws = use_memo(lambda: {name: measure_figure(name) for name in names}, [tuple(names)])
+    with solara.Div(classes=["mesa-llm-flat"]):
+        for name, draw in draws.items():
+            with solara.Card(margin=0, classes=["mesa-llm-card"]).key(name):
+                Plot(model, draw)
+        if costs and model.usage.calls + model.usage.replayed:
+            with solara.Card(margin=0, classes=["mesa-llm-card"]).key(COST):
+                Plot(model, cost_figure)
+        if not names:
+            solara.Info("The model has collected no numbers yet; press Step.", dense=True)

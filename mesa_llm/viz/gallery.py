@@ -1,0 +1,158 @@
+"""The page of all models, as `mesa-llm app` serves it. Each model opens on the same server.
+
+All models are imported when this module is: what Solara makes while it draws a page would land on that page.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from dataclasses import dataclass
+from importlib import import_module, resources
+from typing import Any
+
+import solara
+from reacton.core import Element
+from solara.core import component
+from solara.routing import use_router
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.registry import ModelEntry, find_models
+from mesa_llm.viz.markup import CSS, Markup, in_words
+from mesa_llm.viz.page import LLMPage
+from mesa_llm.viz.sketch import blank
+
+logger = logging.getLogger(__name__)
+
+
+LADDER = (
+    "social",
+    "market",
+    "discussion",
+    "auction_arena",
+    "emotionbench",
+    "psychobench",
+    "cognitive_biases",
+    "economy",
+    "econ_agent",
+    "stock_agent",
+    "three_worlds",
+)
+"""Names of models in the order in which they are best met; all others come after them."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A model in the gallery."""
+
+    entry: ModelEntry
+    """The model, as it was found."""
+
+    page: Any = None
+    """What shows it: an element or a component; None if it cannot be item."""
+
+    fault: str = ""
+    """Why it cannot be item; empty if it can."""
+
+    @property
+    def title(self) -> str:
+        """Its name, to be read: that of its page, else of the model."""
+        named = getattr(self.page, "kwargs", {}).get("name")
+        return named or in_words(self.entry.name)
+
+    @property
+    def picture(self) -> str:
+        """Its picture, as an address that holds it: the file `picture.svg` of its package, or a plain one."""
+        file = resources.files(self.entry.package).joinpath("picture.svg") if self.entry.package else None
+        svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
+        return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+
+def exhibit(entry: ModelEntry) -> Exhibit:
+    """Import a model and its page; one that brings no page gets a plain one.
+
+    Args:
+        entry: The model.
+    """
+    try:
+        model = entry.load()
+        page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
+    except ConfigError as error:
+        return Exhibit(entry, fault=str(error))
+    except Exception as error:  # a model is anybody's code; the gallery tells what it raised, and shows the others
+        logger.exception("the page of %s cannot be imported", entry.name)
+        return Exhibit(entry, fault=f"its page cannot be imported: {type(error).__name__}: {error}")
+    return Exhibit(entry, page)
+
+
+def rung(entry: ModelEntry) -> tuple[int, str]:
+    """Return where a model stands in the gallery: those of the ladder first, in its order.
+
+    Args:
+        entry: The model.
+    """
+    return (LADDER.index(entry.name) if entry.name in LADDER else len(LADDER), entry.name)
+
+
+EXHIBITS = [exhibit(entry) for entry in sorted(find_models(), key=rung)]
+"""All models that are installed, in the order in which they are best met."""
+
+
+@component
+def Layout(children: list[Any] = []) -> None:  # noqa: B006 - Solara's signature of a layout
+    """Put a page under a bar that leads back to all models.
+
+    Args:
+        children: The page.
+    """
+    is_gallery = not use_router().path.strip("/")
+    with solara.AppLayout(navigation=False, title="mesa_llm"):
+        if not is_gallery:
+            with solara.AppBar(), solara.Link("/"):
+                solara.Button("All models", icon_name="mdi-view-grid-outline", text=True, dark=True)
+        for child in children:
+            solara.display(child)
+
+
+@component
+def Gallery() -> None:
+    """List all models; a broken one with its error."""
+    solara.Style(CSS)
+    with solara.AppBar():
+        solara.AppBarTitle("Models whose agents think")
+    with solara.Div(classes=["mesa-llm-gallery"]):
+        first = next((item for item in EXHIBITS if not item.fault), None)
+        for item in EXHIBITS:
+            with solara.Card(item.title, margin=0, classes=["mesa-llm-entry"]):
+                if item.fault:
+                    solara.Error(item.fault, dense=True)
+                    continue
+                Markup("entry.html", picture=item.picture, question=item.entry.question, is_first=item is first)
+                with solara.Link(f"/{item.entry.name}"):
+                    solara.Button("Open", icon_name="mdi-arrow-right", color="primary")
+
+
+def page_of(item: Exhibit) -> Any:
+    """Make the component that shows a model.
+
+    Args:
+        item: The model.
+    """
+
+    @component
+    def ModelPage() -> None:
+        if item.fault:
+            solara.Error(item.fault)
+        elif isinstance(item.page, Element):  # all visitors share it: make each one of his own
+            item.page.component(*item.page.args, **item.page.kwargs)
+        else:
+            item.page()
+
+    return ModelPage
+
+
+routes = [
+    solara.Route("/", component=Gallery, layout=Layout, label="Models"),
+    *(solara.Route(item.entry.name, component=page_of(item), label=item.title) for item in EXHIBITS),
+]
+"""What Solara serves: the gallery, and each model under its name."""

@@ -1,0 +1,115 @@
+"""What a model says of itself: its question, what to watch for, and what its agents see and can do."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import markdown
+import solara
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.engine.activation import minded
+from mesa_llm.errors import MesaLLMError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.markup import Markup
+
+QUESTION, MEASURED = "Question", "What is measured"
+"""Headings of a model's README that a page shows at its top."""
+
+
+@dataclass(frozen=True)
+class Readme:
+    """What a model says of itself, from the README beside its code, else from its docstring."""
+
+    question: str = ""
+    """What the model asks."""
+
+    measured: str = ""
+    """What is measured, and so what to watch for: the first paragraph."""
+
+    text: str = ""
+    """All of it, in Markdown."""
+
+    @classmethod
+    def of(cls, model: Callable[..., Any]) -> Readme:
+        """Read what stands beside a model's code.
+
+        Args:
+            model: A model class, or a function that makes a model.
+        """
+        with suppress(OSError, TypeError):
+            file = Path(inspect.getfile(model)).parent / "README.md"
+            text = file.read_text(encoding="utf-8", errors="replace")
+            if paragraph(text, QUESTION):  # a README of something else may stand beside a model
+                return cls(paragraph(text, QUESTION), paragraph(text, MEASURED), text)
+        own = model.__doc__ if "__doc__" in vars(model) or not isinstance(model, type) else ""
+        text = inspect.cleandoc(own or "")
+        return cls(text.partition("\n\n")[0].replace("\n", " "), "", text)
+
+
+def paragraph(text: str, heading: str) -> str:
+    """Return the first paragraph under a heading, on one line; empty if there is none.
+
+    Args:
+        text: Markdown.
+        heading: The heading, without `#`.
+    """
+    found: list[str] = []
+    is_under = False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("#"):
+            if is_under:
+                break
+            is_under = line.lstrip("# ") == heading
+        elif is_under and line:
+            found.append(line)
+        elif found:
+            break
+    return " ".join(found)
+
+
+@component
+def Question(readme: Readme) -> None:
+    """Show at the top of a page what its model asks, and what to watch for.
+
+    Args:
+        readme: What the model says of itself.
+    """
+    if readme.question:
+        Markup("question_of_model.html", readme=readme)
+
+
+@component
+def About(model: LLMModel) -> None:
+    """Show what a model says of itself, and what its first agent reads, sees and can do now.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        agent = next(iter(minded(model)), None)
+        instructions, seen, actions = ("", "", []) if agent is None else _first_sight(agent)
+    readme = Readme.of(type(model))
+    if readme.text:
+        html = markdown.markdown(readme.text, extensions=["tables", "fenced_code"])  # Solara's own loads KaTeX
+        solara.HTML(tag="div", unsafe_innerHTML=html, classes=["mesa-llm", "mesa-llm-readme"])
+    Markup("about.html", instructions=instructions, seen=seen, actions=actions, name=type(model).__name__)
+
+
+def _first_sight(agent: Any) -> tuple[str, str, list[tuple[str, str]]]:
+    """Return what an agent reads first, sees, and can do: name and description of each tool and action."""
+    try:
+        seen = agent.observe()
+        tools = [(spec.name, spec.description) for spec in agent.toolbox(seen).specs]
+    except MesaLLMError as error:
+        return "", f"It cannot look: {error}", []
+    system = [message.content for message in agent.prompt(seen) if message.role == "system"]
+    return "\n\n".join(system), seen.text, tools

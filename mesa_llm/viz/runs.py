@@ -1,0 +1,296 @@
+"""The runs of a page, which are kept: where they lie, how they are opened again, and what can be downloaded."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_memo, use_state
+from solara.core import component
+
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.llm.address import split_name
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import name_of
+from mesa_llm.runlog.file import open_to_read
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import counted
+from mesa_llm.viz.download import Download, Picture, file_name
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.parameters import REASONING, THINKERS, Choice, Factory
+from mesa_llm.viz.ticker import words
+
+logger = logging.getLogger(__name__)
+
+RUNS_VARIABLE = "MESA_LLM_RUNS"
+"""Environment variable that names the folder of the runs of all pages; `none`: they are not kept."""
+
+MAX_LISTED = 20
+"""Maximum number of runs that a page lists."""
+
+MAX_DOWNLOAD = 200_000_000
+"""Maximum size of a run that is downloaded through the page, in bytes."""
+
+
+def runs_folder() -> Path | None:
+    """Return the folder that pages keep their runs in: that of the environment, or `runs` in the current folder.
+
+    Returns:
+        The folder, which exists; None if the environment says `none`.
+    """
+    named = os.environ.get(RUNS_VARIABLE, "")
+    if named == "none":
+        return None
+    for folder in (Path(named or "runs").absolute(), Path.home() / ".local" / "share" / "mesa-llm" / "runs"):
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+    return None
+
+
+def new_log(folder: Path, model: Factory) -> Path:
+    """Return a file for a new run.
+
+    Args:
+        folder: The folder of the runs.
+        model: What makes the model.
+    """
+    now = datetime.now(UTC).strftime("%Y%m%d %H%M%S")
+    return folder / file_name(getattr(model, "__name__", "model"), now, secrets.token_hex(2), ending="sqlite")
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A run that lies in the folder."""
+
+    path: Path
+    """Its run log."""
+
+    manifest: Mapping[str, Any]
+    """What the run is."""
+
+    steps: int
+    """Number of its last step."""
+
+    calls: int
+    """Replies and failed requests in it."""
+
+    dollars: float
+    """US dollars that they cost."""
+
+    @classmethod
+    def read(cls, path: Path) -> KeptRun | None:
+        """Read what a run log says of its run; None if it cannot be read.
+
+        Args:
+            path: The run log.
+        """
+        try:
+            with closing(RunLog(path, "read")) as runlog:
+                last = max((int(step) for step, *_ in runlog.rows("steps")), default=0)
+                usage: Any = runlog.usage()
+                calls, dollars = int(usage["calls"].sum()), float(usage["dollars"].sum())
+                return cls(path, runlog.manifest, last, calls, dollars)
+        except (MesaLLMError, OSError, ValueError):
+            return None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was asked and no step was made."""
+        return not self.steps and not self.calls
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of its model."""
+        found = self.manifest.get("parameters")
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+    @property
+    def description(self) -> str:
+        """When it was, how long, and what agents thought with."""
+        when = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
+        llm = self.parameters.get("llm", "rule")
+        thinker = llm if isinstance(llm, str) else "you" if "human" in str(llm) else "several"
+        spent = f", ${self.dollars:,.4f}" if self.dollars else ""
+        steps, calls = counted(self.steps, "step"), counted(self.calls, "call")
+        return f"{when} · {steps} · {thinker} · {calls}{spent} · seed {self.manifest.get('rng')}"
+
+    def choice(self, first: Choice, chosen: Choice) -> Choice:
+        """Return what has to be chosen to go on with the run.
+
+        Args:
+            first: What the page begins with; it names the parameters that can be chosen.
+            chosen: What is chosen now; a key is taken from it if it was typed for the same endpoint.
+        """
+        found = self.parameters
+        choice = replace(
+            first,
+            seed=str(self.manifest.get("rng", "")),
+            parameters={name: found.get(name, value) for name, value in first.parameters.items()},
+            reasoning=found["reasoning"] if found.get("reasoning") in REASONING else "",
+            reply_tokens=found["reply_tokens"] if isinstance(found.get("reply_tokens"), int) else None,
+        )
+        llm = found.get("llm", "rule")
+        if isinstance(llm, dict):
+            people = [number for number, name in cast("dict[str, Any]", llm).items() if name == "human"]
+            return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdigit() else 0)
+        if llm == "human":
+            return replace(choice, thinker="human", plays=0)
+        if llm in THINKERS:
+            return replace(choice, thinker=str(llm))
+        name, address = split_name(str(llm))
+        same = chosen.endpoint == (address or "")
+        key = chosen.api_key if same else ""
+        return replace(choice, thinker="other", model_id=name, api_base=address or "", api_key=key)
+
+
+def kept_runs(folder: Path, model: Factory, besides: Path | None = None) -> list[KeptRun]:
+    """List the runs of a model in a folder, newest first.
+
+    Args:
+        folder: The folder.
+        model: What makes the model.
+        besides: A run that is left out.
+    """
+    if not isinstance(model, type):
+        return []
+    files = [path for path in folder.glob("*.sqlite") if path != besides]
+    found: list[KeptRun] = []
+    for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
+        run = KeptRun.read(path)
+        if run is not None and not run.is_empty and run.manifest.get("model") == name_of(model):
+            found.append(run)
+        if len(found) == MAX_LISTED:
+            break
+    return found
+
+
+def discard_if_empty(path: Path) -> None:
+    """Remove a run log that holds nothing.
+
+    Args:
+        path: The run log; nobody writes it any more.
+    """
+    run = KeptRun.read(path) if path.is_file() else None
+    if run is not None and run.is_empty:
+        for part in (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", ".lock"))):
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def run_bytes(path: Path) -> bytes:
+    """Return a run log as one file, also while it is being written.
+
+    Args:
+        path: The run log.
+
+    Raises:
+        ConfigError: If it is too large for a page.
+    """
+    if path.stat().st_size > MAX_DOWNLOAD:
+        raise ConfigError(f"this run is too large to be downloaded through the page; it lies at {path}")
+    with closing(open_to_read(path)) as source, closing(sqlite3.connect(":memory:")) as copy:
+        source.backup(copy)
+        return copy.serialize()
+
+
+def downloads_of(model: LLMModel) -> list[Download]:
+    """Return the files that a run is offered as: its log, its measures, what its agents decided and did.
+
+    Args:
+        model: The model that is run.
+    """
+    seed = model.runlog.manifest.get("rng")
+    named = partial(file_name, type(model).__name__, f"seed {seed}", f"step {model.now - 1}")
+
+    def table(read: Callable[[], Any], *, index: bool) -> Callable[[], bytes]:
+        def write() -> bytes:
+            with steady(model):
+                return str(read().to_csv(index=index)).encode()
+
+        return write
+
+    files: list[Download] = []
+    path = model.runlog.path
+    if path is not None:
+        files.append(Download("Run (SQLite)", named(ending="sqlite"), lambda: run_bytes(path)))
+    collector = model.datacollector
+    if collector is not None:
+        measures = table(collector.get_model_vars_dataframe, index=True)
+        files.append(Download("Measures (CSV)", named("measures", ending="csv"), measures))
+        if collector.agent_reporters:
+            agents = table(collector.get_agent_vars_dataframe, index=True)
+            files.append(Download("Agents (CSV)", named("agents", ending="csv"), agents))
+    decisions = table(model.runlog.decisions, index=False)
+    actions = table(model.runlog.actions, index=False)
+    return [
+        *files,
+        Download("Decisions (CSV)", named("decisions", ending="csv"), decisions),
+        Download("Actions (CSV)", named("actions", ending="csv"), actions),
+    ]
+
+
+def offered(model: LLMModel) -> list[Download]:
+    """Return the files that a run is offered as; none of a model that Reset has just closed.
+
+    Args:
+        model: The model that is run.
+    """
+    with suppress(ConfigError):
+        return downloads_of(model)
+    return []
+
+
+@component
+def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Callable[[KeptRun, bool], None]) -> None:
+    """Show where the run is kept, offer its files, and let older runs be replayed and gone on with.
+
+    Args:
+        model: The model that is run.
+        factory: What makes the model.
+        folder: Where runs are kept; None: they are not.
+        reopen: Called with a run that is to be opened, and whether only to replay it.
+    """
+    update_counter.get()
+    words.get()
+    looked, look = use_state(0)
+    path = model.runlog.path
+    with solara.Column(gap="8px"):
+        if path is not None:
+            solara.Text(f"This run is kept in {path}")
+            solara.Text(f"To look into it from a shell: mesa-llm inspect {path}", classes=["mesa-llm-hint"])
+        else:
+            solara.Text("This run is kept nowhere.")
+        Picture("this run", use_memo(lambda: offered(model), [model, model.now]))
+        if folder is not None:
+            _Kept(factory, folder, path, reopen, model.now - 1).key(f"looked {looked} times")
+            solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(looked + 1))
+
+
+@component
+def _Kept(
+    factory: Factory, folder: Path, current: Path | None, reopen: Callable[[KeptRun, bool], None], step: int
+) -> None:
+    runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
+    solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
+    if not runs:
+        solara.Text(f"There are none in {folder} yet.", classes=["mesa-llm-hint"])
+    for run in runs:
+        with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}).key(run.path.name):
+            solara.Text(run.description)
+            solara.Button("Resume", icon_name="mdi-play", on_click=partial(reopen, run, False), small=True, text=True)
+            solara.Button("Replay", icon_name="mdi-replay", on_click=partial(reopen, run, True), small=True, text=True)
+            name = run.path.name
+            Picture(name, [Download("Download", name, partial(run_bytes, run.path))])

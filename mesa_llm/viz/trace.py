@@ -1,0 +1,271 @@
+"""What an agent was asked, answered, decided and did, step by step, as a page shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, cast
+
+from mesa_llm.engine.activation import minded
+from mesa_llm.model.model import LLMModel
+from mesa_llm.records import ToolSpec, canonical_json
+from mesa_llm.tools.toolbox import ToolBox
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_CALLS = 400
+"""Maximum number of requests of one agent that are looked at, the latest ones."""
+
+MAX_CHARACTERS = 20_000
+"""Maximum number of characters of one text that are shown."""
+
+DIGEST_DIGITS = 12
+"""Number of digits of a tool's digest that the run log keeps."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One message of a prompt."""
+
+    role: str
+    """Who speaks: system, user, assistant or tool."""
+
+    text: str
+    """What is said; of an assistant, also what it called."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """One tool or action that could be called."""
+
+    name: str
+    """Its name."""
+
+    description: str
+    """What the language model was told of it; empty if it is not known any more."""
+
+    parameters: str
+    """JSON schema of its arguments; empty if it is not known any more."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to a language model, with what came back."""
+
+    purpose: str
+    """What it was for: `decide`, `memory`, …"""
+
+    model: str
+    """The model string."""
+
+    prompt: tuple[Line, ...]
+    """The prompt."""
+
+    tools: tuple[Offered, ...]
+    """What could be called."""
+
+    asked_for: str
+    """What form the reply was asked for in, and how it was sampled, as JSON."""
+
+    reply: str
+    """The reply in words: its text, and what it called; empty if none came."""
+
+    raw: str
+    """The reply as it is recorded, as JSON; empty if none came."""
+
+    reasoning: str
+    """What the model reasoned before its reply, where the endpoint shows it."""
+
+    error: str
+    """Why no reply came; empty if one did."""
+
+    cost: str
+    """Tokens, seconds, dollars and attempts, in words."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One action that was run."""
+
+    action: str
+    """How it was called."""
+
+    ok: bool
+    """False if the world refused it."""
+
+    result: str
+    """What the world answered."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One decision, or why there was none."""
+
+    by: str
+    """What decided."""
+
+    decided: str
+    """The actions or the answer, in words; empty if it failed."""
+
+    text: str
+    """What was written besides: the reasoning, where the agent was let to reason."""
+
+    label: str
+    """What was asked, where it has a label."""
+
+    failure: str
+    """Kind of the failure, and its reason; empty if it did not fail."""
+
+
+@dataclass(frozen=True)
+class Thought:
+    """All that one agent went through in one step."""
+
+    time: int
+    """The step."""
+
+    calls: tuple[Call, ...]
+    """Its requests, in the order asked."""
+
+    verdicts: tuple[Verdict, ...]
+    """Its decisions: one, unless the model has several stages, or the rule twin stepped in."""
+
+    deeds: tuple[Deed, ...]
+    """Its actions, in order."""
+
+
+def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
+    """Collect what an agent went through, newest first.
+
+    Args:
+        model: The model.
+        agent: Mesa `unique_id`.
+
+    Returns:
+        One entry for each step with a request, a decision or an action of the agent, also of the step that runs.
+    """
+    calls: dict[int, list[Call]] = {}
+    rows = model.runlog.calls_of(agent, MAX_CALLS)
+    known = _specs(model, agent) if rows else {}
+    for row in reversed(rows):
+        calls.setdefault(int(row["time"]), []).append(_call(row, known))
+    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(model.runlog.decisions(), agent)}
+    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(model.runlog.actions(), agent)}
+    times = sorted({*calls, *verdicts, *deeds}, reverse=True)
+    return [
+        Thought(time, tuple(calls.get(time, ())), tuple(verdicts.get(time, ())), tuple(deeds.get(time, ())))
+        for time in times
+    ]
+
+
+def _by_time(table: pd.DataFrame, agent: int) -> list[tuple[int, list[dict[str, Any]]]]:
+    rows = records(cast("pd.DataFrame", table[table["agent"] == agent]))
+    grouped: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        grouped.setdefault(int(row["time"]), []).append(row)
+    return list(grouped.items())
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as mappings; what is missing is None."""
+    filled = table.astype(object).where(table.notna(), None)
+    return cast("list[dict[str, Any]]", filled.to_dict("records"))
+
+
+def _specs(model: LLMModel, agent_id: int) -> dict[str, ToolSpec]:
+    """Return the tools of an agent's worlds and its own, by the beginning of their digests; none if it has left."""
+    agent = next((each for each in minded(model) if each.unique_id == agent_id), None)
+    if agent is None:
+        return {}
+    box = ToolBox.of(agent, agent_id, agent.worlds, agent.tools)
+    return {spec.digest[:DIGEST_DIGITS]: spec for spec in box.specs}
+
+
+def _offered(parameters: dict[str, Any], known: Mapping[str, ToolSpec]) -> tuple[Offered, ...]:
+    names, digests = parameters.get("tools", []), parameters.get("tools_digest", [])
+    offered: list[Offered] = []
+    for name, digest in zip_longest(names, digests, fillvalue=""):
+        spec = known.get(digest)
+        schema = "" if spec is None else json.dumps(dict(spec.parameters), ensure_ascii=False, indent=1)
+        offered.append(Offered(name, "" if spec is None else spec.description, shortened(schema)))
+    return tuple(offered)
+
+
+def _call(row: dict[str, Any], known: Mapping[str, ToolSpec]) -> Call:
+    parameters: dict[str, Any] = json.loads(row["parameters"])
+    prompt = tuple(Line(message["role"], _said(message)) for message in json.loads(row["prompt"]))
+    reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
+    called = "\n".join(called_as(name, arguments) for name, arguments, _ in reply["tool_calls"])
+    return Call(
+        purpose=row["purpose"],
+        model=row["model"],
+        prompt=prompt,
+        tools=_offered(parameters, known),
+        asked_for=_indented({name: value for name, value in parameters.items() if value and "tools" not in name}),
+        reply=shortened("\n".join(filter(None, (reply["text"], called)))),
+        raw=_indented(reply) if row["reply"] else "",
+        reasoning=shortened(reply.get("reasoning") or ""),
+        error=f"{row['error_kind']}: {row['error']}" if row["error_kind"] else "",
+        cost=_cost(row),
+    )
+
+
+def _indented(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False, indent=1)) if value else ""
+
+
+def _said(message: dict[str, Any]) -> str:
+    called = [call["function"] for call in message.get("tool_calls", ())]
+    lines = [message["content"], *(f"{call['name']}({call['arguments']})" for call in called)]
+    return shortened("\n".join(filter(None, lines)))
+
+
+def _cost(row: dict[str, Any]) -> str:
+    parts = [f"{row['prompt_tokens']:,} tokens read, {row['reply_tokens']:,} written", f"{row['latency_s']:.1f} s"]
+    if row["dollars"]:
+        parts.append(f"${row['dollars']:.5f}")
+    if row["attempts"] and row["attempts"] > 1:
+        parts.append(f"{row['attempts']} attempts")
+    return " · ".join(parts)
+
+
+def _verdict(row: dict[str, Any]) -> Verdict:
+    failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
+    decided, text = decided_in_words(row["decision"]), shortened(row["text"] or "")
+    return Verdict(named(row["by"]), decided, text, row["label"] or "", shortened(failure))
+
+
+def _deed(row: dict[str, Any]) -> Deed:
+    result = json.loads(row["result"])
+    text = result if isinstance(result, str) else canonical_json(result)
+    return Deed(called_as(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
+
+
+def decided_in_words(decided: str | None) -> str:
+    """Write a decision, as the run log keeps it, in words."""
+    if not decided:
+        return ""
+    actions, answer = json.loads(decided)
+    if answer is not None:
+        return shortened(answer if isinstance(answer, str) else canonical_json(answer))
+    return "\n".join(called_as(name, arguments) for name, arguments in actions) or "nothing"
+
+
+def called_as(name: str, arguments: dict[str, Any]) -> str:
+    """Write a call as `name(argument: value, …)`."""
+    written = {key: value if isinstance(value, str) else canonical_json(value) for key, value in arguments.items()}
+    listed = ", ".join(f"{key}: {value}" for key, value in written.items())
+    return shortened(f"{name}({listed})" if listed else name)
+
+
+def named(by: str) -> str:
+    """Return in words what decided."""
+    return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
+
+
+def shortened(text: str) -> str:
+    """Cut a text that is too long to show."""
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}… ({len(text):,} characters)"

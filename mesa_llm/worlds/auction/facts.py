@@ -1,0 +1,183 @@
+"""What a bidder can know, as values. True values of lots appear only once the hammer fell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mesa_llm.worlds.auction.lots import Lot
+from mesa_llm.worlds.auction.rules import Auctioneer, Stage
+from mesa_llm.worlds.auction.state import Account, Bidder, Desire, RoundView, Sale
+
+DESIRES: dict[Desire, str] = {
+    "maximize_profit": "You want to end the auction with a larger total profit than any other bidder.",
+    "maximize_items": "You want to end the auction with more lots than any other bidder.",
+}
+"""What a bidder is told it is after."""
+
+
+@dataclass(frozen=True, slots=True)
+class LotView:
+    """A lot as a bidder sees it."""
+
+    name: str
+    """Its name."""
+
+    start: int
+    """Starting price, in dollars; lowered if nobody bid."""
+
+    estimate: int
+    """What this bidder thinks it is worth, in dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaleView:
+    """How a lot went, as everyone heard it."""
+
+    lot: str
+    """Its name."""
+
+    winner: str | None
+    """Who won it; None: nobody bid."""
+
+    price: int | None
+    """Dollars paid."""
+
+    true_value: int | None
+    """What it is worth, in dollars; not revealed if nobody bid."""
+
+
+@dataclass(frozen=True, slots=True)
+class RivalView:
+    """What the sales so far tell of another bidder."""
+
+    name: str
+    """What it is called."""
+
+    spent: int
+    """Dollars it paid."""
+
+    profit: int
+    """Its profit, in dollars."""
+
+    lots: tuple[str, ...]
+    """Lots it won, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionFacts:
+    """All that one bidder can know in one stage."""
+
+    stage: Stage
+    """What is asked for."""
+
+    name: str
+    """The bidder's own name."""
+
+    desire: Desire
+    """What it is after."""
+
+    budget: int
+    """Dollars it has left."""
+
+    profit: int
+    """Its profit so far, in dollars."""
+
+    wins: tuple[str, ...]
+    """Lots it won, in order."""
+
+    lot: LotView
+    """The lot being auctioned, or the last one that was."""
+
+    remaining: tuple[LotView, ...]
+    """Lots that come up later, in order."""
+
+    round_number: int
+    """Round of bidding on this lot, from 0."""
+
+    top: int
+    """Highest bid at the end of the round before, in dollars; -1 if there is none."""
+
+    leader: str | None
+    """Who made it."""
+
+    raise_exact: float
+    """Least raise before it is rounded down, in dollars."""
+
+    min_bid: int
+    """Smallest valid bid now, in dollars."""
+
+    bids_made: int
+    """Valid bids this bidder made on this lot."""
+
+    rounds: tuple[RoundView, ...]
+    """What was bid on this lot, round by round."""
+
+    sales: tuple[SaleView, ...]
+    """How the lots so far went."""
+
+    rivals: tuple[RivalView, ...]
+    """The other bidders, by seat; of many only those that won most lots."""
+
+    more_rivals: int
+    """Other bidders beyond those."""
+
+    priorities: Mapping[str, Any]
+    """The plan in force; empty if there is none."""
+
+    keeps_beliefs: bool
+    """Whether it is asked what it believes; if not, it is told its budget."""
+
+    belief: Mapping[str, Any]
+    """What it last said it believes."""
+
+    refusals: tuple[str, ...] = ()
+    """What was wrong with its last answer in this stage."""
+
+
+def bidder_facts(auctioneer: Auctioneer, agent_id: int, refusals: tuple[str, ...] = ()) -> AuctionFacts:
+    """Gather what a bidder can know now."""
+    me, bidding = auctioneer.accounts[agent_id], auctioneer.bidding
+    bidder = me.bidder
+    leader = bidding.standing.leader
+    rivals = tuple(_rival_view(other) for other in auctioneer.watched_by(agent_id) if other is not me)
+    return AuctionFacts(
+        stage=auctioneer.stage,
+        name=bidder.name,
+        desire=bidder.desire,
+        budget=me.budget,
+        profit=me.profit,
+        wins=tuple(win.lot.name for win in me.wins),
+        lot=_lot_view(bidder, bidding.lot, bidding.start),
+        remaining=tuple(_lot_view(bidder, lot, lot.start) for lot in auctioneer.remaining),
+        round_number=len(bidding.rounds),
+        top=bidding.before,
+        leader=None if leader is None else auctioneer.accounts[leader].bidder.name,
+        raise_exact=max(bidding.start * auctioneer.rules.raise_share, float(auctioneer.minimum_raise)),
+        min_bid=auctioneer.min_bid,
+        bids_made=me.engagement.get(bidding.lot.name, 0),
+        rounds=tuple(bidding.round_views),
+        sales=tuple(_sale_view(auctioneer, sale) for sale in auctioneer.sales),
+        rivals=rivals,
+        more_rivals=len(auctioneer.accounts) - 1 - len(rivals),
+        priorities=me.priorities,
+        keeps_beliefs=bidder.keeps_beliefs,
+        belief=me.belief,
+        refusals=refusals,
+    )
+
+
+def _lot_view(bidder: Bidder, lot: Lot, start: int) -> LotView:
+    return LotView(lot.name, start, bidder.estimate(lot))
+
+
+def _sale_view(auctioneer: Auctioneer, sale: Sale) -> SaleView:
+    if sale.winner is None:
+        return SaleView(sale.lot.name, None, None, None)
+    return SaleView(sale.lot.name, auctioneer.accounts[sale.winner].bidder.name, sale.price, sale.lot.true_value)
+
+
+def _rival_view(other: Account) -> RivalView:
+    spent = other.bidder.budget - other.budget
+    return RivalView(other.bidder.name, spent, other.profit, tuple(win.lot.name for win in other.wins))

@@ -1,0 +1,242 @@
+"""What an auction is: bidders, the bidding on each lot, accounts, plans and sales."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mesa_llm.worlds.auction.lots import Lot
+
+Desire = Literal["maximize_profit", "maximize_items"]
+"""What a bidder is after."""
+
+Planning = Literal["adaptive", "static", "none"]
+"""`adaptive`: a plan before the auction and after every lot; `static`: only before; `none`: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bidder:
+    """One bidder, as it enters the auction; the order of bidders is the order of seats."""
+
+    unique_id: int
+    """Mesa `unique_id` of the agent."""
+
+    name: str
+    """What the others call it."""
+
+    budget: int = 20_000
+    """Dollars it may spend in the whole auction."""
+
+    desire: Desire = "maximize_profit"
+    """What it is after."""
+
+    planning: Planning = "adaptive"
+    """When it plans."""
+
+    overestimate_percent: float = 10
+    """By how much its estimates exceed the true values, in percent."""
+
+    keeps_beliefs: bool = True
+    """Whether it is asked after every lot what it believes; rule bidders are not."""
+
+    corrects_beliefs: bool = True
+    """Whether it is told of wrong beliefs and asked again."""
+
+    def estimate(self, lot: Lot) -> int:
+        """Return what it thinks a lot is worth, in whole dollars, rounded down."""
+        return int(lot.true_value * (1 + self.overestimate_percent / 100))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan as it was made, for the lots still to come."""
+
+    lots_before: int
+    """Lots that had come up when it was made."""
+
+    last_lot: str | None
+    """The lot after which it was made; None for the first plan."""
+
+    priorities: Mapping[str, Any]
+    """Lot → 1 (dispensable), 2 (worth it if affordable) or 3 (top)."""
+
+    is_change: bool
+    """Whether a priority differs from the one the plan before gave the same lot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Win:
+    """A lot a bidder won."""
+
+    lot: Lot
+    """The lot."""
+
+    price: int
+    """What it paid."""
+
+
+@dataclass(slots=True)
+class BeliefCounts:
+    """How often the beliefs of a bidder were checked, and how often they were wrong."""
+
+    self_checks: int = 0
+    """Checks of its own budget, profit and lots won."""
+
+    self_errors: int = 0
+    """How many of them failed."""
+
+    other_checks: int = 0
+    """Checks of others' profits and lots won."""
+
+    other_errors: int = 0
+    """How many of them failed."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What the auctioneer knows of a bidder. The auctioneer owns budget and profit; beliefs never change them."""
+
+    bidder: Bidder
+    """Who it is."""
+
+    budget: int
+    """Dollars left."""
+
+    profit: int = 0
+    """Sum of true value less price over the lots won; may be negative."""
+
+    wins: list[Win] = field(default_factory=list[Win])
+    """Lots won, in order."""
+
+    is_withdrawn: bool = False
+    """Whether it is out for the present lot."""
+
+    bid_calls: int = 0
+    """Answers to requests for a bid: bids, withdrawals, and replies that were neither."""
+
+    failed_bids: int = 0
+    """Bids that broke a rule."""
+
+    engagement: dict[str, int] = field(default_factory=dict[str, int])
+    """Lot → valid bids made on it."""
+
+    belief: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What it last said it believes."""
+
+    beliefs: BeliefCounts = field(default_factory=BeliefCounts)
+    """How right its beliefs were."""
+
+    plans: list[Plan] = field(default_factory=list[Plan])
+    """Its plans, oldest first."""
+
+    budgets: list[int] = field(default_factory=list[int])
+    """Dollars left at the beginning and after every lot."""
+
+    profits: list[int] = field(default_factory=list[int])
+    """Profit at the beginning and after every lot."""
+
+    @property
+    def priorities(self) -> Mapping[str, Any]:
+        """The plan in force; empty if there is none."""
+        return self.plans[-1].priorities if self.plans else {}
+
+
+Fault = Literal["over_budget", "below_start", "small_raise", "unclear"]
+"""Why a bid was not valid; `unclear` is a reply that was no bid at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One answer of a bidder who was asked for a bid."""
+
+    amount: int | None
+    """Dollars bid; None: it withdrew, or its reply was unclear."""
+
+    fault: Fault | None = None
+    """Why it was not valid; None if it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand after a bid was taken down."""
+
+    top: int
+    """Highest bid on this lot so far, in dollars; -1 if there is none."""
+
+    leader: int | None
+    """Mesa `unique_id` of who made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BidRecord:
+    """What one bidder did in one round."""
+
+    bidder: int
+    """Mesa `unique_id` of the bidder."""
+
+    amount: int | None
+    """The valid bid, in dollars; None: it withdrew."""
+
+    attempts: tuple[Attempt, ...]
+    """All it answered, the last one valid, unless it ran out of tries or did not answer."""
+
+    standing: Standing
+    """How things stood once this was taken down."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundView:
+    """A round, as everyone heard it."""
+
+    bids: tuple[tuple[str, int | None], ...]
+    """Who bid what, by seat; None: withdrew. Of many only the highest bids."""
+
+    more: int
+    """Bids and withdrawals beyond those, none of them higher."""
+
+
+NOTHING_YET = Standing(-1, None)
+
+
+@dataclass(slots=True)
+class Bidding:
+    """One lot while it is being auctioned."""
+
+    lot: Lot
+    """The lot."""
+
+    index: int
+    """Its position in the auction, from 0."""
+
+    start: int
+    """Starting price now: the lot's own, until it is lowered for want of bids."""
+
+    standing: Standing = NOTHING_YET
+    """How things stand."""
+
+    before: int = -1
+    """Highest bid at the end of the round before, to which all bids of this round refer; -1 if there is none."""
+
+    rounds: list[tuple[BidRecord, ...]] = field(default_factory=list[tuple[BidRecord, ...]])
+    """Rounds that are over."""
+
+    round_views: list[RoundView] = field(default_factory=list[RoundView])
+    """What everyone heard of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """How a lot went."""
+
+    lot: Lot
+    """The lot."""
+
+    winner: int | None
+    """Mesa `unique_id` of who won it; None: nobody bid."""
+
+    price: int | None
+    """Dollars paid; None: nobody bid."""
+
+    bidding: Bidding
+    """All that was bid."""

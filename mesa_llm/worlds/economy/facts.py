@@ -1,0 +1,110 @@
+"""What a participant sees of the economy, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from mesa_llm.worlds.economy.state import Participant, Policy, Role, Value
+
+MAX_OTHERS = 30
+"""Maximum number of other participants that are shown: all governments, then those whose goods are cheapest."""
+
+CAPITAL_STEP = 1_000.0
+"""Investment, in dollars, for which firms see how much more a worker would make."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantView:
+    """One participant, as others see it."""
+
+    agent_id: int
+    """Mesa `unique_id`, by which payments name it."""
+
+    role: Role
+    """Whether it produces or governs."""
+
+    price: float
+    """Dollars it asks for a good; 0: it sells nothing."""
+
+    workforce: int
+    """People it employs."""
+
+
+@dataclass(frozen=True, slots=True)
+class EconomyFacts:
+    """Everything that one participant sees."""
+
+    step: int
+    """Number of steps that have ended."""
+
+    metrics: Mapping[str, float]
+    """Metrics by name, as measured at the end of the last step."""
+
+    policies: tuple[Policy, ...]
+    """Policies in force, oldest first."""
+
+    variables: Mapping[str, Value]
+    """Variables that policies have set, by name."""
+
+    own: Participant
+    """A copy of the participant's own account."""
+
+    others: tuple[ParticipantView, ...] = ()
+    """Other participants, at most `MAX_OTHERS`; none under the original rules."""
+
+    more_others: int = 0
+    """Number of other participants that are not in `others`."""
+
+    wage: float = 0.0
+    """Dollars a worker costs in a step; 0 under the original rules."""
+
+    goods_per_worker: float = 0.0
+    """Goods that one of its workers makes in a step; 0 under the original rules."""
+
+    goods_per_worker_after: float = 0.0
+    """The same after investing another `CAPITAL_STEP` dollars."""
+
+    tax_rate: float = 0.0
+    """Tax on sales, as a share of the price."""
+
+    unemployed: int = 0
+    """Number of people who can be hired."""
+
+    purse: float = 0.0
+    """Dollars of all households together."""
+
+
+class Notables:
+    """The participants that all others see: governments, then sellers, cheapest first, then the rest."""
+
+    def __init__(self, participants: Iterable[Participant] = ()) -> None:
+        """Choose one more than are shown, as no participant is shown to itself.
+
+        Args:
+            participants: All participants, in the order in which they entered.
+        """
+        ranked = nsmallest(MAX_OTHERS + 1, enumerate(participants), key=_rank)
+        self.lowest = ranked[-1][1].agent_id if ranked else 0
+        self.chosen = {one.agent_id: one for _, one in sorted(ranked, key=lambda entry: entry[0])}
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more can be shown."""
+        return len(self.chosen) <= MAX_OTHERS
+
+    def add(self, one: Participant) -> None:
+        """Add a participant that has just entered."""
+        self.chosen[one.agent_id] = one
+        self.lowest = one.agent_id
+
+    def others_of(self, agent_id: int) -> list[Participant]:
+        """Return the others that a participant sees, in the order in which they entered."""
+        left_out = agent_id if agent_id in self.chosen else self.lowest
+        return [one for key, one in self.chosen.items() if key != left_out]
+
+
+def _rank(entry: tuple[int, Participant]) -> tuple[bool, bool, float]:
+    one = entry[1]
+    return one.role != "government", one.price <= 0, one.price

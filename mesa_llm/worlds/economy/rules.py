@@ -1,0 +1,327 @@
+"""The rules of an economy, corrected and original: what actions do to its state, and what the end of a step does."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import reduce
+from itertools import groupby, islice
+from operator import add
+
+from mesa_llm.errors import ToolError
+from mesa_llm.text import one_line
+from mesa_llm.worlds.amounts import is_number, is_whole
+from mesa_llm.worlds.economy.state import (
+    MINIMUM_WAGE,
+    TAX_RATE,
+    EconomyParameters,
+    EconomyState,
+    Participant,
+    Policy,
+    Value,
+    employment_rate,
+)
+
+MAX_DOLLARS = 1e12
+"""Maximum price, wage or amount, in dollars."""
+
+MAX_POLICIES = 20
+"""Maximum number of policies in force; the oldest gives way."""
+
+MAX_VARIABLES = 20
+"""Maximum number of variables."""
+
+MAX_CHARACTERS = 400
+"""Maximum number of characters of a policy's name, and of its text."""
+
+MAX_DIGITS = 18
+"""Maximum number of digits of a participant's id."""
+
+HOUSEHOLDS = "households"
+"""Name of all households together, as a payee."""
+
+MAX_NAMED = 30
+"""Maximum number of payees that the refusal of a payment lists."""
+
+NUMBER = re.compile(rf"\[([0-9]{{1,{MAX_DIGITS}}})\]|([0-9]{{1,{MAX_DIGITS}}})$")
+"""The id of a participant, as observations write it: `[2]`, with or without a name after it, or `2`."""
+
+_VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class CorrectedRules:
+    """Wages, production, demand and taxes in a closed circle of money."""
+
+    def __init__(self, state: EconomyState, parameters: EconomyParameters) -> None:
+        """Apply the rules to a state.
+
+        Args:
+            state: The state that they change.
+            parameters: The parameters.
+        """
+        self.state = state
+        self.parameters = parameters
+
+    @property
+    def wage(self) -> float:
+        """Dollars a worker earns in a step: the parameter, or the minimum wage where it is higher."""
+        minimum = self.state.variables.get(MINIMUM_WAGE, 0.0)
+        return max(self.parameters.wage, minimum if isinstance(minimum, float) else 0.0)
+
+    @property
+    def tax_rate(self) -> float:
+        """Tax on sales, as a share of the price."""
+        rate = self.state.variables.get(TAX_RATE, 0.0)
+        return rate if isinstance(rate, float) else 0.0
+
+    @property
+    def unemployed(self) -> int:
+        """Number of people without work."""
+        return max(0, self.parameters.labor_force - self.state.employed)
+
+    def goods_per_worker(self, capital: float) -> float:
+        """Compute the goods that a worker makes in a step.
+
+        Args:
+            capital: Capital of its employer, in dollars.
+        """
+        growth = (1 + capital / self.parameters.capital_scale) ** self.parameters.capital_share
+        return self.parameters.productivity * growth
+
+    def set_price(self, one: Participant, price: float) -> None:
+        """Set a price of 0 or more; 0 keeps goods off the market."""
+        if not (is_number(price) and 0 <= price <= MAX_DOLLARS):
+            raise ToolError(f"a price must be from 0 to {MAX_DOLLARS:.0f} dollars, got {price!r}.")
+        one.price = float(price)
+
+    def hire(self, one: Participant, count: int) -> None:
+        """Employ people who are without work and whom the balance can pay for a step."""
+        self._check_count(count)
+        if count > self.unemployed:
+            raise ToolError(f"only {self.unemployed} people are without work; you cannot hire {count}.")
+        payroll = self.wage * (one.workforce + count)
+        if payroll > one.balance:
+            affordable = self._affordable(one)
+            raise ToolError(
+                f"a step's wages for {one.workforce + count} workers are ${payroll:.2f}; your balance of "
+                f"${one.balance:.2f} pays {affordable} workers."
+            )
+        self.state.employ(one, count)
+
+    def fire(self, one: Participant, count: int) -> None:
+        """Let workers go."""
+        self._check_count(count)
+        if count > one.workforce:
+            raise ToolError(f"you employ {one.workforce} workers and cannot let {count} go.")
+        self.state.employ(one, -count)
+
+    def invest(self, one: Participant, amount: float) -> None:
+        """Buy capital; the price goes to households."""
+        self._check_payment(one, amount)
+        one.balance -= amount
+        one.capital += amount
+        self.state.purse += amount
+        self.state.investment += amount
+
+    def allocate(self, one: Participant, target: int | str, amount: float) -> None:
+        """Pay another participant, or all households together."""
+        self._check_payment(one, amount)
+        name = str(target).strip().lower()
+        if name == HOUSEHOLDS:
+            self.state.purse += amount
+        else:
+            self._payee(one, name).balance += amount
+        one.balance -= amount
+
+    def enact(self, one: Participant, name: str, description: str, variable: str | None, value: Value | None) -> None:
+        """Enact a policy, in place of one of the same name, and set its variable."""
+        name, description = one_line(name), one_line(description)
+        if not name or max(len(name), len(description)) > MAX_CHARACTERS:
+            raise ToolError(f"a policy needs a name, and name and text of at most {MAX_CHARACTERS} characters.")
+        if (variable is None) != (value is None):
+            raise ToolError("give both a variable and its value, or neither.")
+        state = self.state
+        previous = None
+        if variable is not None and value is not None:
+            value = self._checked_value(variable, value)
+            previous = state.variables.get(variable)
+            state.variables[variable] = value
+        policy = Policy(name, description, one.agent_id, state.step, variable, value, previous)
+        kept = [other for other in state.policies if other.name != name]
+        state.policies[:] = [*kept, policy][-MAX_POLICIES:]
+
+    def close_step(self) -> dict[str, float]:
+        """Pay wages, make goods, sell them, and measure the economy."""
+        state, participants = self.state, list(self.state.participants.values())
+        for one in participants:
+            self._pay_wages(one)
+            one.output = one.workforce * self.goods_per_worker(one.capital)
+            one.stock += one.output
+        quantity, turnover = self._sell(participants)
+        posted = [one.price for one in participants if one.price > 0]
+        average = sum(posted) / len(posted) if posted else 0.0
+        return {
+            "employment_rate": employment_rate(state.employed, self.parameters.labor_force),
+            "avg_price": turnover / quantity if quantity > 0 else average,
+            "total_output": sum(one.output for one in participants),
+            "total_investment": state.investment,
+        }
+
+    def is_news(self, previous: float, current: float) -> bool:
+        """Check whether a metric moved, and at least by the threshold relative to its value before."""
+        change = abs(current - previous)
+        return change > 0 and change >= self.parameters.metric_change_threshold * abs(previous)
+
+    def _pay_wages(self, one: Participant) -> None:
+        """Pay wages to households; let the workers go whom the balance cannot pay."""
+        self.state.employ(one, min(0, self._affordable(one) - one.workforce))
+        payroll = min(self.wage * one.workforce, one.balance)
+        one.balance -= payroll
+        self.state.purse += payroll
+
+    def _sell(self, participants: list[Participant]) -> tuple[float, float]:
+        """Let households buy, the cheapest goods first.
+
+        Where their money does not pay for all goods at one price, each seller sells the same share of its goods.
+
+        Returns:
+            Goods sold, and dollars paid for them.
+        """
+        state = self.state
+        budget = state.purse * self.parameters.spending_share
+        quantity = turnover = taxes = 0.0
+        for one in participants:
+            one.sales = 0.0
+        sellers = sorted((one for one in participants if one.price > 0), key=lambda one: one.price)
+        for price, equals in groupby(sellers, key=lambda one: one.price):
+            rivals = list(equals)
+            offered = sum(one.stock for one in rivals)
+            demand = budget / price
+            for one in rivals:
+                sold = one.stock if offered <= demand else demand * (one.stock / offered)
+                one.sales = min(sold * price, budget)
+                tax = one.sales * self.tax_rate
+                one.stock -= sold
+                one.balance += one.sales - tax
+                state.purse -= one.sales
+                budget -= one.sales
+                quantity, turnover, taxes = quantity + sold, turnover + one.sales, taxes + tax
+        governments = [one for one in participants if one.role == "government"]
+        for one in governments:
+            one.balance += taxes / len(governments)
+        if not governments:
+            state.purse += taxes
+        return quantity, turnover
+
+    def _payee(self, one: Participant, name: str) -> Participant:
+        """Return the participant that an id names, in brackets or not, if it is not the one who pays."""
+        participants = self.state.participants
+        number = NUMBER.match(name)
+        found = participants.get(int(number[1] or number[2])) if number else None
+        if found is one:
+            raise ToolError("you cannot pay yourself; name someone else, or households.")
+        if found is None:
+            first = [str(other.agent_id) for other in islice(participants.values(), MAX_NAMED + 1) if other is not one]
+            rest = len(participants) - 1 - len(first[:MAX_NAMED])
+            payees = [*first[:MAX_NAMED], *([f"{rest} more"] if rest > 0 else []), "households"]
+            raise ToolError(f"there is nobody called {name[:40]!r} to pay; choose one of: {', '.join(payees)}.")
+        return found
+
+    def _affordable(self, one: Participant) -> int:
+        """Compute the number of workers whom a balance pays for a step."""
+        maximum = float(self.parameters.labor_force)
+        return math.floor(min(one.balance / self.wage, maximum) if self.wage > 0 else maximum)
+
+    def _check_count(self, count: int) -> None:
+        if not (is_whole(count) and 1 <= count <= self.parameters.labor_force):
+            raise ToolError(f"the count must be a whole number from 1 to {self.parameters.labor_force}, got {count!r}.")
+
+    def _check_payment(self, one: Participant, amount: float) -> None:
+        if not (is_number(amount) and 0 < amount <= MAX_DOLLARS):
+            raise ToolError(f"an amount must be above 0 and at most {MAX_DOLLARS:.0f} dollars, got {amount!r}.")
+        if amount > one.balance:
+            raise ToolError(f"your balance of ${one.balance:.2f} does not cover ${amount:.2f}.")
+
+    def _checked_value(self, variable: str, value: Value) -> Value:
+        """Return the value of a variable, checked; refuse other names and values."""
+        if not _VARIABLE_NAME.fullmatch(variable):
+            raise ToolError(f"a variable is named like tax_rate, in small letters and _; got {variable[:60]!r}.")
+        if not isinstance(value, str) and not is_number(value):
+            raise ToolError(f"{variable} must be a finite number or a text, got {value!r}.")
+        variables = self.state.variables
+        if variable not in variables and len(variables) >= MAX_VARIABLES:
+            raise ToolError(f"there are {MAX_VARIABLES} variables already; set one of: {', '.join(variables)}.")
+        if variable not in (TAX_RATE, MINIMUM_WAGE):
+            return one_line(value, MAX_CHARACTERS) if isinstance(value, str) else float(value)
+        maximum = 1.0 if variable == TAX_RATE else MAX_DOLLARS
+        if isinstance(value, str) or not 0 <= value <= maximum:
+            raise ToolError(f"{variable} must be a number from 0 to {maximum:.0f}, got {value!r}.")
+        return float(value)
+
+
+class OriginalRules:
+    """SimSwarm's rules, defects included: nothing is paid or bounded, and only firing or investing too much is refused.
+
+    Called directly they take whatever Python can convert, as SimSwarm does: NaN, negative amounts, numbers in strings.
+    """
+
+    def __init__(self, state: EconomyState, parameters: EconomyParameters) -> None:
+        """Apply the rules to a state.
+
+        Args:
+            state: The state that they change.
+            parameters: The parameters; only labour force and threshold count.
+        """
+        self.state = state
+        self.parameters = parameters
+
+    def set_price(self, one: Participant, price: float) -> None:
+        """Set any price; the average is taken over positive ones."""
+        one.price = float(price)
+
+    def hire(self, one: Participant, count: int) -> None:
+        """Add workers, however many, for nothing; a negative count takes them away."""
+        self.state.employ(one, int(count))
+
+    def fire(self, one: Participant, count: int) -> None:
+        """Take workers away; a negative count adds them."""
+        count = int(count)
+        if count > one.workforce:
+            raise ToolError(f"you employ {one.workforce} workers and cannot let {count} go.")
+        self.state.employ(one, -count)
+
+    def invest(self, one: Participant, amount: float) -> None:
+        """Turn money into output; a negative amount turns output into money."""
+        amount = float(amount)
+        if one.balance < amount:
+            raise ToolError(f"your balance of {one.balance} does not cover {amount}.")
+        one.balance -= amount
+        one.output += amount
+        self.state.investment += amount
+
+    def allocate(self, one: Participant, target: int | str, amount: float) -> None:
+        """Do nothing; an amount that is not a number is an error."""
+        float(amount)
+
+    def enact(self, one: Participant, name: str, description: str, variable: str | None, value: Value | None) -> None:
+        """Add a policy to the list, and set its variable if it has both name and value."""
+        state = self.state
+        state.policies.append(Policy(name, description, one.agent_id, state.step, variable, value))
+        if variable is not None and value is not None:
+            state.variables[variable] = value
+
+    def close_step(self) -> dict[str, float]:
+        """Measure the economy."""
+        # Added up one by one: `sum` rounds otherwise since Python 3.12, and thresholds are compared to the bit.
+        state, participants = self.state, list(self.state.participants.values())
+        prices = [one.price for one in participants if one.price > 0]
+        return {
+            "employment_rate": employment_rate(state.employed, self.parameters.labor_force),
+            "avg_price": reduce(add, prices) / len(prices) if prices else 0.0,
+            "total_output": reduce(add, (one.output for one in participants), 0.0),
+            "total_investment": state.investment,
+        }
+
+    def is_news(self, previous: float, current: float) -> bool:
+        """Check whether a metric moved at least by the threshold, in its own unit."""
+        return abs(current - previous) >= self.parameters.metric_change_threshold

@@ -1,0 +1,92 @@
+"""What a participant sees of the economy, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from mesa_llm.text import MAX_NAME, one_line, quoted
+from mesa_llm.worlds.economy.facts import CAPITAL_STEP, EconomyFacts
+from mesa_llm.worlds.economy.state import Value
+
+PLAIN_RANGE = (1e-9, 1e15)
+"""Range of numbers that are written without powers of ten."""
+
+INSTRUCTIONS = (
+    "You take part in an economy. Producers employ people, pay them a wage every step out of their balance, "
+    "and make goods: more with more workers, and with more capital, which they buy by investing. Households "
+    "spend most of what they have on the cheapest goods first; a producer with a price of 0 sells nothing. "
+    "Whoever cannot pay a step's wages loses the workers it cannot pay. A government is paid the tax on "
+    "sales, may hand money out, and enacts policies. A policy can set any variable; two have a direct effect: "
+    "tax_rate, the share of every sale that is taken as tax (0 to 1), and minimum_wage, in dollars a step."
+)
+"""Text that all participants read first, under the corrected rules."""
+
+ORIGINAL_INSTRUCTIONS = (
+    "You take part in an economy. Set a price, hire or let workers go, invest out of your balance, allocate "
+    "money, or enact policies; metrics are measured at the end of every step."
+)
+"""The same under the original rules."""
+
+
+def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
+    """Write what a participant sees under the corrected rules.
+
+    Args:
+        facts: What it sees, as values.
+        names: Participant id → name that others read.
+    """
+    measured, own = facts.metrics, facts.own
+    lines = [
+        f"After {facts.step} steps, {measured['employment_rate']:.1%} of people have work and "
+        f"{facts.unemployed} are free to hire. Goods cost ${measured['avg_price']:.2f} on average; "
+        f"{measured['total_output']:.1f} were made in the last step. ${measured['total_investment']:.2f} "
+        f"have been invested so far. Households have ${facts.purse:.2f}.",
+        *(f"Policy {quoted(policy.name)}: {quoted(policy.description)}" for policy in facts.policies),
+        *(f"{name} = {value_text(value)}" for name, value in facts.variables.items()),
+    ]
+    for other in facts.others:
+        called = f" {one_line(names[other.agent_id], MAX_NAME)}" if other.agent_id in names else ""
+        asks = f"asks ${other.price:.2f} a good and " if other.price > 0 else ""
+        does = f": {asks}employs {other.workforce}" if other.role == "producer" else ""
+        lines.append(f"[{other.agent_id}]{called}, {other.role}{does}.")
+    if facts.more_others:
+        lines.append(f"Listed are governments and the cheapest; there are {facts.more_others} more.")
+    lines.append(f"You are [{own.agent_id}], a {own.role}, with a balance of ${own.balance:.2f}.")
+    if own.role == "producer":
+        lines.append(
+            f"You employ {own.workforce} people; a worker costs ${facts.wage:.2f} a step. Your capital is "
+            f"${own.capital:.2f}: with it a worker makes {number_text(facts.goods_per_worker)} goods a step, and with "
+            f"${CAPITAL_STEP:,.0f} more would make {number_text(facts.goods_per_worker_after)}. Your price is "
+            f"${own.price:.2f}. In the last step you made {own.output:.1f} goods and took ${own.sales:.2f} "
+            f"before {facts.tax_rate:.0%} tax; {own.stock:.1f} goods are unsold."
+        )
+    return "\n".join(lines)
+
+
+def value_text(value: Value) -> str:
+    """Write the value of a variable: a number as it is, a text as a quotation."""
+    return quoted(value) if isinstance(value, str) else str(value)
+
+
+def number_text(number: float) -> str:
+    """Write a number as people do: to the unit from 1,000 on, else to four significant digits; 15,520 or 0.0423."""
+    if number == 0:
+        return "0"
+    if not PLAIN_RANGE[0] <= abs(number) < PLAIN_RANGE[1]:
+        return f"{number:.4g}"
+    text = f"{number:,.{max(0, 3 - math.floor(math.log10(abs(number))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def write_original(facts: EconomyFacts) -> str:
+    """Write what a participant sees under the original rules: metrics, policies, variables, its account."""
+    own = facts.own
+    lines = [f"{name} = {value:.4f}" for name, value in facts.metrics.items()]
+    lines += [one_line(f"policy {policy.name}: {policy.description}") for policy in facts.policies]
+    lines += [one_line(f"variable {name} = {value}") for name, value in facts.variables.items()]
+    lines.append(
+        f"you: role {own.role}, balance {own.balance}, workforce {own.workforce}, price {own.price}, "
+        f"output {own.output}"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,260 @@
+"""How the exchange changes: the market, and the stages of a trading day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.world import Draws
+from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Quote, Side
+from mesa_llm.worlds.exchange.lending import Lending, RateChange, liquidation_of, pay_interest, repay_due
+from mesa_llm.worlds.exchange.matching import Match, TradingRules, Venue
+from mesa_llm.worlds.exchange.state import (
+    FIRST_PRICES,
+    STOCKS,
+    Account,
+    Calendar,
+    Cancellation,
+    Close,
+    DayStage,
+    Endowment,
+    Forum,
+    History,
+    Holding,
+    Liquidation,
+    Moment,
+    Stock,
+    Submission,
+    Trade,
+)
+
+
+class Market:
+    """Accounts, order books, prices and the bank, and how a day changes them."""
+
+    def __init__(
+        self,
+        endowments: Iterable[Endowment],
+        rules: TradingRules,
+        lending: Lending,
+    ) -> None:
+        """Open the accounts.
+
+        Raises:
+            ConfigError: If there is no trader, or one occurs twice.
+        """
+        self.prices: dict[Stock, float] = dict(FIRST_PRICES)
+        opened = [Account.of(start, self.prices) for start in endowments]
+        self.accounts = {account.trader: account for account in opened}
+        if not opened or len(self.accounts) < len(opened):
+            raise ConfigError(f"{len(opened)} endowments for {len(self.accounts)} traders; give one to each")
+        self.rates = lending.rates
+        self.lending = lending
+        self.history = History()
+        self.fees_paid = 0.0
+        self.books: dict[Stock, OrderBook] = {stock: OrderBook() for stock in STOCKS}
+        self._venues = {stock: Venue(stock, self.books[stock], self.accounts, rules) for stock in STOCKS}
+        self.paths: dict[Stock, list[float]] = {stock: [price] for stock, price in self.prices.items()}
+        """Session prices so far by stock; the first is the price before any trade."""
+        self.day = 1
+        self._accrues = rules.settlement == "strict"
+        self._accrued_at_start = {trader: self._accrued(account) for trader, account in self.accounts.items()}
+        self._trades_before = self._orders_before = 0
+        self._cancellations: dict[int, list[Cancellation]] = {}
+
+    @property
+    def active_accounts(self) -> list[Account]:
+        """Accounts of the traders who have not left, in the order they were opened."""
+        return [account for account in self.accounts.values() if not account.has_left]
+
+    def open_day(self, day: int) -> tuple[list[Liquidation], list[RateChange]]:
+        """Empty the books, collect what is due, liquidate traders who cannot pay, then change the rates.
+
+        Returns:
+            Forced sales and departures, and the changes of the rates announced today.
+        """
+        self.day = day
+        for stock in STOCKS:
+            self.books[stock].clear()
+        self._cancellations = {}
+        present = self.active_accounts
+        for account in present:
+            repay_due(account, day, self.rates)
+        if self.lending.is_interest_day(day):
+            for account in present:
+                pay_interest(account, self.rates)
+        liquidations = [liquidation_of(day, account, self.prices) for account in present if account.is_marked]
+        self.history.liquidations += liquidations
+        changes = [change for change in self.lending.rate_changes if change.day == day]
+        for change in changes:
+            self.rates = change.rates
+        return liquidations, changes
+
+    def place(self, now: Moment, trader: int, stock: Stock, side: Side, quantity: int, price: float) -> Match:
+        """Match an order with the book at once, and add the rows of it to the history."""
+        order = Order(trader, side, price, quantity)
+        match = self._venues[stock].match(order)
+        filled = sum(fill.quantity for fill in match.fills)
+        self.fees_paid += match.fees
+        self.history.orders.append(Submission(now.day, now.session, trader, stock, side, quantity, price, filled))
+        self.history.trades += [Trade(now.day, now.session, stock, *fill) for fill in match.fills]
+        for gone in match.cancelled_orders:
+            rested = gone is not order
+            row = Cancellation(now.day, now.session, gone.trader, stock, gone.side, gone.quantity, gone.price, rested)
+            self.history.cancellations.append(row)
+            if gone.trader != trader:
+                self._cancellations.setdefault(gone.trader, []).append(row)
+        return match
+
+    def cancellations_of(self, trader: int) -> tuple[Cancellation, ...]:
+        """Return a trader's waiting orders of today that were cancelled when somebody else's met them."""
+        return tuple(self._cancellations.get(trader, ()))
+
+    def close_session(self, now: Moment) -> list[Close]:
+        """Set the session prices, and return the rows of how the session went."""
+        trades = self.history.trades[self._trades_before :]
+        orders = self.history.orders[self._orders_before :]
+        self._trades_before, self._orders_before = len(self.history.trades), len(self.history.orders)
+        closes = [self._close(now, stock, trades, orders) for stock in STOCKS]
+        self.history.closes += closes
+        return closes
+
+    def _close(self, now: Moment, stock: Stock, trades: list[Trade], orders: list[Submission]) -> Close:
+        fills = [trade for trade in trades if trade.stock == stock]
+        sides = [order.side for order in orders if order.stock == stock]
+        before = self.prices[stock]
+        if fills:
+            self.prices[stock] = fills[-1].price
+        self.paths[stock].append(self.prices[stock])
+        bid, ask = self.books[stock].quote("buy"), self.books[stock].quote("sell")
+        return Close(
+            day=now.day,
+            session=now.session,
+            stock=stock,
+            price=self.prices[stock],
+            before=before,
+            fills=len(fills),
+            volume=sum(trade.quantity for trade in fills),
+            buys=sides.count("buy"),
+            sells=sides.count("sell"),
+            best_bid=bid.price if bid else None,
+            best_ask=ask.price if ask else None,
+        )
+
+    def depth(self, stock: Stock) -> dict[Side, list[Quote]]:
+        """Return the shares resting at each price of a stock, best price first, by side."""
+        return {side: self.books[stock].depth(side) for side in SIDES}
+
+    def portfolios(self) -> list[Holding]:
+        """Return what each remaining trader owns and owes, at the latest prices."""
+        return [self.holding(account) for account in self.active_accounts]
+
+    def holding(self, account: Account) -> Holding:
+        """Return what a trader owns and owes, at the latest prices."""
+        value, debt = account.property_at(self.prices), account.debt
+        accrued = self._accrued(account)
+        return Holding(
+            trader=account.trader,
+            style=account.style,
+            cash=account.cash,
+            a=account.shares["A"],
+            b=account.shares["B"],
+            debt=debt,
+            property=value,
+            profit=value - debt - account.net_at_start - (accrued - self._accrued_at_start[account.trader]),
+            accrued=accrued,
+        )
+
+    def _accrued(self, account: Account) -> float:
+        """Compute the interest that a trader has not paid yet; 0 under the original rules, which ignore it."""
+        return self.lending.accrued(account.loans, self.day, self.rates) if self._accrues else 0.0
+
+
+Happening = Close | Liquidation | RateChange
+"""What the end of a stage can bring about."""
+
+
+class Floor:
+    """Leads traders through the stages of a day: whose turn it is, and what the end of a stage brings about."""
+
+    def __init__(self, market: Market, calendar: Calendar, rng: Draws) -> None:
+        """Open on the morning of day 1.
+
+        Args:
+            market: The market.
+            calendar: Days and sessions.
+            rng: Source of the acting order, which is drawn anew for every session.
+        """
+        self.market = market
+        self.calendar = calendar
+        self.forum = Forum()
+        self.now = Moment(1, "loan", 0)
+        self.turn_order: tuple[int, ...] = ()
+        self._rng = rng
+        self._acted: set[int] = set()
+        self._open_stage()
+
+    def end_stage(self) -> list[Happening]:
+        """End the present stage and begin the next.
+
+        Returns:
+            Prices that moved, forced sales and departures, and changes of the rates.
+        """
+        happenings: list[Happening] = []
+        if self.now.stage == "trade":
+            happenings += [close for close in self.market.close_session(self.now) if close.price != close.before]
+        elif self.now.stage == "post":
+            self.forum.next_day()
+        self.now = self.calendar.after(self.now)
+        return happenings + self._open_stage()
+
+    def refusal(self, agent_id: int, stage: DayStage) -> str | None:
+        """Return why a trader may not act as one does in a stage; None if it may."""
+        account = self.market.accounts.get(agent_id)
+        if account is None:
+            return f"there is no trader {agent_id} on this exchange."
+        if account.has_left:
+            return "you are insolvent and have left the exchange."
+        if stage != self.now.stage:
+            return f"this is done in the stage {stage!r}, and now is {self.now.stage!r}."
+        if agent_id in self._acted:
+            return "you have already acted in this stage; wait for the next one."
+        if stage == "loan" and account.loan_limit <= 0:
+            return "you owe as much as you had at the start; you may not borrow more."
+        return None
+
+    def account_in_turn(self, agent_id: int, stage: DayStage) -> Account:
+        """Return the account of a trader who may act now.
+
+        Raises:
+            ToolError: If it may not.
+        """
+        refusal = self.refusal(agent_id, stage)
+        if refusal is not None:
+            raise ToolError(refusal)
+        return self.market.accounts[agent_id]
+
+    def end_turn(self, agent_id: int) -> None:
+        """Note that a trader has used its turn in this stage."""
+        self._acted.add(agent_id)
+
+    def _open_stage(self) -> list[Happening]:
+        """Begin a stage: settle what is due in the morning, and find out who acts, in which order."""
+        self._acted = set()
+        happenings = self._open_day() if self.now.stage == "loan" else []
+        present = [] if self.now.stage == "closed" else self.market.active_accounts
+        if self.now.stage == "loan":
+            present = [account for account in present if account.loan_limit > 0]
+        elif self.now.stage == "trade":
+            indices = list(range(len(present)))
+            self._rng.shuffle(indices)
+            present = [present[index] for index in indices]
+        self.turn_order = tuple(account.trader for account in present)
+        return happenings
+
+    def _open_day(self) -> list[Happening]:
+        """Settle what is due, and announce the changes of the rates on the forum."""
+        liquidations, changes = self.market.open_day(self.now.day)
+        for change in changes:
+            self.forum.announce(self.now.day, change.text)
+        return [*liquidations, *changes]

@@ -1,0 +1,307 @@
+"""What traders and other worlds read: instructions, observations, order books, results and events."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from mesa_llm.records import Event
+from mesa_llm.text import MAX_QUOTE, quoted
+from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Side
+from mesa_llm.worlds.exchange.companies import BOTH, COMPANIES, Company, Report, report_on
+from mesa_llm.worlds.exchange.facts import TraderFacts
+from mesa_llm.worlds.exchange.lending import Lending, RateChange
+from mesa_llm.worlds.exchange.matching import Match, TradingRules
+from mesa_llm.worlds.exchange.rules import Happening
+from mesa_llm.worlds.exchange.state import OFFICIAL, STOCKS, Calendar, Close, Liquidation, Post, Stock
+
+_EQUAL_PRICES = (
+    "It trades at once with waiting orders of the other side at exactly the same price, oldest first. A bid "
+    "above an offer does not trade: to be sure of a trade, name a price that the other side shows."
+)
+
+_CROSSING = (
+    "It trades at once with waiting orders of the other side whose price is as good as yours or better: the "
+    "best price first, the oldest of equals first, at the waiting order's price."
+)
+
+FORUM_CHARACTERS = 3_900
+"""Maximum number of characters of the forum in one look; a tool's result may have 4,000."""
+
+EXCERPT_CHARACTERS = 400
+"""Maximum number of characters of one post where not all posts fit."""
+
+_EXCERPT = "On the forum ({shown:,} of {count:,} posts, drawn at random; long ones are cut):"
+
+_CANCELLED = ": one that cannot be paid or delivered when its turn comes is cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """How much an observation shows by itself."""
+
+    max_orders: int = 200
+    """Maximum number of orders listed of each side of a book, best first."""
+
+    shows_posts: bool = False
+    """Whether the loan decision shows the forum, as in the original; otherwise a tool does (Shachi)."""
+
+
+def instructions(calendar: Calendar, trading: TradingRules, lending: Lending) -> str:
+    """Describe how the exchange works; the same for every trader and moment."""
+    lines = [
+        "You trade two stocks on a small exchange.",
+        *(f"- {stock}: {introduction(COMPANIES[stock])}." for stock in STOCKS),
+        "The exchange is open day after day. Each day you may take one loan, then trade in "
+        f"{calendar.sessions} sessions, then say what you expect to do tomorrow, then write on the forum.",
+        "In a session the traders act one after another, in random order. Each may place one order to buy or "
+        f"to sell. {_CROSSING if trading.cross else _EQUAL_PRICES} What is left waits in the book until the "
+        f"day ends. Waiting orders set no cash or shares aside{_CANCELLED if trading.settlement == 'strict' else ''}. "
+        "The price of the last trade becomes the price of the session.",
+        f"Trading actively is welcome, and you may name any price {_price_range(trading)}.",
+        f"Every {lending.interest_every_days} days you pay a twelfth of its rate on each loan; on its due "
+        "day you pay it back with its full rate. If your cash does not suffice, your shares are sold at the "
+        "latest prices; if they do not suffice either, you leave the exchange for good.",
+    ]
+    if trading.fees:
+        fees = trading.fees
+        lines.append(f"Each trade costs you {fees.per_share} a share, at least {fees.minimum}, at most {fees.maximum}.")
+    return "\n".join(lines)
+
+
+def _price_range(trading: TradingRules) -> str:
+    """Describe which prices are accepted."""
+    return f"from {trading.tick:g} up, in steps of {trading.tick:g}" if trading.settlement == "strict" else "above 0"
+
+
+@cache
+def company_news(day: int) -> str:
+    """Describe what is known of both companies, their past figures, and what they report today."""
+    known = [f"Company {stock}: {COMPANIES[stock].background}" for stock in STOCKS]
+    figures = [line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day)]
+    return "\n".join([*known, BOTH, *figures])
+
+
+def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
+    """Describe what a trader needs to know in the present stage, and what it has to decide."""
+    match facts.now.stage:
+        case "loan":
+            return _loan_text(facts, facts.posts if shows_posts else ())
+        case "trade":
+            return _trade_text(facts, board.text)
+        case "estimate":
+            return _estimate_text(facts)
+        case "post":
+            return _post_text(facts)
+        case "closed":
+            return "The exchange has closed."
+
+
+def forum_text(posts: Sequence[Post]) -> str:
+    """List the posts and announcements on the forum."""
+    return "\n".join(["On the forum:", *map(_post_line, posts)])
+
+
+def forum_excerpt(posts: Sequence[Post], rng: random.Random, characters: int = FORUM_CHARACTERS) -> str:
+    """List announcements and as many posts as fit, drawn at random, with how many of how many they are.
+
+    Args:
+        posts: Posts and announcements on the forum.
+        rng: Source of random draws.
+        characters: Maximum number of characters of the list.
+    """
+    whole = forum_text(posts)
+    if len(whole) <= characters:
+        return whole
+    official = [post for post in posts if post.author == OFFICIAL]
+    others = [post for post in posts if post.author != OFFICIAL]
+    left = characters - len(forum_text(official)) - len(_EXCERPT)
+    drawn: list[int] = []
+    for index in rng.sample(range(len(others)), len(others)):
+        left -= len(_post_line(others[index], EXCERPT_CHARACTERS)) + 1
+        if left < 0:
+            break
+        drawn.append(index)
+    heading = _EXCERPT.format(shown=len(drawn), count=len(others))
+    lines = [_post_line(others[index], EXCERPT_CHARACTERS) for index in sorted(drawn)]
+    return "\n".join([heading, *map(_post_line, official), *lines])
+
+
+def _post_line(post: Post, characters: int = MAX_QUOTE) -> str:
+    """Return the line of one post, cut to a number of characters, or of one announcement."""
+    if post.author == OFFICIAL:
+        return f"Announcement: {post.text}"
+    return f"Trader {post.author}: {quoted(post.text, characters)}"
+
+
+def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Match) -> str:
+    """Describe to a trader what came of its order."""
+    did = "bought" if side == "buy" else "sold"
+    traded = "".join(f" {did} {shares_text(fill.quantity)} at {fill.price}," for fill in match.fills if fill.quantity)
+    left = quantity - sum(fill.quantity for fill in match.fills)
+    lost = any(order.side == side for order in match.cancelled_orders)
+    rest = "all of it traded" if left <= 0 else f"{shares_text(left)} {'cancelled' if lost else 'waiting in the book'}"
+    is_own = any(order.trader == trader and order.side != side for order in match.cancelled_orders)
+    own = " Your own waiting order that it met was withdrawn." if is_own else ""
+    return f"Order to {side} {quantity} shares of {stock}:{traded} {rest}.{own}"
+
+
+def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
+    """Describe what a trader needs to know to decide about a loan, with some posts."""
+    offers = "; ".join(
+        f"type {kind}, {days} days, {rate:.2%}"
+        for kind, (days, rate) in enumerate(zip(facts.term_days, facts.rates, strict=True))
+    )
+    lines = [f"Day {facts.now.day}, before trading. Your style of investing: {facts.style}.", _state(facts)]
+    lines.append(f"The bank lends for: {offers}. You may borrow up to {spendable_text(facts.loan_limit)}.")
+    if posts:
+        lines.append(forum_text(posts))
+    lines.append("Take one loan, or do nothing.")
+    return "\n".join(lines)
+
+
+def _trade_text(facts: TraderFacts, books: str) -> str:
+    """Describe what a trader needs to know to place an order."""
+    return (
+        f"Day {facts.now.day}, session {facts.now.session}.\n{_state(facts)}{_cancellations(facts)}\n{books}\n"
+        "Buy or sell one of the stocks, or do nothing."
+    )
+
+
+def _estimate_text(facts: TraderFacts) -> str:
+    """Ask a trader what it expects to do tomorrow."""
+    return (
+        f"Trading of day {facts.now.day} is over.\n{_state(facts)}{_cancellations(facts)}\n"
+        "Say whether you will buy A, buy B, sell A, sell B, and take a loan tomorrow."
+    )
+
+
+def _post_text(facts: TraderFacts) -> str:
+    """Ask a trader for a post."""
+    return (
+        f"Trading of day {facts.now.day} is over.\n{_state(facts)}{_cancellations(facts)}\n"
+        "Write a short post for the forum, where all traders can read it tomorrow."
+    )
+
+
+def _state(facts: TraderFacts) -> str:
+    """Describe what a trader owns and owes, and the prices."""
+    owned = ", ".join(f"{shares_text(facts.shares[stock])} shares of {stock}" for stock in STOCKS)
+    prices = ", ".join(f"{stock} {facts.prices[stock]}" for stock in STOCKS)
+    loans = "; ".join(f"{loan.principal:.2f} due on day {loan.due_day}" for loan in facts.loans) or "none"
+    return f"Latest prices: {prices}. You have {spendable_text(facts.cash)} cash, {owned}. Your loans: {loans}."
+
+
+def _cancellations(facts: TraderFacts) -> str:
+    """List which of a trader's waiting orders were cancelled today; empty if none were."""
+    lines = [
+        f"{gone.side} {shares_text(gone.quantity)} {gone.stock} at {money_text(gone.price)} (session {gone.session})"
+        for gone in facts.cancellations
+    ]
+    return f"\nCancelled today, as you could not honour them when their turn came: {'; '.join(lines)}." if lines else ""
+
+
+def spendable_text(money: float) -> str:
+    """Format a sum rounded down, so that all that is shown can be spent or borrowed."""
+    return f"{math.floor(money * 100) / 100:.2f}"
+
+
+def money_text(money: float) -> str:
+    """Format a price or a sum, with no more decimals than it takes, at most four."""
+    return f"{money:.4f}".rstrip("0").rstrip(".")
+
+
+def introduction(company: Company) -> str:
+    """Describe in a clause what a company does, and for how long it has been listed."""
+    return f"{company.business}, listed for {company.listed_years} years"
+
+
+def _company_lines(company: Company, day: int) -> list[str]:
+    """List a company's past quarters, and its report on a day if there is one."""
+    lines = [f"Company {company.stock}, past quarters, oldest first, in millions:"]
+    for name, figures in (
+        ("revenue", company.revenue),
+        ("net profit", company.net_profit),
+        ("cash flow", company.cash_flow),
+    ):
+        lines.append(f"  {name}: {', '.join(f'{figure:.2f}' for figure in figures)}")
+    report = report_on(company, day)
+    return [*lines, _report_line(company, report)] if report else lines
+
+
+def _report_line(company: Company, report: Report) -> str:
+    return (
+        f"Company {company.stock} reports today on its last quarter: revenue {report.revenue:.2f} million, "
+        f"{report.revenue_growth_pct:+.2f}% on the year before; gross margin {report.gross_margin_pct}%; in "
+        f"shares of revenue: income tax {report.income_tax_pct}%, selling {report.selling_expense_pct}%, "
+        f"management {report.management_expense_pct}%, depreciation {report.depreciation_pct}%, capital "
+        f"expenditure {report.capital_expenditure_pct}%, change of working capital "
+        f"{report.working_capital_change_pct}%; net profit {report.net_profit:.2f} million; cash flow "
+        f"{report.cash_flow:.2f} million."
+    )
+
+
+class Board:
+    """The books of all stocks as text, written anew only where they have changed."""
+
+    def __init__(self, books: Mapping[Stock, OrderBook], max_orders: int) -> None:
+        """Keep the books.
+
+        Args:
+            books: The books by stock.
+            max_orders: Maximum number of orders listed of each side of a book, best first.
+        """
+        self._books = books
+        self._max_orders = max_orders
+        self._written: dict[tuple[Stock, Side], tuple[int, str]] = {}
+
+    @property
+    def text(self) -> str:
+        """One line for each side of each book, offers before bids."""
+        return "\n".join(self._line(stock, side) for stock in STOCKS for side in reversed(SIDES))
+
+    def _line(self, stock: Stock, side: Side) -> str:
+        """Return the line of one side, written anew if the side has changed since it was last read."""
+        changes = self._books[stock].changes[side]
+        written = self._written.get((stock, side))
+        if written is None or written[0] != changes:
+            written = self._written[stock, side] = (changes, self._write(stock, side))
+        return written[1]
+
+    def _write(self, stock: Stock, side: Side) -> str:
+        book, maximum = self._books[stock], self._max_orders
+        count = book.counts[side]
+        orders = "; ".join(map(order_text, book.ranked(side, maximum))) or "none"
+        more = f"; and {count - maximum} more" if count > maximum else ""
+        return f"{'Bids to buy' if side == 'buy' else 'Offers to sell'} {stock}, best first: {orders}{more}."
+
+
+def order_text(order: Order) -> str:
+    """Describe an order as others see it."""
+    return f"trader {order.trader}: {shares_text(order.quantity)} at {order.price}"
+
+
+def shares_text(shares: float) -> str:
+    """Format a number of shares; fractions, which only the original rules make, to four decimals."""
+    return str(shares) if isinstance(shares, int) else f"{shares:.4f}".rstrip("0").rstrip(".")
+
+
+def event_of(source: str, happening: Happening) -> Event:
+    """Return the event of a price move, a forced sale, a bankruptcy or a change of the rates; its `time` is the day."""
+    match happening:
+        case Close():
+            change = happening.price / happening.before - 1
+            facts = {**happening._asdict(), "change": change}
+            text = f"Stock {happening.stock} went from {happening.before} to {happening.price} ({change:+.2%})."
+            return Event(source, "price_move", facts, text, happening.day)
+        case Liquidation():
+            kind = "bankruptcy" if happening.has_left else "forced_sale"
+            did = "is insolvent and has left" if happening.has_left else "had to sell shares to pay its debts"
+            text = f"Trader {happening.trader} {did}."
+            return Event(source, kind, happening._asdict(), text, happening.day)
+        case RateChange():
+            facts = {"day": happening.day, "rates": list(happening.rates)}
+            return Event(source, "policy_change", facts, happening.text, happening.day)

@@ -1,0 +1,238 @@
+"""The rules of the prediction markets: who may trade what, and how cash and shares change by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.text import one_line
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.market.makers import OUTCOMES, Maker, MakerName, Outcome, check_opening, open_maker
+from mesa_llm.worlds.market.state import (
+    Comment,
+    Market,
+    Portfolio,
+    Question,
+    Trade,
+    TradeLimits,
+    unused_slug,
+)
+
+
+class Ledger:
+    """Markets, portfolios, trades and remarks; each change of them is one method.
+
+    The cash of traders and makers and the fees add up to a constant, except that a trader's first trade brings its
+    starting cash in. `rules="original"` are SimSwarm's checks in its order, and its arithmetic with its defects.
+    """
+
+    def __init__(self, cash: float, fee: float, limits: TradeLimits, rules: Rules) -> None:
+        """Open an empty ledger; see `PredictionMarkets` for the arguments.
+
+        Raises:
+            ConfigError: If there are no such rules, or, under the corrected ones, a number is out of range.
+        """
+        if rules not in get_args(Rules):
+            raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
+        self.starting_cash = cash
+        self.fee = fee
+        self.limits = limits
+        self.is_original = rules == "original"
+        self.markets: dict[str, Market] = {}
+        self.portfolios: dict[int, Portfolio] = {}
+        self.trades: list[Trade] = []
+        self.comments: dict[str, list[Comment]] = {}
+        if not self.is_original:
+            self._check_settings()
+
+    def open(self, question: Question, maker_name: MakerName, liquidity: float) -> None:
+        """Open the market of a question.
+
+        Raises:
+            ConfigError: If there is no such maker, or, under the corrected rules, a number is out of range.
+        """
+        if not self.is_original:
+            check_opening(question.price_yes, liquidity)
+        market_id = unused_slug(question.text, self.markets, keep_readable=not self.is_original)
+        maker = open_maker(maker_name, question.price_yes, liquidity)
+        self.markets[market_id] = Market(market_id, question, maker, maker.subsidy, [maker.price("yes")])
+
+    def portfolio(self, agent_id: int) -> Portfolio:
+        """Return the portfolio of a trader: the starting cash before its first action."""
+        return self.portfolios.get(agent_id) or Portfolio(self.starting_cash)
+
+    def buy(self, agent_id: int, market_id: str, outcome: str, amount: float, step: int) -> Trade:
+        """Spend cash on shares of an answer.
+
+        Raises:
+            ToolError: If the trade is refused.
+        """
+        market, side = self._checked(market_id, outcome, amount, "amount")
+        portfolio = self._enter(agent_id)
+        if portfolio.cash < amount:
+            raise ToolError(f"${amount:.10g} is more than the ${portfolio.cash:.2f} of cash you have.")
+        fee = amount * self.fee
+        maker, shares = market.maker.buy(side, amount - fee)
+        self._check_limits(market, maker, amount)
+        market.maker = maker
+        portfolio.add(market_id, side, shares)
+        portfolio.cash -= amount
+        market.maker_cash += amount - fee
+        return self._record(agent_id, "buy", market, side, (shares, amount, fee), step)
+
+    def sell(self, agent_id: int, market_id: str, outcome: str, shares: float, step: int) -> Trade:
+        """Turn shares of an answer back into cash.
+
+        Raises:
+            ToolError: If the trade is refused.
+        """
+        market, side = self._checked(market_id, outcome, shares, "shares")
+        portfolio = self._enter(agent_id)
+        owned = portfolio.shares_of(market_id, side)
+        if owned < shares:
+            raise ToolError(f"you hold {owned:.2f} {side.upper()} shares of [{market_id}], not {shares:.10g}.")
+        maker, gross = market.maker.sell(side, shares)
+        fee = gross * self.fee
+        self._check_limits(market, maker, gross)
+        market.maker = maker
+        market.maker_cash -= gross
+        portfolio.cash += gross - fee
+        portfolio.shares[market_id][side] = owned - shares
+        return self._record(agent_id, "sell", market, side, (shares, gross - fee, fee), step)
+
+    def is_within_limits(self, side: Literal["buy", "sell"], market_id: str, outcome: Outcome, size: float) -> bool:
+        """Check whether a trade of so many dollars (`buy`) or shares (`sell`) is within the limits."""
+        if self.limits == TradeLimits():
+            return True
+        market = self.market(market_id)
+        if side == "buy":
+            maker, dollars = market.maker.buy(outcome, size * (1 - self.fee))[0], size
+        else:
+            maker, dollars = market.maker.sell(outcome, size)
+        try:
+            self._check_limits(market, maker, dollars)
+        except ToolError:
+            return False
+        return True
+
+    def comment(self, agent_id: int, market_id: str, text: str, step: int) -> Comment:
+        """Record a remark.
+
+        Raises:
+            ToolError: If, under the corrected rules, there is no such market or the remark is empty.
+        """
+        if not self.is_original:
+            self.find(market_id)
+            text = one_line(text)
+            if not text:
+                raise ToolError("the remark is empty; write what you want to say.")
+        comment = Comment(agent_id, market_id, text, step)
+        self.comments.setdefault(market_id, []).append(comment)
+        return comment
+
+    def settle(self, market_id: str, outcome: Outcome) -> float:
+        """Pay a dollar for each share of the right answer, withdraw all shares, and close the market.
+
+        Returns:
+            Dollars paid out.
+
+        Raises:
+            ConfigError: If there is no such market, it was answered before, or the answer is not yes or no.
+        """
+        market = self.market(market_id)
+        if market.answer is not None:
+            raise ConfigError(f"market {market_id!r} was answered before: {market.answer}")
+        if outcome not in OUTCOMES:
+            raise ConfigError(f"a market is answered yes or no, not {outcome!r}")
+        market.prices_yes.append(market.maker.price("yes"))
+        market.answer, market.is_open = outcome, False
+        paid = 0.0
+        for _, portfolio in sorted(self.portfolios.items()):
+            due = portfolio.shares_of(market_id, outcome)
+            portfolio.cash += due
+            portfolio.shares.pop(market_id, None)
+            paid += due
+        market.maker_cash -= paid
+        return paid
+
+    def find(self, market_id: str) -> Market:
+        """Return the market that a trader names.
+
+        Raises:
+            ToolError: If there is none.
+        """
+        market = self.markets.get(market_id)
+        if market is None:
+            raise ToolError(f"there is no market {str(market_id)[:80]!r}; choose one of: {_names(self.markets)}.")
+        return market
+
+    def market(self, market_id: str) -> Market:
+        """Return the market that the code of a model names.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+        if market_id not in self.markets:
+            raise ConfigError(f"there is no market {market_id!r}; choose one of: {_names(self.markets)}")
+        return self.markets[market_id]
+
+    def _enter(self, agent_id: int) -> Portfolio:
+        return self.portfolios.setdefault(agent_id, self.portfolio(agent_id))
+
+    def _checked(self, market_id: str, outcome: str, size: float, size_name: str) -> tuple[Market, Outcome]:
+        """Check what purchases and sales have in common, in SimSwarm's order."""
+        name = str(outcome).lower() if self.is_original else str(outcome).strip().lower()
+        side: Outcome | None = next((known for known in OUTCOMES if known == name), None)
+        if side is None:
+            raise ToolError(f"there is no answer {str(outcome)[:80]!r}; say yes or no.")
+        market = self.find(market_id)
+        if not self.is_original:
+            if isinstance(size, bool) or not math.isfinite(size):
+                raise ToolError(f"the {size_name} must be a finite number, got {size}.")
+            if not market.is_open:
+                raise ToolError(f"market [{market_id}] is closed and takes no trades.")
+        if size <= 0:
+            raise ToolError(f"the {size_name} must be positive, got {size:.10g}.")
+        return market, side
+
+    def _check_limits(self, market: Market, after: Maker, dollars: float) -> None:
+        max_dollars, max_move = self.limits.dollars, self.limits.price_move
+        if max_dollars is not None and dollars > max_dollars:
+            raise ToolError(f"this trade is worth ${dollars:.2f}; one trade may be worth ${max_dollars:.2f} at most.")
+        if max_move is None:
+            return
+        move = abs(after.price("yes") - market.maker.price("yes"))
+        if move > max_move:
+            raise ToolError(f"this trade would move the price by {move:.3f}; one may move it by {max_move:g} at most.")
+
+    def _record(
+        self,
+        agent_id: int,
+        side: Literal["buy", "sell"],
+        market: Market,
+        outcome: Outcome,
+        shares_dollars_fee: tuple[float, float, float],
+        step: int,
+    ) -> Trade:
+        market.fees += shares_dollars_fee[2]
+        prices = market.maker.price(outcome), market.maker.price("yes")
+        trade = Trade(agent_id, side, market.market_id, outcome, *shares_dollars_fee, *prices, step)
+        self.trades.append(trade)
+        return trade
+
+    def _check_settings(self) -> None:
+        _demand(0 <= self.starting_cash < math.inf, "cash", self.starting_cash, "a finite number from 0 on")
+        _demand(0 <= self.fee < 1, "fee", self.fee, "a share from 0 on and below 1")
+        for limit in (self.limits.dollars, self.limits.price_move):
+            _demand(limit is None or limit > 0, "limits", limit, "a positive number or None")
+
+
+def _demand(is_met: bool, name: str, found: float | None, wanted: str) -> None:
+    if not is_met:
+        raise ConfigError(f"{name} of the prediction markets must be {wanted}, got {found!r}")
+
+
+def _names(markets: Iterable[str]) -> str:
+    return ", ".join(markets) or "none, as no question was asked"

@@ -1,0 +1,169 @@
+"""The records of the prediction markets: questions, markets, portfolios, trades and remarks."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mesa_llm.worlds.market.makers import Maker, Outcome
+
+SLUG_CHARACTERS = 40
+"""Maximum number of characters of an id made from a question."""
+
+NUMBERED_SLUG_CHARACTERS = 45
+"""Maximum number of characters of an id that ends in a number to keep it apart from others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with two answers."""
+
+    text: str
+    """The question."""
+
+    price_yes: float = 0.5
+    """Price of YES before the first trade."""
+
+    due: int | None = None
+    """Step at whose end it is answered, as traders read; None: they do not read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradeLimits:
+    """How large one trade may be; None: no limit."""
+
+    dollars: float | None = None
+    """Maximum number of dollars that may change hands."""
+
+    price_move: float | None = None
+    """Maximum change of a price, as a difference of probabilities."""
+
+
+@dataclass(slots=True)
+class Market:
+    """The market of one question. Its maker changes with every trade."""
+
+    market_id: str
+    """Id by which actions name it."""
+
+    question: Question
+    """The question."""
+
+    maker: Maker
+    """The market maker, who is the other side of every trade."""
+
+    maker_cash: float
+    """Dollars of the maker: its subsidy, plus what it received, less what it paid."""
+
+    prices_yes: list[float]
+    """Price of YES at the opening, at the end of every step, and when the question was answered."""
+
+    fees: float = 0.0
+    """Dollars of fees collected here."""
+
+    is_open: bool = True
+    """Whether it takes trades."""
+
+    answer: Outcome | None = None
+    """The right answer, once it is known."""
+
+
+@dataclass(slots=True)
+class Portfolio:
+    """Cash and shares of one trader."""
+
+    cash: float
+    """Dollars."""
+
+    shares: dict[str, dict[Outcome, float]] = field(default_factory=dict[str, dict[Outcome, float]])
+    """Shares by market and answer; a market appears with the first share bought there."""
+
+    def shares_of(self, market_id: str, outcome: Outcome) -> float:
+        """Return the number of shares of one answer."""
+        return self.shares.get(market_id, {}).get(outcome, 0.0)
+
+    def add(self, market_id: str, outcome: Outcome, shares: float) -> None:
+        """Add shares of one answer."""
+        self.shares.setdefault(market_id, {"yes": 0.0, "no": 0.0})[outcome] += shares
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """One trade that took place."""
+
+    agent_id: int
+    """Mesa `unique_id` of the trader."""
+
+    side: Literal["buy", "sell"]
+    """Whether the trader bought or sold."""
+
+    market_id: str
+    """The market."""
+
+    outcome: Outcome
+    """The answer traded."""
+
+    shares: float
+    """Shares that changed hands."""
+
+    dollars: float
+    """Dollars the trader paid, fee included, or received, fee taken off."""
+
+    fee: float
+    """Dollars of the fee."""
+
+    price: float
+    """Price of the traded answer afterwards."""
+
+    price_yes: float
+    """Price of YES afterwards, whatever was traded."""
+
+    step: int
+    """Step in which it took place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A remark on a market, for everyone to read."""
+
+    agent_id: int
+    """Mesa `unique_id` of its author."""
+
+    market_id: str
+    """The market it is about."""
+
+    text: str
+    """The remark."""
+
+    step: int
+    """Step in which it was made."""
+
+
+def question_slug(question: str) -> str:
+    """Make an id from a question: lower case, `_` between words, at most 40 characters; it may be empty."""
+    return re.sub(r"[^a-z0-9]+", "_", question.lower()).strip("_")[:SLUG_CHARACTERS]
+
+
+def unused_slug(question: str, taken: Container[str], *, keep_readable: bool = True) -> str:
+    """Make an id that no other market has, with a number from 2 on where it is needed.
+
+    Args:
+        question: The question.
+        taken: Ids that are in use.
+        keep_readable: Write accented letters without their accents, and never return an empty id; False is
+            what SimSwarm does.
+    """
+    if keep_readable:
+        plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode()
+        base = question_slug(plain).rstrip("_") or "market"
+    else:
+        base = question_slug(question)
+    slug, number = base, 2
+    while slug in taken:
+        ending = f"_{number}"
+        slug = base[: NUMBERED_SLUG_CHARACTERS - len(ending)] + ending
+        number += 1
+    return slug

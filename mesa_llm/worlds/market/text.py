@@ -1,0 +1,93 @@
+"""What a trader sees of the prediction markets, in words."""
+
+from __future__ import annotations
+
+import math
+
+from mesa_llm.text import MAX_NAME, one_line, quoted
+from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
+from mesa_llm.worlds.market.state import TradeLimits
+
+INSTRUCTIONS = (
+    "You trade in prediction markets. Every market asks a question. Once it is answered, each share of the "
+    "right answer pays $1 and each share of the other answer pays nothing. A price is therefore what traders "
+    "together take for the probability of that answer: buy what you think is too cheap, sell what you think "
+    "is too dear. Buying makes an answer dearer, selling makes it cheaper, and a large trade moves its own "
+    "price."
+)
+"""Text that all traders read first, under the corrected rules."""
+
+ORIGINAL_INSTRUCTIONS = (
+    "You trade in prediction markets. Every market asks a question and has YES shares and NO shares. Buying "
+    "an answer raises its percentage, selling lowers it."
+)
+"""The same under SimSwarm's rules, where shares never pay anything."""
+
+
+def instructions(fee: float, limits: TradeLimits) -> str:
+    """Write the text that all traders read first under the corrected rules, with the fee and the limits of a trade.
+
+    Args:
+        fee: Share of the dollars of a trade that is kept as a fee.
+        limits: Limits of one trade.
+    """
+    sentences = [INSTRUCTIONS]
+    if fee:
+        sentences.append(f"The house keeps {fee * 100:.4g}% of the dollars of every trade; quotes are after this fee.")
+    if limits.dollars is not None:
+        sentences.append(f"One trade may be worth ${limits.dollars:,.2f} at most.")
+    if limits.price_move is not None:
+        sentences.append(f"One trade may move a price by ${limits.price_move:g} at most.")
+    return " ".join(sentences)
+
+
+REMARK_CHARACTERS = 500
+"""Maximum number of characters of a remark."""
+
+
+def write_corrected(facts: MarketFacts, names: dict[int, str]) -> str:
+    """Write what a trader sees under the corrected rules.
+
+    Args:
+        facts: What it sees, as values.
+        names: Trader id → name; traders without one go by their id.
+    """
+    lines = [f"Step {facts.step}. You have ${math.floor((facts.cash or 0.0) * 100) / 100:.2f} in cash."]
+    lines += [f"Last time: {one_line(result)}" for result in facts.results]
+    for market in facts.markets:
+        lines += ["", *_write_market(market, facts, names)]
+    return "\n".join(lines)
+
+
+def write_original(facts: MarketFacts) -> str:
+    """Write what a trader sees under the original rules: percentages and holdings, and no more."""
+    return "\n".join(
+        f"[{market.market_id}] {market.question} Now YES at {market.price_yes * 100:.0f}% and NO at "
+        f"{market.price_no * 100:.0f}%. You hold {market.yes_shares} YES and {market.no_shares} NO."
+        for market in facts.markets
+    )
+
+
+def _write_market(market: MarketView, facts: MarketFacts, names: dict[int, str]) -> list[str]:
+    lines = [f"[{market.market_id}] {market.question}"]
+    if market.answer is not None:
+        lines.append(f"Answered: {market.answer}. Its shares have been paid out.")
+        return lines
+    if market.due is not None:
+        when = "this step" if market.due <= facts.step else f"step {market.due}"
+        lines.append(f"It is answered at the end of {when}.")
+    lines.append(f"Prices: YES ${market.price_yes:.3f}, NO ${market.price_no:.3f}.")
+    if len(market.past_prices) > 1:
+        lines.append("YES in the last steps: " + ", ".join(f"${price:.3f}" for price in market.past_prices) + ".")
+    if market.yes_quote is not None and market.no_quote is not None:
+        yes, no = floor_shares(market.yes_quote), floor_shares(market.no_quote)
+        lines.append(f"${facts.quote_dollars:g} would buy {yes:.2f} YES or {no:.2f} NO shares.")
+    if not market.is_open:
+        lines.append("Closed: it takes no trades until it is answered.")
+    lines.append(
+        f"You hold {floor_shares(market.yes_shares):.2f} YES and {floor_shares(market.no_shares):.2f} NO shares."
+    )
+    for comment in market.comments:
+        name = one_line(names.get(comment.agent_id, ""), MAX_NAME) or f"Trader {comment.agent_id}"
+        lines.append(f"- {name} says: {quoted(comment.text, REMARK_CHARACTERS)}")
+    return lines

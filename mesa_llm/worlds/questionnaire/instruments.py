@@ -1,0 +1,193 @@
+"""Scales, keys and scores: how numbered answers become the scores of an instrument."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mesa_llm.worlds.questionnaire.items import Answers, Item
+
+Mode = Literal["sum", "mean"]
+"""How keyed answers become a score."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Numbered answers, and how they are keyed: a reversed item counts `low + high - answer`."""
+
+    low: int
+    """Lowest answer."""
+
+    high: int
+    """Highest answer."""
+
+    reversed_items: frozenset[int] = frozenset()
+    """Numbers of the items that are keyed in the other direction."""
+
+    anchors: Mapping[int, str] = field(default_factory=dict, compare=False)
+    """Answer → what it means in words; not every answer needs one."""
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """All answers, lowest first."""
+        return tuple(range(self.low, self.high + 1))
+
+    @property
+    def middle(self) -> float:
+        """Mean answer of someone who chooses among all answers at random."""
+        return (self.low + self.high) / 2
+
+    @property
+    def variance(self) -> float:
+        """Variance of a random answer."""
+        return ((self.high - self.low + 1) ** 2 - 1) / 12
+
+    def keyed(self, item: int, answer: int) -> int:
+        """Return what an answer counts.
+
+        Raises:
+            ValueError: If the answer is not on the scale.
+        """
+        if not self.low <= answer <= self.high:
+            raise ValueError(f"outside {self.low}..{self.high}: {{{item}: {answer}}}")
+        return self.low + self.high - answer if item in self.reversed_items else answer
+
+    def score(self, answers: Answers) -> int:
+        """Add up what answers count.
+
+        Args:
+            answers: Item number → answer.
+
+        Raises:
+            ValueError: If answers are not on the scale; the text names them.
+        """
+        if outside := {item: answer for item, answer in answers.items() if not self.low <= answer <= self.high}:
+            raise ValueError(f"outside {self.low}..{self.high}: {outside}")
+        return sum(self.keyed(item, answer) for item, answer in answers.items())
+
+
+@dataclass(frozen=True)
+class Norm:
+    """Published score of a group of people."""
+
+    group: str
+    """Who they are."""
+
+    mean: float
+    """Mean of their scores."""
+
+    sd: float
+    """Sample standard deviation of their scores."""
+
+    n: int
+    """Number of people."""
+
+
+@dataclass(frozen=True)
+class Subscale:
+    """One score of an instrument."""
+
+    name: str
+    """What it measures."""
+
+    items: tuple[int, ...]
+    """Numbers of its items."""
+
+    mode: Mode = "mean"
+    """Whether keyed answers are added up or averaged."""
+
+    factor: float = 1
+    """What the sum or mean is multiplied by."""
+
+    norms: tuple[Norm, ...] = ()
+    """Published scores; empty where there are none for these very items."""
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """A questionnaire with one scale for all its items, and the scores that it gives."""
+
+    name: str
+    """Its name."""
+
+    instructions: str
+    """What is read before the items."""
+
+    items: Mapping[int, str]
+    """Item number, from 1 → text. Items of no subscale are asked, and not scored."""
+
+    scale: Scale
+    """Answers, and which items are reversed."""
+
+    subscales: tuple[Subscale, ...]
+    """The scores."""
+
+    group: str = ""
+    """Which kind of instrument it is, for tables and plots."""
+
+    is_original: bool = False
+    """Whether these are the very items that the norms are of."""
+
+    def __post_init__(self) -> None:
+        """Check that keys and items fit.
+
+        Raises:
+            ValueError: If a subscale or the key names an item that is not there, or two subscales share a name.
+        """
+        keyed = {number for subscale in self.subscales for number in subscale.items} | self.scale.reversed_items
+        if unknown := sorted(keyed - set(self.items)):
+            raise ValueError(f"{self.name}: the key names items {unknown}, and there are none of these numbers")
+        names = [subscale.name for subscale in self.subscales]
+        if len(set(names)) < len(names) or not all(subscale.items for subscale in self.subscales):
+            raise ValueError(f"{self.name}: each subscale has a name of its own and at least one item, got {names}")
+
+    def item(self, number: int) -> Item:
+        """Return an item as it is asked; its label is `NAME NUMBER`, its facts are the instrument and the number."""
+        return Item(f"{self.name} {number}", self.items[number], self.scale.choices, (self, number))
+
+    def items_in(self, order: Sequence[int] | None = None) -> list[Item]:
+        """Return the items as they are asked.
+
+        Args:
+            order: Item numbers in the order presented; None: their own order.
+        """
+        return [self.item(number) for number in (self.items if order is None else order)]
+
+    def score(self, answers: Answers) -> dict[str, float | None]:
+        """Compute the scores of one administration.
+
+        Args:
+            answers: Item number → answer.
+
+        Returns:
+            Name of each subscale → its score; None where one of its items has no answer.
+
+        Raises:
+            ValueError: If an answer is not on the scale.
+        """
+        return {subscale.name: self._score(subscale, answers) for subscale in self.subscales}
+
+    def _score(self, subscale: Subscale, answers: Answers) -> float | None:
+        given = {number: answers[number] for number in subscale.items if number in answers}
+        if len(given) < len(subscale.items):
+            return None
+        total = self.scale.score(given)
+        return subscale.factor * (total / len(given) if subscale.mode == "mean" else total)
+
+    def score_range(self, subscale: Subscale) -> tuple[float, float]:
+        """Return the lowest and highest possible score."""
+        n = 1 if subscale.mode == "mean" else len(subscale.items)
+        return subscale.factor * n * self.scale.low, subscale.factor * n * self.scale.high
+
+    def random_mean(self, subscale: Subscale) -> float:
+        """Return the expected score of someone who answers at random."""
+        n = 1 if subscale.mode == "mean" else len(subscale.items)
+        return subscale.factor * n * self.scale.middle
+
+    def random_sd(self, subscale: Subscale) -> float:
+        """Return the standard deviation of the score of someone who answers at random."""
+        n = len(subscale.items)
+        spread = math.sqrt(self.scale.variance * n)
+        return subscale.factor * (spread / n if subscale.mode == "mean" else spread)

@@ -1,0 +1,155 @@
+"""What is asked: items, and the sheets that put one or more of them before an agent at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import WithJsonSchema
+
+Answer = int | str
+"""What an item is answered with: one of its choices, or a free text."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that is asked."""
+
+    label: str
+    """Name of the item, unique on a sheet; answers are counted by it."""
+
+    text: str
+    """The statement or question, as it is read."""
+
+    choices: tuple[Answer, ...] = ()
+    """All answers that it takes, either all numbers or all texts; empty: any text."""
+
+    facts: Any = field(default=None, compare=False)
+    """What rule twins and scores know of it besides."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What an agent is asked in one turn: one item, or a page of several, in the order presented."""
+
+    label: str
+    """Name of the sheet, unique among those that an agent is asked in a step."""
+
+    items: tuple[Item, ...]
+    """The items, in the order presented."""
+
+    text: str = ""
+    """What stands before the items: a situation, what the numbers mean."""
+
+    instructions: str = ""
+    """What all sheets of a questionnaire share; comes before who the agent is."""
+
+    @classmethod
+    def of(cls, item: Item, text: str = "", instructions: str = "") -> Sheet:
+        """Put one item on a sheet of its own, which is then named as the item is."""
+        return cls(item.label, (item,), text, instructions)
+
+    def numbered(self, given: Mapping[str, Answer]) -> dict[str, Answer]:
+        """Return answers by their numbers on the page, from 1, in place of the labels of the items."""
+        return {str(place): given[item.label] for place, item in enumerate(self.items, 1) if item.label in given}
+
+    @property
+    def answer(self) -> Any:
+        """The type of its answer: that of its one item, or an object of answers by their numbers on the page, from 1.
+
+        A language model is asked for the choices alone. Numbers beside them are taken, too, so that `Questionnaire` can
+        count them.
+        """
+        return _answer(tuple(item.choices for item in self.items))
+
+
+@lru_cache(maxsize=512)
+def _answer(choices: tuple[tuple[Answer, ...], ...]) -> Any:
+    if len(choices) == 1:
+        kind = int if choices[0] and all(isinstance(choice, int) for choice in choices[0]) else str
+        return Annotated[kind, WithJsonSchema(_schema(choices[0]))] if choices[0] else str
+    properties = {str(number): _schema(taken) for number, taken in enumerate(choices, 1)}
+    page = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return Annotated[dict[str, Any], WithJsonSchema(page)]
+
+
+def _schema(choices: tuple[Answer, ...]) -> dict[str, Any]:
+    if not choices:
+        return {"type": "string"}
+    return {"type": "integer" if isinstance(choices[0], int) else "string", "enum": list(choices)}
+
+
+def pages(items: Sequence[Item], size: int | None) -> Iterator[tuple[Item, ...]]:
+    """Divide items into pages, in their order.
+
+    Args:
+        items: The items.
+        size: Maximum number of items on a page; None: all on one.
+    """
+    size = len(items) if size is None else size
+    for start in range(0, len(items), max(size, 1)):
+        yield tuple(items[start : start + size])
+
+
+def sheets_of(
+    label: str,
+    items: Sequence[Item],
+    *,
+    per_sheet: int | None = 1,
+    text: str = "",
+    instructions: str = "",
+) -> list[Sheet]:
+    """Put items on sheets, in the order given.
+
+    Args:
+        label: Name of the questionnaire. A page is named `LABEL, page 2`, the sheet of one item as the item.
+        items: The items, as presented.
+        per_sheet: Maximum number of items on a sheet; None: all on one.
+        text: What stands before the items of each sheet.
+        instructions: What all sheets share.
+    """
+    if per_sheet == 1:
+        return [Sheet.of(item, text, instructions) for item in items]
+    parts = list(pages(items, per_sheet))
+    names = [label] if len(parts) == 1 else [f"{label}, page {number}" for number in range(1, len(parts) + 1)]
+    return [Sheet(name, part, text, instructions) for name, part in zip(names, parts, strict=True)]
+
+
+def in_item_order(order: Sequence[int], presented: Sequence[Any]) -> dict[int, Any]:
+    """Map answers in the order presented back to item numbers.
+
+    Args:
+        order: Item number of each answer, as a permutation of 1 … n.
+        presented: The answers, in the order presented.
+
+    Returns:
+        Item number → answer, by item number.
+
+    Raises:
+        ValueError: If the order is no permutation, or the answers are not as many.
+    """
+    if sorted(order) != list(range(1, len(order) + 1)) or len(presented) != len(order):
+        raise ValueError(f"{len(presented)} answers and the order {list(order)!r:.80} are no permutation of 1 … n")
+    return dict(sorted(zip(order, presented, strict=True)))
+
+
+def read_choice(item: Item, value: Any) -> Answer | None:
+    """Read an answer as a number or text, as the item wants it; it may not be among the choices.
+
+    Returns:
+        The answer; None if it is no number, or no text, at all.
+    """
+    if not item.choices or isinstance(item.choices[0], str):
+        return value if isinstance(value, str) else None
+    if isinstance(value, str):
+        digits = value.strip().removeprefix("-")
+        return int(value) if digits.isascii() and digits.isdigit() and len(digits) < 10 else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 1e9:
+        return None
+    return int(value) if value == int(value) else None
+
+
+Answers = Mapping[int, int]
+"""Item number → answer."""

@@ -1,0 +1,23 @@
+"""The same in words."""
+
+from __future__ import annotations
+
+from mesa_llm.worlds.questionnaire.instruments import Scale
+from mesa_llm.worlds.questionnaire.items import Sheet
+
+
+def describe_scale(scale: Scale) -> str:
+    """Describe which numbers may be answered, and what they mean."""
+    meanings = "; ".join(f"{answer}: {meaning}" for answer, meaning in sorted(scale.anchors.items()))
+    span = f"Answer with a whole number from {scale.low} to {scale.high}"
+    return f"{span} ({meanings})." if meanings else f"{span}."
+
+
+def describe_sheet(sheet: Sheet) -> str:
+    """Write a sheet as it is read: a page has its items numbered from 1."""
+    if len(sheet.items) == 1:
+        listed = sheet.items[0].text
+    else:
+        lines = [f"{number}. {item.text}" for number, item in enumerate(sheet.items, 1)]
+        listed = "\n".join(["Answer each of these by its number:", *lines])
+    return "\n\n".join(filter(None, (sheet.text, listed)))

@@ -1,0 +1,185 @@
+"""The questionnaire: hands out sheets, receives answers, and counts those that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mesa_llm.errors import ToolError
+from mesa_llm.records import Event, Observation
+from mesa_llm.text import quoted
+from mesa_llm.worlds.questionnaire.instruments import Instrument
+from mesa_llm.worlds.questionnaire.items import Answer, Sheet, read_choice
+from mesa_llm.worlds.questionnaire.state import ItemCount, Lack, Place
+from mesa_llm.worlds.questionnaire.text import describe_sheet
+
+MAX_TEXT = 20_000
+"""Maximum number of characters of a free text that are kept."""
+
+
+class Questionnaire:
+    """Asks agents items, and keeps their answers; nothing is put in the place of an answer that did not come.
+
+    An activation hands a sheet out with `ask`, whose observation is a turn; the answer comes by `receive`. An agent
+    whose decision failed says so by `fail`.
+
+    Attributes:
+        administration: Number of the current administration, from 1; one a step.
+        answers: Agent, administration and sheet → label of each item → answer.
+        counts: Label of each item → what became of it.
+    """
+
+    name = "questionnaire"
+    unit = "administration"
+
+    def __init__(self, instructions: str = "") -> None:
+        """Begin without answers.
+
+        Args:
+            instructions: What agents read when they are asked nothing.
+        """
+        self.instructions = instructions
+        self.administration = 1
+        self.answers: dict[Place, dict[str, Answer]] = {}
+        self.counts: dict[str, ItemCount] = {}
+        self._open: dict[tuple[int, str], Sheet] = {}
+        self._places: dict[tuple[int, int], list[Place]] = {}
+
+    def observe(self, agent_id: int) -> Observation:
+        """Show what there is outside sheets: the instructions, and nothing to do."""
+        return Observation(instructions=self.instructions, tools=())
+
+    def ask(self, agent_id: int, sheet: Sheet) -> Observation:
+        """Hand a sheet to an agent; its items count as asked.
+
+        Args:
+            agent_id: Who is asked.
+            sheet: What it is asked.
+
+        Returns:
+            What the agent sees: the sheet in words and as `facts`, with the type of its answer.
+
+        Raises:
+            ValueError: If the agent has a sheet of this label, or had one in this administration.
+        """
+        if (agent_id, sheet.label) in self._open or Place(agent_id, self.administration, sheet.label) in self.answers:
+            raise ValueError(f"agent {agent_id} is asked {sheet.label!r} twice; give each sheet of a step its label")
+        self._open[agent_id, sheet.label] = sheet
+        for item in sheet.items:
+            self.counts.setdefault(item.label, ItemCount()).asked += 1
+        return Observation(
+            describe_sheet(sheet),
+            sheet.instructions or self.instructions,
+            answer=sheet.answer,
+            tools=(),
+            facts=sheet,
+            label=sheet.label,
+            world=self.name,
+        )
+
+    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+        """Take the answer to a sheet: what is no choice of its item is counted, and not kept.
+
+        Raises:
+            ToolError: If nothing of it could be kept; the text names each item, and why.
+        """
+        sheet = self._open.pop((agent_id, label), None)
+        if sheet is None:
+            raise ToolError(f"you were not asked {label!r}, or have answered it.")
+        given = self._by_item(sheet, answer)
+        kept: dict[str, Answer] = {}
+        refused: list[str] = []
+        for item in sheet.items:
+            count = self.counts[item.label]
+            if item.label not in given:
+                refused.append(f"{item.label}: no answer")
+                continue
+            value = read_choice(item, given[item.label])
+            if value is None:
+                count.unparsable += 1
+            elif item.choices and value not in item.choices:
+                count.out_of_range += 1
+            else:
+                count.answered += 1
+                kept[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
+                continue
+            refused.append(f"{item.label}: {quoted(str(given[item.label]), 40)} is not on the scale")
+        if kept:
+            place = Place(agent_id, self.administration, label)
+            self.answers[place] = kept
+            self._places.setdefault(place[:2], []).append(place)
+        if refused and not kept:
+            raise ToolError("; ".join(refused) + ".")
+        return "; ".join(refused)
+
+    def fail(self, agent_id: int, label: str, *, is_unparsable: bool) -> None:
+        """Note that the decision on a sheet failed.
+
+        Args:
+            agent_id: Who was asked.
+            label: Label of the sheet.
+            is_unparsable: Whether there was a reply, in which no answer could be read; else nothing came.
+        """
+        sheet = self._open.pop((agent_id, label), None)
+        if sheet is not None and is_unparsable:
+            for item in sheet.items:
+                self.counts[item.label].unparsable += 1
+
+    def end_step(self) -> list[Event]:
+        """End the administration; what was not answered by now is missing."""
+        self._open.clear()
+        self.administration += 1
+        return []
+
+    @staticmethod
+    def _by_item(sheet: Sheet, answer: Any) -> Mapping[str, Any]:
+        """Return what was answered by the labels of the items."""
+        if len(sheet.items) == 1:
+            return {sheet.items[0].label: answer}
+        fields = answer if isinstance(answer, Mapping) else {}
+        numbered = {str(number): item.label for number, item in enumerate(sheet.items, 1)}
+        return {label: fields[number] for number, label in numbered.items() if fields.get(number) is not None}
+
+    # -- looking
+
+    def given(self, agent_id: int, administration: int) -> dict[str, Answer]:
+        """Return an agent's answers of one administration, over all its sheets, by the label of the item."""
+        places = self._places.get((agent_id, administration), [])
+        return {label: answer for place in places for label, answer in self.answers[place].items()}
+
+    def given_on(self, agent_id: int, sheet: str) -> dict[str, Answer]:
+        """Return an agent's answers to a sheet of the current administration, by the label of the item."""
+        return dict(self.answers.get(Place(agent_id, self.administration, sheet), {}))
+
+    def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, int]:
+        """Return an agent's answers to an instrument, by item number; those that are missing are left out."""
+        given = self.given(agent_id, administration)
+        labels = {number: instrument.item(number).label for number in instrument.items}
+        return {number: int(given[label]) for number, label in labels.items() if label in given}
+
+    def scores(self, instrument: Instrument, agent_id: int, administration: int) -> dict[str, float | None]:
+        """Compute an agent's scores of one administration; None where an item has no answer."""
+        return instrument.score(self.answers_to(instrument, agent_id, administration))
+
+    def lacking(self) -> dict[str, dict[Lack, int]]:
+        """Count by item why answers are lacking; items that lack none are left out."""
+        found: dict[str, dict[Lack, int]] = {}
+        for label, count in self.counts.items():
+            lacks: dict[Lack, int] = {
+                "out_of_range": count.out_of_range,
+                "unparsable": count.unparsable,
+                "missing": count.missing,
+            }
+            if any(lacks.values()):
+                found[label] = {lack: number for lack, number in lacks.items() if number}
+        return found
+
+    def totals(self) -> ItemCount:
+        """Add up what became of all items."""
+        counts = list(self.counts.values())
+        return ItemCount(
+            sum(count.asked for count in counts),
+            sum(count.answered for count in counts),
+            sum(count.out_of_range for count in counts),
+            sum(count.unparsable for count in counts),
+        )

@@ -1,0 +1,80 @@
+"""The clock on the wall of a room. It moves only by what happens there, so that runs repeat to the second."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+DAY_S = 86_400
+
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
+
+
+def seconds_of(time: str) -> int:
+    """Return a time of day in seconds since midnight.
+
+    Args:
+        time: `HH:MM` or `HH:MM:SS`.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    found = _TIME.fullmatch(time)
+    if found is None:
+        raise ValueError(f"a time of day is HH:MM or HH:MM:SS, got {time!r}")
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+@dataclass
+class Clock:
+    """A clock that goes on when somebody is asked, and when somebody speaks."""
+
+    start: str = "10:00:00"
+    """Time of day at which the room is opened."""
+
+    pause_s: float = 5.0
+    """Seconds that thinking takes whenever somebody is asked something."""
+
+    line_s: float = 0.0
+    """Seconds that a line takes, whatever its length."""
+
+    word_s: float = 0.5
+    """Seconds that each word of a line takes."""
+
+    elapsed_s: float = 0.0
+    """Seconds since the room was opened."""
+
+    def __post_init__(self) -> None:
+        """Read the time of day.
+
+        Raises:
+            ValueError: If it is none.
+        """
+        self._start_s = seconds_of(self.start)
+
+    @property
+    def now(self) -> str:
+        """Time of day, `HH:MM:SS`."""
+        seconds = int(self._start_s + self.elapsed_s) % DAY_S
+        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+    @property
+    def opening(self) -> str:
+        """Time of day at which the room was opened, `HH:MM:SS`."""
+        seconds = self._start_s
+        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+    def ask(self) -> None:
+        """Let the time pass that thinking takes."""
+        self.elapsed_s += self.pause_s
+
+    def say(self, text: str) -> None:
+        """Let the time pass that a line takes."""
+        self.elapsed_s += self.line_s + self.word_s * len(text.split())
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds in words: `7 min 50 s`."""
+    whole = max(0, int(seconds))
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

@@ -1,0 +1,138 @@
+"""When a conversation ends, and what a text that holds a token means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from mesa_llm.worlds.room.world import Room
+
+
+class EndRule(Protocol):
+    """Says when a conversation is over."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        ...
+
+
+@dataclass(frozen=True)
+class MaxLines:
+    """Ends a conversation at a number of lines."""
+
+    maximum: int
+    """Number of lines; none or fewer end it before it begins."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        return f"{len(room.lines)} lines" if len(room.lines) >= self.maximum else ""
+
+
+@dataclass(frozen=True)
+class MaxTurns:
+    """Ends a conversation after a number of turns, whether anybody spoke in them or not."""
+
+    maximum: int
+    """Number of turns."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        return f"{room.n_turns} turns" if room.n_turns >= self.maximum else ""
+
+
+@dataclass(frozen=True)
+class MaxTime:
+    """Ends a conversation when its time is up, by the clock of the room."""
+
+    seconds: float
+    """Seconds since the room was opened."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        return "the time is up" if room.clock.elapsed_s >= self.seconds else ""
+
+
+@dataclass(frozen=True)
+class EveryoneSilent:
+    """Ends a conversation in which nobody speaks any more."""
+
+    turns: int
+    """Number of turns in a row in which nobody spoke."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        return f"nobody spoke for {room.n_silent_turns} turns" if room.n_silent_turns >= self.turns else ""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Ends a conversation when everybody last gave the same answer to a question asked aside."""
+
+    question: str
+    """Id of the question."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        last = {answer.agent_id: answer.answer for answer in room.answers if answer.question == self.question}
+        given = [last.get(agent_id) for agent_id in room.members]
+        agreed = bool(given) and None not in given and all(one == given[0] for one in given)
+        return f"all answered {self.question!r} alike: {given[0]}" if agreed else ""
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """Ends a conversation when several rules all end it."""
+
+    parts: tuple[EndRule, ...]
+    """The rules."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        reasons = [part.reason(room) for part in self.parts]
+        return " and ".join(reasons) if reasons and all(reasons) else ""
+
+
+def first_reason(rules: Iterable[EndRule], room: Room) -> str:
+    """Return the reason of the first rule that ends a conversation; empty: none does."""
+    return next((reason for rule in rules if (reason := rule.reason(room))), "")
+
+
+# -- texts with tokens, as the original reads them
+
+MARKER = "### Response:"
+"""What the original's prompts end with; a reply is read up to the next."""
+
+END_OF_TEXT = "</s>"
+"""What ends a reply in the original."""
+
+
+def speaks(text: str, pass_token: str, *, ignores_tokens: bool = False) -> bool:
+    """Check whether a text is a message, and does not pass.
+
+    Args:
+        text: What was written.
+        pass_token: What passes wherever it stands.
+        ignores_tokens: Whether the token means nothing, as for models whose tokens are stripped.
+    """
+    return bool(text.strip()) and (ignores_tokens or pass_token not in text)
+
+
+def cleaned(text: str, name: str, prefix: str = "") -> str:
+    """Clean a reply as the original does.
+
+    Args:
+        text: The reply, without its prompt.
+        name: Who replied; its name before the text is dropped.
+        prefix: Time and name after which the reply goes on; given one, all lines are kept, else the first. A reply
+            that adds nothing to it is read as this prefix itself.
+    """
+    text = f"{prefix}{text}".split(MARKER)[0].strip().split(END_OF_TEXT)[0]
+    if not prefix:
+        text = text.split("\n")[0]
+    text = text.removeprefix(f"{name}: ")
+    timed = f"] {name}: "
+    if timed in text:
+        text = text.split(timed)[1]
+    return text.strip() if prefix else text

@@ -1,0 +1,106 @@
+"""What somebody in a room sees, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesa_llm.records import Role
+from mesa_llm.text import MAX_NAME, counted, one_line, quoted
+from mesa_llm.worlds.room.clock import duration
+from mesa_llm.worlds.room.facts import RoomFacts
+from mesa_llm.worlds.room.state import Line, Member
+
+TASKS = {
+    "write": "It is your turn: say something to the others, in fewer than 40 words.",
+    "choose": "Do you want to speak now? Then say it, in fewer than 40 words. Else wait, and say why.",
+    "decide": "Do you want to speak now, or would you rather wait and hear what the others say? Decide, and say why.",
+    "draft": "Write what you would say now, in fewer than 40 words. You decide afterwards whether to say it.",
+    "token": "Write what you say now, in fewer than 40 words.",
+}
+"""Phase → what is asked."""
+
+EXAMPLES = (
+    ("Kim asks what everybody thinks, and you have not spoken yet", True),
+    ("Noor says: let me explain my view first", False),
+    ("Lee ends with a question to you", True),
+    ("Max asks Eli, who is not you, to answer", False),
+)
+"""Situations, and whether one speaks in them."""
+
+
+def conversation(facts: RoomFacts) -> str:
+    """Describe what has been said, a line each; no line can forge another."""
+    lines = [f"({counted(facts.n_earlier, 'earlier line')} not shown)"] if facts.n_earlier else []
+    lines += [_line(line) for line in facts.lines]
+    return "\n".join(lines) or "Nobody has spoken yet."
+
+
+def _line(line: Line) -> str:
+    time = f"[{line.time}] " if line.time else ""
+    aside = "" if line.viewers is None else " (not to everyone)"
+    return f"{time}{one_line(line.speaker, MAX_NAME)}{aside}: {quoted(line.text)}"
+
+
+def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
+    """Describe the room to somebody in it, and say what is asked."""
+    others = ", ".join(one_line(name, MAX_NAME) for name in facts.others) or "nobody else"
+    parts = [f"In the room with you: {others}."]
+    if member.shows_opening and member.is_timed:
+        parts.append(f"The conversation was opened at [{facts.opening}].")
+    parts.append(f"What you have heard so far:\n{conversation(facts)}")
+    if member.is_timed:
+        left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
+        parts.append(f"It is now [{facts.now}].{left}")
+    if facts.draft:
+        parts.append(f"What you have written, and nobody has heard: {quoted(facts.draft)}")
+    if facts.question:
+        parts.append(f"Everybody in the room is asked: {facts.question}")
+    if facts.phase:
+        parts.append(_task(facts, member, is_original=is_original))
+    return "\n".join(parts)
+
+
+def _task(facts: RoomFacts, member: Member, *, is_original: bool) -> str:
+    has_tokens = facts.phase == "token" or (is_original and facts.phase in ("decide", "choose"))
+    if facts.phase == "decide" and facts.draft:
+        task = "Do you want to say this now, or would you rather keep silent and hear what the others say?"
+    else:
+        task = TASKS[facts.phase]
+    if has_tokens:
+        task += f" Write {member.pass_token} to keep silent"
+        task += f", {member.use_token} to speak." if facts.phase == "decide" else "."
+    if member.has_examples and facts.phase in ("decide", "choose"):
+        task += "\nFor example:\n" + "\n".join(
+            f"- {situation}: {_example(member, does_speak, has_tokens=has_tokens)}"
+            for situation, does_speak in EXAMPLES
+        )
+    return task
+
+
+def _example(member: Member, does_speak: bool, *, has_tokens: bool) -> str:
+    if has_tokens:
+        return member.use_token if does_speak else member.pass_token
+    return "speak" if does_speak else "wait"
+
+
+def role_messages(lines: Sequence[Line], own_id: int | None, question: str = "") -> list[tuple[Role, str]]:
+    """Return a conversation as chat messages: own lines by the assistant, those of others in a row as one user message.
+
+    Args:
+        lines: What was said.
+        own_id: Whose lines are its own; None: nobody's, as for the copies that answer the original's surveys.
+        question: What is asked aside at the end, as the system; empty: nothing.
+
+    Returns:
+        Role and text of each message.
+    """
+    messages: list[tuple[Role, str]] = []
+    for line in lines:
+        if line.speaker_id == own_id:
+            messages.append(("assistant", one_line(line.text)))
+            continue
+        text = f"{one_line(line.speaker, MAX_NAME)}: {one_line(line.text)}"
+        if messages and messages[-1][0] == "user":
+            text = f"{messages.pop()[1]}\n{text}"
+        messages.append(("user", text))
+    return [*messages, ("system", question)] if question else messages

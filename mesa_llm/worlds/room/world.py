@@ -1,0 +1,383 @@
+"""A room in which people talk: turns, lines, silences, a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from mesa_llm.errors import ToolError
+from mesa_llm.records import Event, Observation
+from mesa_llm.text import MAX_NAME, one_line
+from mesa_llm.tools.tool import action
+from mesa_llm.worlds.room.clock import Clock
+from mesa_llm.worlds.room.facts import RoomFacts
+from mesa_llm.worlds.room.rules import EndRule, MaxTime, cleaned, first_reason, speaks
+from mesa_llm.worlds.room.state import FIRST_PHASE, Line, Member, Silence, SurveyAnswer
+from mesa_llm.worlds.room.text import conversation, description
+
+Rules = Literal["original", "corrected"]
+"""`original`: as SAUCE's code, with replies as plain text and tokens; `corrected`: typed replies."""
+
+Text = Annotated[str, Field(min_length=1, max_length=2_000)]
+"""A line."""
+
+NO_REPLY = "no usable reply came"
+"""Why somebody was silent who gave no reason."""
+
+
+class Wish(BaseModel, frozen=True):
+    """Whether somebody wants to speak now."""
+
+    speak: bool
+    """True to speak now, false to keep silent and listen."""
+
+    reason: Annotated[str, Field(max_length=300)]
+    """Why, in one short sentence."""
+
+
+@dataclass
+class _Floor:
+    """Somebody's turn to speak."""
+
+    phase: str
+    is_asked: bool = False
+    draft: str = ""
+    question: tuple[str, str] = ("", "")
+    n_heard: int | None = None
+    is_kept: bool = True
+
+
+class Room:
+    """People who hear one another.
+
+    Attributes:
+        name: Name of the world, unique in a model.
+        unit: What a step is.
+        topic: What everybody reads first.
+        clock: The clock on the wall.
+        rules: `original` or `corrected`.
+        end_rules: What ends the conversation.
+        members: Who is there, by number, in the order they sit.
+        lines: What was said.
+        silences: Who was called on and said nothing.
+        answers: What was answered aside.
+        aside: What was said under the original rules and kept out of the lines.
+        n_turns: Number of turns so far.
+        n_silent_turns: Number of the last turns in a row in which nobody spoke.
+        next_speaker: Whom the moderator has given the floor.
+    """
+
+    unit = "turn"
+
+    def __init__(
+        self,
+        topic: str = "",
+        clock: Clock | None = None,
+        end_rules: Iterable[EndRule] = (),
+        *,
+        name: str = "room",
+        rules: Rules = "corrected",
+        has_whispers: bool = False,
+        shows_time_left: bool = True,
+        max_shown: int = 100,
+    ) -> None:
+        """Open an empty room.
+
+        Args:
+            topic: What everybody reads first.
+            clock: The clock on the wall; None: one that starts at ten.
+            end_rules: What ends the conversation; the first that does gives the reason.
+            name: Name of the world, unique in a model.
+            rules: Whether replies are read as the original does.
+            has_whispers: Whether one can speak to one person alone.
+            shows_time_left: Whether people read how much time is left, where there is a limit.
+            max_shown: Maximum number of lines that people read.
+        """
+        self.name, self.topic, self.rules = name, topic, rules
+        self.clock = clock or Clock()
+        self.end_rules = tuple(end_rules)
+        self.has_whispers, self.shows_time_left, self.max_shown = has_whispers, shows_time_left, max_shown
+        self.members: dict[int, Member] = {}
+        self.lines: list[Line] = []
+        self.silences: list[Silence] = []
+        self.answers: list[SurveyAnswer] = []
+        self.aside: list[Line] = []
+        self.n_turns = self.n_silent_turns = 0
+        self.next_speaker: int | None = None
+        self._floors: dict[int, _Floor] = {}
+        self._n_before = 0
+
+    # -- who is there
+
+    def seat(self, member: Member) -> None:
+        """Let somebody in."""
+        self.members[member.agent_id] = member
+
+    @property
+    def end(self) -> str:
+        """Why the conversation is over; empty: it is not."""
+        return first_reason(self.end_rules, self)
+
+    @property
+    def limit_s(self) -> float | None:
+        """Seconds after which the time is up; None: never."""
+        return min((rule.seconds for rule in self.end_rules if isinstance(rule, MaxTime)), default=None)
+
+    # -- turns
+
+    def begin_turn(self) -> None:
+        """Begin a turn: one call of the host."""
+        self._n_before, self.next_speaker = len(self.lines), None
+
+    def call(
+        self,
+        agent_ids: Iterable[int],
+        question: tuple[str, str] = ("", ""),
+        *,
+        n_heard: int | None = None,
+        is_kept: bool = True,
+    ) -> None:
+        """Call on people to speak.
+
+        Args:
+            agent_ids: Who; several speak without hearing one another.
+            question: Id and text of what they are asked aside, under the original rules; answers enter the lines.
+            n_heard: Number of lines that they have heard; None: all.
+            is_kept: Whether what they say enters the lines; else it stands in `aside`.
+        """
+        for agent_id in agent_ids:
+            phase = FIRST_PHASE[self.members[agent_id].manner]
+            self._floors[agent_id] = _Floor(phase, question=question, n_heard=n_heard, is_kept=is_kept)
+
+    def due(self, failures: Mapping[int, str] | None = None) -> dict[int, Observation]:
+        """Return what is asked next of those called on; time passes. Who has been asked and did nothing is silent.
+
+        Args:
+            failures: Why replies failed, by who gave them.
+
+        Returns:
+            Number → what it sees; empty: nobody is asked anything more.
+        """
+        for agent_id in [one for one, floor in self._floors.items() if floor.is_asked]:
+            self._keep_silent(agent_id, (failures or {}).get(agent_id) or NO_REPLY)
+        if any(self.members[agent_id].is_timed for agent_id in self._floors):
+            self.clock.ask()
+        for floor in self._floors.values():
+            floor.is_asked = True
+        return {agent_id: self.observe(agent_id, floor.phase) for agent_id, floor in self._floors.items()}
+
+    def end_turn(self) -> None:
+        """End a turn, and count it."""
+        self.n_turns += 1
+        self.n_silent_turns = 0 if len(self.lines) > self._n_before else self.n_silent_turns + 1
+
+    # -- what people see
+
+    def observe(self, agent_id: int, phase: str = "") -> Observation:
+        """Show somebody the conversation.
+
+        Args:
+            agent_id: Who looks.
+            phase: What is asked; empty: nothing, as before a survey.
+        """
+        member = self.members.get(agent_id) or Member(agent_id, "")
+        facts = self.facts(agent_id, phase)
+        text = description(facts, member, is_original=self.rules == "original")
+        seen: dict[str, Any] = {"instructions": self.topic, "facts": facts, "label": phase, "world": self.name}
+        if not phase:
+            return Observation(text, tools=self._tools("choose"), options=self._hearers(agent_id), **seen)
+        if self.rules == "original" or phase == "token":
+            return Observation(text, answer=str, **seen)
+        if phase == "draft":
+            return Observation(text, answer=Text, **seen)
+        if phase == "decide":
+            return Observation(text, answer=Wish, **seen)
+        return Observation(text, tools=self._tools(phase), options=self._hearers(agent_id), **seen)
+
+    def _tools(self, phase: str) -> tuple[str, ...]:
+        whisper = ("whisper",) if self.has_whispers and len(self.members) > 1 else ()
+        return ("say", *whisper, *(("wait",) if phase == "choose" else ()))
+
+    def _hearers(self, agent_id: int) -> dict[str, tuple[Any, ...]]:
+        others = tuple(one_line(one.name, MAX_NAME) for one in self.members.values() if one.agent_id != agent_id)
+        return {"whisper.to": others} if self.has_whispers and others else {}
+
+    def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
+        """Return what somebody sees, as values."""
+        floor = self._floors.get(agent_id) or _Floor("")
+        heard = [line for line in self.lines[: floor.n_heard] if line.is_heard_by(agent_id)]
+        shown = heard[-self.max_shown :]
+        limit_s = self.limit_s if self.shows_time_left else None
+        return RoomFacts(
+            self.members[agent_id].name if agent_id in self.members else "",
+            tuple(one.name for one in self.members.values() if one.agent_id != agent_id),
+            tuple(shown),
+            len(heard) - len(shown),
+            self.clock.now,
+            self.clock.opening,
+            None if limit_s is None else limit_s - self.clock.elapsed_s,
+            phase,
+            floor.draft,
+            floor.question[1],
+        )
+
+    def moderation(self, agent_id: int) -> Observation:
+        """Show a moderator the conversation, and ask who speaks next."""
+        facts = self.facts(agent_id, "moderate")
+        names = tuple(one_line(one.name, MAX_NAME) for one in self.members.values())
+        text = (
+            f"You moderate a conversation between {', '.join(names)}.\n{conversation(facts)}\n"
+            f"It is now [{facts.now}]. Give the floor to one of them."
+        )
+        options = {"person": names}
+        return Observation(
+            text, self.topic, tools=("give_floor",), options=options, facts=facts, label="moderate", world=self.name
+        )
+
+    # -- what people do
+
+    @action
+    def say(self, agent_id: int, text: Text) -> str:
+        """Say something to everyone in the room.
+
+        Args:
+            text: What you say, in your own words.
+        """
+        self._speak(agent_id, text)
+        return "Everyone heard you."
+
+    @action
+    def whisper(self, agent_id: int, text: Text, to: str) -> str:
+        """Say something to one person alone; nobody else hears it.
+
+        Args:
+            text: What you say, in your own words.
+            to: Name of the person.
+        """
+        hearer = next((one for one in self.members.values() if one_line(one.name, MAX_NAME) == to), None)
+        if not self.has_whispers:
+            raise ToolError("everybody here hears what you say; use say.")
+        if hearer is None or hearer.agent_id == agent_id:
+            raise ToolError(f"there is nobody else called {to!r} here.")
+        self._speak(agent_id, text, (agent_id, hearer.agent_id))
+        return f"{to} heard you."
+
+    @action
+    def wait(self, agent_id: int, reason: Annotated[str, Field(max_length=300)]) -> str:
+        """Keep silent this time, and listen.
+
+        Args:
+            reason: Why, in one short sentence. Nobody hears it.
+        """
+        self._demand_member(agent_id)
+        self._keep_silent(agent_id, reason)
+        return "You kept silent."
+
+    @action
+    def give_floor(self, agent_id: int, person: str) -> str:
+        """Give the floor to one person, who speaks next.
+
+        Args:
+            person: Name of the person.
+        """
+        if agent_id in self.members:
+            raise ToolError("you do not moderate here.")
+        found = next((one for one in self.members.values() if one_line(one.name, MAX_NAME) == person), None)
+        if found is None:
+            raise ToolError(f"there is nobody called {person!r} here.")
+        self.next_speaker = found.agent_id
+        return f"{person} has the floor."
+
+    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+        """Take what somebody decided or wrote.
+
+        Args:
+            agent_id: Who.
+            answer: A `Wish`, or a text.
+            label: The phase.
+
+        Raises:
+            ToolError: If nobody asked.
+        """
+        floor = self._floors.get(agent_id)
+        if floor is None or floor.phase != label:
+            raise ToolError("nobody has called on you.")
+        if label == "decide":
+            return self._decided(agent_id, floor, self._wish(agent_id, answer))
+        text = self._cleaned(agent_id, answer)
+        if label == "draft":
+            self._floors[agent_id] = _Floor("decide", False, text, floor.question, floor.n_heard, floor.is_kept)
+            return ""
+        if label in ("token", "choose") and not speaks(text, self.members[agent_id].pass_token):
+            self._keep_silent(agent_id, "it wrote the token that passes" if text.strip() else "it wrote nothing")
+            return "You kept silent."
+        self._speak(agent_id, text)
+        return "Everyone heard you."
+
+    def _decided(self, agent_id: int, floor: _Floor, wish: Wish) -> str:
+        if not wish.speak:
+            self._keep_silent(agent_id, wish.reason)
+            return "You kept silent."
+        if self.members[agent_id].manner == "write_decide":
+            self._speak(agent_id, floor.draft)
+            return "Everyone heard you."
+        self._floors[agent_id] = _Floor("write", False, "", floor.question, floor.n_heard, floor.is_kept)
+        return ""
+
+    def _wish(self, agent_id: int, answer: Any) -> Wish:
+        if isinstance(answer, Wish):
+            return answer
+        text = self._cleaned(agent_id, str(answer))
+        return Wish(speak=speaks(text, self.members[agent_id].pass_token), reason=text[:300])
+
+    def _cleaned(self, agent_id: int, text: str) -> str:
+        member = self.members[agent_id]
+        if self.rules != "original" or not member.is_timed:
+            return text
+        return cleaned(text, member.name, f"[{self.clock.now}] {member.name}: " if member.is_prefixed else "")
+
+    def _demand_member(self, agent_id: int) -> None:
+        if agent_id not in self.members:
+            raise ToolError("you are not in this room.")
+
+    def _speak(self, agent_id: int, text: str, viewers: tuple[int, ...] | None = None) -> None:
+        self._demand_member(agent_id)
+        member = self.members[agent_id]
+        floor = self._floors.pop(agent_id, _Floor(""))
+        if member.is_timed:
+            self.clock.say(text)
+        time = self.clock.now if member.is_timed else ""
+        line = Line(agent_id, member.name, text, time, viewers, floor.question[0])
+        (self.lines if floor.is_kept else self.aside).append(line)
+
+    def _keep_silent(self, agent_id: int, reason: str) -> None:
+        floor = self._floors.pop(agent_id, _Floor(""))
+        name = self.members[agent_id].name
+        why = one_line(reason, 300) or "it gave no reason"
+        self.silences.append(Silence(agent_id, name, len(self.lines), self.clock.now, why, floor.draft))
+
+    # -- asides
+
+    def note_answer(self, question: str, agent_id: int, answer: Any, failure: str = "") -> None:
+        """Note what somebody answered aside; nobody in the room hears of it.
+
+        Args:
+            question: Id of the question.
+            agent_id: Who answered.
+            answer: The answer; None: there is none.
+            failure: Why there is none.
+        """
+        name = self.members[agent_id].name
+        self.answers.append(SurveyAnswer(question, agent_id, name, len(self.lines), answer, failure))
+
+    def n_said(self, agent_id: int) -> int:
+        """Return how often somebody has spoken so far, asides included."""
+        said = sum(line.speaker_id == agent_id for line in (*self.lines, *self.aside))
+        return said + sum(answer.agent_id == agent_id for answer in self.answers)
+
+    def end_step(self) -> list[Event]:
+        """Let a step end; what is said stays in the room."""
+        return []

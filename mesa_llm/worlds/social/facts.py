@@ -1,0 +1,282 @@
+"""What a user sees, as values: the facts of an observation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, Viewer
+from mesa_llm.worlds.social.settings import SocialSettings
+from mesa_llm.worlds.social.state import Notice, SocialState
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyView:
+    """A reply (which is a post of its own) or a comment, as it stands under a post."""
+
+    reply_id: int
+    """Its number: of a post if it is a reply, of a comment if it is a comment."""
+
+    parent_id: int
+    """The post or reply that it answers."""
+
+    author_id: int
+    """User id of who wrote it."""
+
+    author: str
+    """Name of who wrote it."""
+
+    content: str
+    """Its words."""
+
+    step: int
+    """Step in which it was written."""
+
+    likes: int
+    """Likes now."""
+
+    dislikes: int
+    """Dislikes now."""
+
+    @property
+    def score(self) -> int:
+        """Likes minus dislikes."""
+        return self.likes - self.dislikes
+
+
+@dataclass(frozen=True, slots=True)
+class PostView:
+    """A post, as everyone sees it. Of a repost, words and counts are those of its source."""
+
+    post_id: int
+    """Its number; a repost has one of its own."""
+
+    kind: str
+    """`original`, `repost`, `quote` or `reply`."""
+
+    author_id: int
+    """User id of who published it; of a repost, who reposted."""
+
+    author: str
+    """Name of who published it."""
+
+    source_id: int
+    """The post whose words and counts these are: of a repost, what it passes on; else the post itself."""
+
+    source_author_id: int
+    """User id of who wrote the words."""
+
+    source_author: str
+    """Name of who wrote the words."""
+
+    content: str
+    """The words."""
+
+    step: int
+    """Step in which it was published."""
+
+    likes: int
+    """Likes now."""
+
+    dislikes: int
+    """Dislikes now."""
+
+    shares: int
+    """Times it was reposted or quoted."""
+
+    reports: int
+    """Times it was reported."""
+
+    quoted: PostView | None = None
+    """What a quote stands above, without its replies."""
+
+    replies: tuple[ReplyView, ...] = ()
+    """A few replies, best first (original rules: the first direct ones)."""
+
+    comments: tuple[ReplyView, ...] = ()
+    """A few comments, best first."""
+
+    @property
+    def score(self) -> int:
+        """Likes minus dislikes."""
+        return self.likes - self.dislikes
+
+
+@dataclass(frozen=True, slots=True)
+class FeedItem:
+    """A post in the feed of one user."""
+
+    post: PostView
+    """The post."""
+
+    is_followed: bool
+    """Whether the viewer follows who published it."""
+
+    is_own: bool
+    """Whether the viewer wrote it."""
+
+    vote: int
+    """The viewer's vote on it: 1 a like, -1 a dislike, 0 none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocialFacts:
+    """What one user sees in one step."""
+
+    user_id: int
+    """Who looks."""
+
+    step: int
+    """The step of the world."""
+
+    followers: int
+    """How many follow the user."""
+
+    followings: int
+    """How many the user follows."""
+
+    feed: tuple[FeedItem, ...]
+    """The feed, best first."""
+
+    notices: tuple[Notice, ...]
+    """What others did to the user lately, oldest first; nothing by those it muted."""
+
+    followed: tuple[int, ...]
+    """User ids the user follows, as far as they are listed: only where it can unfollow."""
+
+    muted: tuple[int, ...]
+    """User ids the user muted, as far as they are listed: only where it can unmute."""
+
+
+MAX_LISTED = 10
+"""Maximum number of followed or muted users that are listed to who can unfollow or unmute."""
+
+FIRST_REPLIES = """
+    SELECT post_id, parent_id, user_id, content, step, likes, dislikes FROM post
+    WHERE parent_id = ? AND kind = 'reply' ORDER BY post_id LIMIT ?"""
+
+BEST_REPLIES = """
+    SELECT post_id, parent_id, user_id, content, step, likes, dislikes FROM post
+    WHERE root_id = ? AND kind = 'reply' ORDER BY likes - dislikes DESC, post_id DESC LIMIT ?"""
+
+BEST_COMMENTS = """
+    SELECT comment_id, post_id, user_id, content, step, likes, dislikes FROM comment
+    WHERE post_id = ? ORDER BY likes - dislikes DESC, comment_id DESC LIMIT ?"""
+
+
+class SocialView(SocialState):
+    """Builds what users see."""
+
+    def __init__(self, settings: SocialSettings, **options: Any) -> None:
+        """Begin with nothing to see; the arguments are those of `SocialState`."""
+        self._views: dict[int, PostView] = {}
+        self._texts: dict[tuple[int, bool, bool, int], str] = {}
+        super().__init__(settings, **options)
+
+    def words_changed(self) -> None:
+        """Forget how posts look."""
+        self._views.clear()
+        self._texts.clear()
+
+    def post_view(self, post_id: int) -> PostView:
+        """Return a post as everyone sees it."""
+        known = self._views.get(post_id)
+        if known is None:
+            source_id = self.source_id(post_id)
+            known = self._post(post_id, source_id, quoted=self._quoted(source_id))
+            limit = self.settings.replies_shown if self.settings.threading else 0
+            replies = FIRST_REPLIES if self.is_original else BEST_REPLIES
+            known = replace(
+                known,
+                replies=self._replies(self.store.rows(replies, source_id, limit)),
+                comments=self._replies(self.store.rows(BEST_COMMENTS, source_id, limit)) if self.n_comments else (),
+            )
+            self._views[post_id] = known
+        return known
+
+    def _quoted(self, post_id: int) -> PostView | None:
+        if self.kind_of(post_id) != QUOTE:
+            return None
+        parent = self.store.first("SELECT parent_id FROM post WHERE post_id = ?", post_id)
+        quoted = self.source_id(int(parent[0])) if parent else post_id
+        return self._post(quoted, quoted)
+
+    def _post(self, post_id: int, source_id: int, quoted: PostView | None = None) -> PostView:
+        author, writer = self.author_of(post_id), self.author_of(source_id)
+        content = self.store.first("SELECT content FROM post WHERE post_id = ?", source_id)
+        return PostView(
+            post_id=post_id,
+            kind=KINDS[self.kind_of(post_id)],
+            author_id=author,
+            author=self.names[author],
+            source_id=source_id,
+            source_author_id=writer,
+            source_author=self.names[writer],
+            content=content[0] if content else "",
+            step=self.posts.get("created", post_id - 1),
+            likes=self.posts.get("likes", source_id - 1),
+            dislikes=self.posts.get("dislikes", source_id - 1),
+            shares=self.posts.get("shares", source_id - 1),
+            reports=self.posts.get("reports", source_id - 1),
+            quoted=quoted,
+        )
+
+    def _replies(self, rows: list[tuple[Any, ...]]) -> tuple[ReplyView, ...]:
+        return tuple(ReplyView(row[0], row[1], row[2], self.names[row[2]], *row[3:]) for row in rows)
+
+    def items(self, viewer: Viewer, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
+        """Return posts as one user sees them: with its votes, without what muted users wrote under them."""
+        votes = self._votes(viewer.user_id, [self.source_id(post_id) for post_id in post_ids])
+        items: list[FeedItem] = []
+        for post_id in post_ids:
+            post = _without_muted(self.post_view(post_id), viewer)
+            followed = bool(viewer.follows[post.author_id])
+            is_own = post.source_author_id == viewer.user_id
+            items.append(FeedItem(post, followed, is_own, votes.get(post.source_id, 0)))
+        return tuple(items)
+
+    def _votes(self, user_id: int, post_ids: list[int]) -> dict[int, int]:
+        marks = ", ".join("?" * len(post_ids))
+        query = f"SELECT post_id, value FROM post_vote WHERE user_id = ? AND post_id IN ({marks})"
+        return {int(post_id): int(value) for post_id, value in self.store.rows(query, user_id, *post_ids)}
+
+    def facts(self, user_id: int) -> SocialFacts:
+        """Return all that a user sees now.
+
+        Raises:
+            ConfigError: If the user has no account.
+        """
+        viewer = self.viewer(user_id)
+        ties = self.ties(user_id)
+        names = self.settings.actions
+        return SocialFacts(
+            user_id=user_id,
+            step=self.step,
+            followers=self.users.get("followers", user_id),
+            followings=self.users.get("followings", user_id),
+            feed=self.items(viewer, self.feed(viewer)),
+            notices=tuple(notice for notice in self.inbox.of(user_id) if not _is_hidden(notice, viewer)),
+            followed=tuple(ties.followed[:MAX_LISTED].tolist()) if "unfollow" in names else (),
+            muted=tuple(ties.muted[:MAX_LISTED].tolist()) if "unmute" in names else (),
+        )
+
+
+def _is_hidden(notice: Notice, viewer: Viewer) -> bool:
+    return viewer.hidden is not None and bool(viewer.hidden[notice.user_id])
+
+
+def _without_muted(post: PostView, viewer: Viewer) -> PostView:
+    """Leave out what muted users wrote under a post, or are quoted with in it."""
+    hidden = viewer.hidden
+    if hidden is None:
+        return post
+    under = post.replies + post.comments + ((post.quoted,) if post.quoted else ())
+    if not any(hidden[view.author_id] for view in under):
+        return post
+    return replace(
+        post,
+        quoted=None if post.quoted is not None and hidden[post.quoted.author_id] else post.quoted,
+        replies=tuple(reply for reply in post.replies if not hidden[reply.author_id]),
+        comments=tuple(comment for comment in post.comments if not hidden[comment.author_id]),
+    )

@@ -1,0 +1,132 @@
+"""From what one user sees to the words it reads. Every id that an action needs stands in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mesa_llm.text import counted, quoted
+from mesa_llm.worlds.social.facts import FeedItem, PostView, ReplyView, SocialFacts
+from mesa_llm.worlds.social.settings import SocialSettings
+from mesa_llm.worlds.social.state import Notice
+
+NOTICE_CHARACTERS = 120
+"""Characters of a reply or comment that are shown in news of it."""
+
+MAX_NAMED = 2
+"""Maximum number of users that news of one kind names; the others it counts."""
+
+
+def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Mapping[int, str]) -> str:
+    """Write what a user sees: its standing, its news, its feed."""
+    followers, followings = facts.followers, facts.followings
+    lines = [f"Step {facts.step}. You are user {facts.user_id}. Followers: {followers}. You follow: {followings}."]
+    if facts.followed:
+        lines.append(f"Among those you follow: {names_text(facts.followed, names)}.")
+    if facts.muted:
+        lines.append(f"Among those you muted: {names_text(facts.muted, names)}.")
+    if news:
+        lines += ["", "News:", *news]
+    lines += ["", "Your feed:", feed]
+    return "\n".join(lines)
+
+
+def names_text(user_ids: Sequence[int], names: Mapping[int, str]) -> str:
+    """Name users, with their ids."""
+    return ", ".join(f"{names.get(user_id, 'unknown')} (user {user_id})" for user_id in user_ids)
+
+
+def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
+    """Write one post, with what stands under it."""
+    post = item.post
+    half = settings.post_characters // 2
+    lines = [f"Post {post.post_id} {_by(item, half)}: {quoted(post.content, settings.post_characters)}"]
+    if post.reports >= settings.warn_reports:
+        lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
+    mark = {1: " You like it.", -1: " You dislike it."}.get(item.vote, "")
+    lines.append(f"  {_reactions(post, settings)}, {_age(step - post.step)}.{mark}")
+    lines += [f"  Reply {_reply(reply, post, half, settings)}" for reply in post.replies]
+    lines += [f"  Comment {_reply(comment, post, half, settings)}" for comment in post.comments]
+    return "\n".join(lines)
+
+
+def _by(item: FeedItem, limit: int) -> str:
+    post = item.post
+    writer = "you" if item.is_own else f"{post.source_author} (user {post.source_author_id})"
+    if post.kind == "repost":
+        followed = ", followed" if item.is_followed else ""
+        return f"({post.author}, user {post.author_id}{followed}, reposts post {post.source_id} by {writer})"
+    if item.is_followed:
+        writer = f"{post.author} (user {post.author_id}, followed)"
+    if post.quoted is None:
+        return f"by {writer}"
+    source = post.quoted
+    words = quoted(source.content, limit)
+    return f"by {writer}, quoting post {source.post_id} by {source.author} (user {source.author_id}) {words}"
+
+
+def _reactions(view: PostView | ReplyView, settings: SocialSettings) -> str:
+    if settings.show_score:
+        counts = [f"score {view.score}"]
+    else:
+        counts = [counted(view.likes, "like")]
+        if view.dislikes:
+            counts.append(counted(view.dislikes, "dislike"))
+    if isinstance(view, PostView) and view.shares:
+        counts.append(counted(view.shares, "share"))
+    return ", ".join(counts)
+
+
+def _age(steps: int) -> str:
+    return f"{counted(steps, 'step')} ago" if steps else "just now"
+
+
+def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSettings) -> str:
+    above = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
+    writer = f"by {reply.author} (user {reply.author_id})"
+    return f"{reply.reply_id}{above} {writer}: {quoted(reply.content, limit)} ({_reactions(reply, settings)})"
+
+
+def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:
+    """Put together news that stands in one line, the latest first: what many did to the same thing."""
+    groups: dict[tuple[str, int, int], list[Notice]] = {}
+    for notice in reversed(notices):
+        groups.setdefault(_group_key(notice), []).append(notice)
+    return list(groups.values())
+
+
+def news_lines(groups: Sequence[Sequence[Notice]], names: Mapping[int, str], limit: int) -> list[str]:
+    """Write news, one line a group; of those beyond the limit only their number."""
+    lines = [f"- {_news(group, names)}" for group in groups[:limit]]
+    if len(groups) > limit:
+        lines.append(f"- and {counted(len(groups) - limit, 'more piece')} of news")
+    return lines
+
+
+def _group_key(notice: Notice) -> tuple[str, int, int]:
+    """Return what news is grouped by: words stand alone, likes of one thing go together."""
+    of_its_own = notice.kind not in ("like", "repost", "follow")
+    return notice.kind, notice.post_id, notice.new_id if of_its_own else 0
+
+
+def _news(group: Sequence[Notice], names: Mapping[int, str]) -> str:
+    first = group[0]
+    users = [names_text([notice.user_id], names) for notice in group[:MAX_NAMED]]
+    if len(group) > MAX_NAMED:
+        users = [", ".join(users), counted(len(group) - MAX_NAMED, "other")]
+    who = " and ".join(users)
+    words = quoted(first.content, NOTICE_CHARACTERS)
+    match first.kind:
+        case "like":
+            return f"{who} liked your post {first.post_id}."
+        case "comment_like":
+            return f"{who} liked your comment {first.new_id}."
+        case "repost":
+            return f"{who} reposted your post {first.post_id}."
+        case "follow":
+            return f"{who} followed you."
+        case "quote":
+            return f"{who} quoted your post {first.post_id} in post {first.new_id}: {words}"
+        case "reply":
+            return f"{who} answered your post {first.post_id} with reply {first.new_id}: {words}"
+        case "comment":
+            return f"{who} wrote comment {first.new_id} under your post {first.post_id}: {words}"

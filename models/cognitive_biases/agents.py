@@ -1,0 +1,38 @@
+"""Who decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome
+
+if TYPE_CHECKING:
+    from models.cognitive_biases.model import CognitiveBiasesModel
+
+
+class Decider(LLMAgent):
+    """Decides. By rule, stays in the middle in controls, and is bent by a known strength in treatments."""
+
+    model: CognitiveBiasesModel
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Hand the answer in; a decision that failed is counted as unparsable or missing."""
+        if isinstance(decision, Failure):
+            unparsable = decision.kind in ("Unparsed", "Invalid", "BadReply")
+            self.model.world.fail(self.unique_id, decision.label, is_unparsable=unparsable)
+        return super().act(decision, seen)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it can write freely, so that it may answer in two steps."""
+        return self.opened.is_language_model and not self.opened.capabilities.needs_options
+
+    def rule(self, seen: Observation) -> str:
+        """Choose the middle in a control, and what comes closest to a score of its susceptibility in a treatment."""
+        test, role = self.model.task_of(seen.label)
+        n = test.metric.n_options
+        middle = index = n // 2
+        if role == "treatment":
+            wanted = self.model.scenario.susceptibility
+            index = min(range(n), key=lambda one: (abs(test.metric.score(middle, one) - wanted), abs(one - middle)))
+        return f"Option {test.index(index + 1) + 1}"

@@ -1,0 +1,314 @@
+"""Tests of biases: templates, what fills them, how they are read, and the original's data set."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from mesa_llm import ConfigError
+from models.cognitive_biases.biases import BIASES, Bias, ConservatismRule, Metric, Parameters, draw_parameters, seed_of
+
+OWN = resources.files("models.cognitive_biases").joinpath("data", "biases.toml")
+"""Our own templates, fillings and scenarios."""
+
+Role = Literal["control", "treatment"]
+
+MAX_BYTES = 200_000_000
+"""Maximum size of a data set that is read."""
+
+GAP = re.compile(r"\{\{(\w+)\}\}|\[\[(\w+)\]\]")
+"""A gap of a template: `{{drawn}}` or `[[filled]]`."""
+
+NUMBER = re.compile(r"\b[oO]ption (\d+)\b")
+"""How an option is named in a free answer."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """One decision task: what is the case, what is asked, and what may be answered, in canonical order."""
+
+    situation: tuple[str, ...]
+    """Lines that describe the situation."""
+
+    prompt: str
+    """What is asked."""
+
+    options: tuple[str, ...]
+    """Possible answers."""
+
+    def filled(self, values: Mapping[str, str]) -> Template:
+        """Put texts into the gaps; each loses one last full stop, question or exclamation mark.
+
+        Raises:
+            ConfigError: If a gap has no text.
+        """
+        return Template(
+            tuple(_filled(line, values).rstrip() for line in self.situation),
+            _filled(self.prompt, values),
+            tuple(_filled(option, values) for option in self.options),
+        )
+
+    def text(self, is_reversed: bool = False) -> str:
+        """Write the task in three headed blocks, its options numbered from 1.
+
+        Args:
+            is_reversed: Whether the options stand in reverse.
+        """
+        options = self.options[::-1] if is_reversed else self.options
+        listed = "\n".join(f"Option {number}: {option}" for number, option in enumerate(options, 1))
+        situation = "\n".join(self.situation)
+        return f"Situation:\n{situation}\n\nPrompt:\n{self.prompt}\n\nAnswer Options:\n{listed}\n"
+
+
+def trimmed(text: str) -> str:
+    """Take one last full stop, question or exclamation mark off a text that is put into a gap."""
+    return text[:-1] if text.endswith((".", "?", "!")) else text
+
+
+def _filled(line: str, values: Mapping[str, str]) -> str:
+    for _ in range(4):  # what is put in may have gaps of its own
+        found = [one or other for one, other in GAP.findall(line)]
+        if not found:
+            return line
+        if lacking := [name for name in found if name not in values]:
+            raise ConfigError(f"nothing fills the gap {lacking[0]!r} in {line!r:.100}")
+        line = GAP.sub(lambda gap: trimmed(values[gap[1] or gap[2]]), line)
+    raise ConfigError(f"the gaps of {line!r:.100} fill each other without end")
+
+
+def canonical_index(number: int, order: Sequence[int]) -> int:
+    """Return which canonical option was meant.
+
+    Args:
+        number: Number of the option as it was shown, from 1.
+        order: Canonical index of each option shown.
+
+    Raises:
+        ValueError: If there is no such option.
+    """
+    if not 1 <= number <= len(order):
+        raise ValueError(f"there is no option {number}; options go from 1 to {len(order)}")
+    return order[number - 1]
+
+
+def option_number(text: str) -> int | None:
+    """Read which option a free answer names: the first `Option 3` in it; None if there is none."""
+    found = NUMBER.search(text[:20_000])
+    return int(found[1]) if found and len(found[1]) < 10 else None
+
+
+@dataclass(frozen=True)
+class BiasTest:
+    """One test: a control and a treatment, and how both choices are scored."""
+
+    bias: str
+    """Name of the bias."""
+
+    number: int
+    """Number among the tests of its bias, from 1."""
+
+    control: str
+    """The task without what could bend the decision."""
+
+    treatment: str
+    """The task with it."""
+
+    metric: Metric
+    """How the choices are scored."""
+
+    is_reversed: bool = False
+    """Whether both tasks show their options in reverse."""
+
+    def label(self, role: Role) -> str:
+        """Return the name of one of its tasks."""
+        return f"{self.bias} {self.number} {role}"
+
+    def text(self, role: Role) -> str:
+        """Return one of its tasks."""
+        return self.control if role == "control" else self.treatment
+
+    def index(self, number: int) -> int:
+        """Return the canonical index of a number shown."""
+        order = list(range(self.metric.n_options))
+        return canonical_index(number, order[::-1] if self.is_reversed else order)
+
+
+# -- our own
+
+
+@dataclass(frozen=True)
+class Material:
+    """Our own text of one bias."""
+
+    bias: Bias
+    """The bias."""
+
+    control: Template
+    treatment: Template
+
+    fillings: tuple[Mapping[str, str], ...]
+    """What fills the gaps, one set for each test in turn."""
+
+    words: Mapping[str, Mapping[str, str]]
+    """Gap → the parameter it comes `from`, and the text for each of its values."""
+
+    choices: tuple[Mapping[str, Any], ...]
+    """Statements, groups or conditions, one of which is drawn for each test."""
+
+
+def load_material() -> tuple[list[str], dict[str, Material]]:
+    """Load our own scenarios and the text of each bias, by name."""
+    written = tomllib.loads(OWN.read_text(encoding="utf-8"))
+    scales: Mapping[str, list[str]] = written["scales"]
+    material: dict[str, Material] = {}
+    for one in written["bias"]:
+        options = scales[one["options"]] if isinstance(one["options"], str) else one["options"]
+        roles = {"control": options, "treatment": one.get("treatment_options", options)}
+        control, treatment = (
+            Template(tuple(one[role]["situation"]), one[role]["prompt"], tuple(listed))
+            for role, listed in roles.items()
+        )
+        bias = BIASES[one["name"]]
+        material[bias.name] = Material(
+            bias, control, treatment, tuple(one["fillings"]), one.get("words", {}), tuple(one.get("choices", ()))
+        )
+    scenarios = [f"{position} at {sector}" for position in written["positions"] for sector in written["sectors"]]
+    return scenarios, material
+
+
+def make_tests(
+    material: Material, scenario: str, n_tests: int, reversals: Iterable[bool], conservatism: ConservatismRule
+) -> list[BiasTest]:
+    """Make tests of one bias in one scenario, with other fillings and parameters each.
+
+    Args:
+        material: The text.
+        scenario: Who decides, and where; its digest is the seed of the parameters.
+        n_tests: Number of tests.
+        reversals: Whether the options of each test are reversed.
+        conservatism: Which rule scores Conservatism.
+    """
+    bias = material.bias
+    drawn = draw_parameters(bias.name, seed_of(scenario), n_tests, len(material.choices))
+    tests: list[BiasTest] = []
+    for number, (parameters, is_reversed) in enumerate(zip(drawn, reversals, strict=False), 1):
+        if "choice" in parameters:
+            parameters = {**parameters, **material.choices[parameters["choice"]]}
+        filling = material.fillings[(number - 1) % len(material.fillings)]
+        values = {**filling, **_texts(material, parameters), "scenario": scenario}
+        control, treatment = (one.filled(values).text(is_reversed) for one in (material.control, material.treatment))
+        metric = bias.metric_of(parameters, conservatism)
+        tests.append(BiasTest(bias.name, number, control, treatment, metric, is_reversed))
+    return tests
+
+
+def _texts(material: Material, parameters: Parameters) -> dict[str, str]:
+    """Write parameters as text, with those that follow from them."""
+    texts = {name: _text(name, value) for name, value in parameters.items()}
+    texts |= {gap: one[str(parameters[one["from"]])] for gap, one in material.words.items()}
+    if "first_percentage" in parameters:
+        texts["rest"] = str(100 - parameters["first_percentage"])
+    if "risk" in parameters:
+        texts["left"] = str(parameters["risk"] - parameters["reduction"])
+    return texts
+
+
+def _text(name: str, value: Any) -> str:
+    if name in ("anchor", "percentage"):
+        return str(int(value))
+    return f"{value:,.0f}" if name == "price" else str(value)
+
+
+# -- the original's data set
+
+
+def load_tests(path: str | Path, conservatism: ConservatismRule = "2025") -> list[BiasTest]:
+    """Load tests of the original's published data set.
+
+    Args:
+        path: Its rows as JSON (a list, or one object a line) or CSV, with the columns `bias`, `control`, `treatment`
+            and `metric_params`.
+        conservatism: Which rule scores Conservatism.
+
+    Raises:
+        ConfigError: If the file cannot be read, or a row lacks something; the text names file, row and column.
+    """
+    tests: list[BiasTest] = []
+    counts: dict[str, int] = {}
+    names = {name.casefold(): name for name in BIASES}
+    for number, row in enumerate(_rows(Path(path)), 1):
+        where = f"{path}, row {number}"
+        if lacking := [column for column in ("bias", "control", "treatment") if not isinstance(row.get(column), str)]:
+            raise ConfigError(f"{where}: there is no text in column {lacking[0]!r}")
+        name = names.get(row["bias"].replace(" ", "").casefold())
+        if name is None:
+            raise ConfigError(f"{where}: bias {row['bias']!r} is unknown; there are: {', '.join(BIASES)}")
+        metric = _metric(BIASES[name], row.get("metric_params"), conservatism, where)
+        for role in ("control", "treatment"):
+            n = len(re.findall(r"^Option \d+:", row[role], re.MULTILINE))
+            if n != metric.n_options:
+                raise ConfigError(f"{where}: {role} has {n} options, and {name} has {metric.n_options}")
+        counts[name] = counts.get(name, 0) + 1
+        tests.append(BiasTest(name, counts[name], row["control"], row["treatment"], metric))
+    if not tests:
+        raise ConfigError(f"{path} holds no tests")
+    return tests
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"{path} has more than {MAX_BYTES} bytes")
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix == ".csv":
+            rows: list[Any] = list(csv.DictReader(text.splitlines(keepends=True)))
+        elif text.lstrip().startswith("["):
+            rows = json.loads(text)
+        else:
+            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        raise ConfigError(f"{path} cannot be read as JSON or CSV: {error}") from None
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise ConfigError(f"{path}: each row is an object with columns, got {row!r:.60}")
+        yield cast("Mapping[str, Any]", row)
+
+
+def _metric(bias: Bias, written: Any, conservatism: ConservatismRule, where: str) -> Metric:
+    """Return how a row is scored: as its parameters say, and as our table where they are silent."""
+    fields = written if isinstance(written, Mapping) else _literal(written, where)
+    own = bias.metric
+    if not fields and bias.parameter:
+        raise ConfigError(f"{where}: {bias.name} needs metric_params, as its score depends on the test")
+    try:
+        sign = float(fields.get("k", own.sign))
+        first = float(fields.get("x_1", own.control_origin))
+        second = float(fields.get("x_2", -3.0 if bias.name == "PlanningFallacy" else first))
+    except (TypeError, ValueError):
+        raise ConfigError(f"{where}: k, x_1 and x_2 of metric_params are numbers, got {fields!r:.100}") from None
+    flips = bool(fields.get("flip_treatment", own.flips))
+    if bias.name == "Conservatism":
+        flips = conservatism == "2024"
+    return Metric(own.n_options, sign, first, second, flips)
+
+
+def _literal(written: Any, where: str) -> Mapping[str, Any]:
+    if written in (None, ""):
+        return {}
+    try:
+        found = ast.literal_eval(str(written)[:10_000])
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        found = None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{where}: metric_params is a dictionary such as {{'k': -1}}, got {written!r:.80}")
+    return {
+        str(name): value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in found.items()
+    }

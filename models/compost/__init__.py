@@ -1,0 +1,1 @@
+"""Simulated people who write on topics, and how much of a caricature they are."""

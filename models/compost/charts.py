@@ -1,0 +1,89 @@
+"""Draws caricatures: the plane of both scores, and exaggeration by persona and topic."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from mesa_llm.text import one_line
+from models.compost.scores import CHANCE
+from models.figures import COLOURS, GREY, LIGHT
+
+if TYPE_CHECKING:
+    from models.compost.model import CompostModel
+
+BLUE = COLOURS[0]
+
+INTERVAL = 1.96
+"""Standard errors on each side of a mean."""
+
+MAX_LABEL = 28
+"""Maximum number of characters of a topic on an axis."""
+
+
+def plane_figure(model: CompostModel) -> Figure:
+    """Draw each persona by both scores: caricatures lie at the upper right."""
+    scores = model.scores()
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes: Any = figure.subplots()
+    for name, row in scores.exaggeration.items():
+        told = scores.individuation.get(name)
+        if told is None or math.isnan(row.mean) or math.isnan(told.mean):
+            continue
+        axes.plot(told.mean, row.mean, "o", color=BLUE, ms=8)
+        axes.annotate(one_line(name, MAX_LABEL), (told.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
+    axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
+    axes.axhline(0, color=GREY, lw=1, ls=":")
+    axes.set(xlim=(0.3, 1.08), xlabel="individuation (dotted: chance)", ylabel="exaggeration")
+    axes.set_title("Caricatures are told apart and exaggerated", loc="left", fontsize=13, color=GREY)
+    _bare(axes)
+    return figure
+
+
+def interval_figure(model: CompostModel) -> Figure:
+    """Draw both scores of each persona with their 95 % intervals over topics, beside chance."""
+    scores = model.scores()
+    names = list(scores.exaggeration)
+    figure = Figure(figsize=(7.2, 1.6 + 0.3 * len(names)), layout="constrained")
+    parts: Any = figure.subplots(1, 2, sharey=True)
+    for axes, title, found in zip(
+        parts, ("Individuation", "Exaggeration"), (scores.individuation, scores.exaggeration), strict=True
+    ):
+        for height, name in enumerate(reversed(names)):
+            row = found.get(name)
+            if row is not None and not math.isnan(row.mean):
+                error = 0.0 if math.isnan(row.error) else INTERVAL * row.error
+                axes.errorbar(row.mean, height, xerr=error, fmt="o", color=BLUE)
+        axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
+        axes.set_title(title, loc="left", fontsize=12, color=GREY)
+        _bare(axes)
+    parts[0].set_yticks(range(len(names)), [one_line(name, MAX_LABEL) for name in reversed(names)])
+    return figure
+
+
+def topic_figure(model: CompostModel) -> Figure:
+    """Draw the exaggeration of each persona on each topic; white cells could not be scored."""
+    scores = model.scores()
+    names, topics = list(scores.exaggeration), list(scores.by_topic)
+    figure = Figure(figsize=(2.6 + 0.8 * max(len(topics), 3), 1.8 + 0.4 * len(names)), layout="constrained")
+    axes: Any = figure.subplots()
+    axes.set_title("Exaggeration by topic", loc="left", fontsize=13, color=GREY)
+    if not topics:
+        axes.text(0.02, 0.5, "No cell can be scored yet: no word tells persona from topic.", color=GREY)
+        axes.axis("off")
+        return figure
+    cells = [[scores.exaggeration[name].by_topic.get(topic, math.nan) for topic in topics] for name in names]
+    drawn = axes.imshow(cells, cmap="coolwarm", vmin=-1, vmax=1, aspect="auto")
+    axes.set_xticks(range(len(topics)), [one_line(topic, MAX_LABEL) for topic in topics], rotation=30, ha="right")
+    axes.set_yticks(range(len(names)), [one_line(name, MAX_LABEL) for name in names])
+    figure.colorbar(drawn, ax=axes)
+    return figure
+
+
+def _bare(axes: Any) -> None:
+    axes.grid(color=LIGHT)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(colors=GREY, length=0)

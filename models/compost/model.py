@@ -1,0 +1,238 @@
+"""CoMPosT: a language model writes as many personas on many topics, and its texts are tested for caricature."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import statistics
+from collections.abc import Sequence
+from importlib import resources
+from typing import Annotated, Any, Literal, Unpack
+
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm.llm.embeddings import embedder
+from mesa_llm.text import one_line
+from mesa_llm.worlds.questionnaire import Item, Questionnaire, Sheet
+from models.compost.agents import Persona
+from models.compost.scores import Caricature, Cell, Controls, Reply, Rules
+from models.compost.summary import Scores, scores_of, tell
+
+Context = Literal["forum", "interview", "post"]
+"""Where the texts appear."""
+
+N_OWN_WORDS = 4
+"""Words by which a rule twin shows one persona, or one topic."""
+
+_DESIGN: dict[str, list[str]] = json.loads(
+    resources.files(__package__).joinpath("data", "design.json").read_text(encoding="utf-8")
+)
+
+PERSONAS = tuple(_DESIGN["personas"])
+"""Personas of our own choice among the paper's."""
+
+TOPICS = tuple(_DESIGN["topics"])
+"""Topics of our own: everyday, general and specific; debated, general and specific; and so on."""
+
+QUESTIONS = tuple(_DESIGN["questions"])
+"""Interview questions of our own."""
+
+
+class CompostScenario(LLMScenario):
+    """Parameters of a test for caricature."""
+
+    context: Annotated[Context, Label("Where texts appear")] = "forum"
+    """Where the texts appear, which chooses the prompt: a forum, an interview, or short public posts."""
+
+    n_personas: Annotated[int, Field(ge=1, le=len(PERSONAS)), Slider(1, len(PERSONAS), label="Personas")] = 3
+    """Number of personas, besides the default one; not used where `personas` names them."""
+
+    n_topics: Annotated[int, Field(ge=1, le=len(TOPICS)), Slider(1, len(TOPICS), label="Topics")] = 4
+    """Number of topics, besides the default one; there are ten questions for interviews. Not used where `topics` names
+    them."""
+
+    personas: Sequence[str] | None = None
+    """Personas in a few words each, such as `40-year-old person`; None: the first of our own."""
+
+    topics: Sequence[str] | None = None
+    """Topics, or questions of the interview; None: the first of our own."""
+
+    default_persona: str = "person"
+    """Persona that the others are compared with."""
+
+    rounds: Annotated[int, Field(ge=1), Slider(1, 20, label="Rounds")] = 10
+    """Number of steps."""
+
+    texts_per_round: Annotated[int, Field(ge=1, le=50), Slider(1, 10, label="Texts a round")] = 2
+    """Texts of each persona on each topic in a step; published are 10 rounds of 10."""
+
+    embedder: str = "wordllama"
+    """What turns texts into vectors: `wordllama`, `litellm:MODEL` or `sentence-transformers:MODEL`."""
+
+    rules: Rules = "corrected"
+    """How seed words are found and which cells are scored; `original` as the published program does."""
+
+    temperature: Annotated[float, Field(ge=0, le=2), Slider(0, 2, 0.1)] = 1.0
+    """Sampling temperature."""
+
+    def check(self) -> None:
+        """Check that personas and topics differ from each other and from the defaults."""
+        for name, given, default in (
+            ("personas", self.personas, self.default_persona),
+            ("topics", self.topics, DEFAULT_TOPIC),
+        ):
+            if given is not None and (not given or len({*given, default}) <= len(given)):
+                raise ConfigError(
+                    f"{name} are one or more, all different and none of them {default!r}, got {given!r:.80}"
+                )
+        if any(not text.strip() for text in (*(self.personas or ()), *(self.topics or ()), self.default_persona)):
+            raise ConfigError("personas and topics are texts, got one that is blank")
+
+
+DEFAULT_TOPIC = "comment"
+"""Name of the default topic: none in particular."""
+
+
+class CompostModel(LLMModel):
+    """Personas who write on topics, several texts on each in every step.
+
+    Attributes:
+        controls: The default persona and topic.
+        topics: All topics, the default one first.
+        corpus: The texts so far, sorted by persona and topic.
+        filler: Words of the rule twins that show nothing.
+    """
+
+    scenario_class = CompostScenario
+    scenario: CompostScenario
+    instructions = ""
+
+    def __init__(self, scenario: CompostScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Let the personas come.
+
+        Args:
+            scenario: The parameters; None: those given by keyword, and the defaults.
+            **options: Options of all models, and fields of the scenario.
+        """
+        super().__init__(scenario, **options)
+        chosen = self.scenario
+        self.activation = CompostModel.write
+        self.controls = Controls(chosen.default_persona, DEFAULT_TOPIC)
+        offered = QUESTIONS if chosen.context == "interview" else TOPICS
+        self.topics = [DEFAULT_TOPIC, *(chosen.topics or offered[: chosen.n_topics])]
+        self.world = Questionnaire()
+        self.worlds = (self.world,)
+        self.filler = _DESIGN["filler"]
+        labels = list(chosen.personas or [name for name in PERSONAS if name != chosen.default_persona])
+        labels = labels if chosen.personas else labels[: chosen.n_personas]
+        config = AgentConfig(settings=Settings(temperature=chosen.temperature, max_tokens=256))
+        Persona(self, chosen.default_persona, 0.0, config=config)
+        for place, label in enumerate(labels, 1):
+            Persona(self, label, place / (len(labels) + 1), config=config)
+        shuffled = sorted(_DESIGN["words"])
+        random.Random(0).shuffle(shuffled)
+        names = [*labels, *self.topics[1:]]
+        self._words = {
+            name: [shuffled[(place * N_OWN_WORDS + step) % len(shuffled)] for step in range(N_OWN_WORDS)]
+            for place, name in enumerate(names)
+        }
+        self._scores: tuple[int, Scores] | None = None
+        self.datacollector = DataCollector({"texts": "n_texts", "missing": "n_missing", "unparsable": "n_unparsable"})
+        self.datacollector.collect(self)
+
+    def write(self) -> list[list[Turn]]:
+        """Ask every persona for texts on every topic, all at once."""
+        return [
+            [
+                Turn(agent, self.world.ask(agent.unique_id, self._sheet(agent, topic, number)))
+                for agent in self.agents
+                for topic in self.topics
+                for number in range(1, self.scenario.texts_per_round + 1)
+            ]
+        ]
+
+    def _sheet(self, agent: Persona, topic: str, number: int) -> Sheet:
+        """Ask for one text."""
+        named = "" if topic == DEFAULT_TOPIC else one_line(topic)
+        text = self.prompt(f"{self.scenario.context}.md", persona=with_article(agent.label), topic=named)
+        item = Item(f"{agent.label} · {topic}", text, facts=Cell(agent.label, topic))
+        return Sheet(f"{topic} #{number}", (item,))
+
+    def words_of(self, name: str) -> list[str]:
+        """Return the words by which rule twins show a persona or a topic; none for the default ones."""
+        return self._words.get(name, [])
+
+    def end_step(self) -> None:
+        """End after the last round."""
+        self.running = self.now < self.scenario.rounds
+
+    # -- measures
+
+    @property
+    def corpus(self) -> list[Reply]:
+        """The texts so far, sorted by persona and topic."""
+        found: dict[Cell, list[str]] = {Cell(agent.label, topic): [] for agent in self.agents for topic in self.topics}
+        labels = {agent.unique_id: agent.label for agent in self.agents}
+        for place, answers in self.world.answers.items():
+            topic = place.sheet.rpartition(" #")[0]
+            found[Cell(labels[place.agent_id], topic)] += map(str, answers.values())
+        return [Reply(*cell, text) for cell, texts in found.items() for text in texts]
+
+    @property
+    def n_texts(self) -> int:
+        """Texts so far."""
+        return self.world.totals().answered
+
+    @property
+    def n_missing(self) -> int:
+        """Texts that did not come."""
+        return self.world.totals().missing
+
+    @property
+    def n_unparsable(self) -> int:
+        """Replies that held no text."""
+        return self.world.totals().unparsable
+
+    def caricature(self) -> Caricature:
+        """Prepare the measures of the texts so far."""
+        return Caricature(self.corpus, embedder(self.scenario.embedder).embed, self.controls, self.scenario.rules)
+
+    def scores(self) -> Scores:
+        """Compute individuation and exaggeration of the texts so far; a second call takes what the first found."""
+        if self._scores is None or self._scores[0] != self.n_texts:
+            self._scores = (self.n_texts, scores_of(self.caricature()))
+        return self._scores[1]
+
+    def results(self) -> dict[str, Any]:
+        """Return both scores of each persona, the mean of all, and what they rest on; None where there is no score."""
+        scores = self.scores()
+        rows = {f"individuation: {name}": known(row.mean) for name, row in scores.individuation.items()}
+        rows |= {f"exaggeration: {name}": known(row.mean) for name, row in scores.exaggeration.items()}
+        means = [row.mean for row in scores.exaggeration.values() if not math.isnan(row.mean)]
+        return rows | {
+            "exaggeration": statistics.fmean(means) if means else None,
+            "coverage": scores.coverage,
+            "embedder": self.scenario.embedder,
+            "texts": self.n_texts,
+            "missing": self.n_missing,
+            "unparsable": self.n_unparsable,
+        }
+
+    def story(self) -> str:
+        """Describe in words who is told apart, and who is exaggerated."""
+        return tell(self)
+
+
+def known(value: float) -> float | None:
+    """Return a number; None in place of NaN."""
+    return None if math.isnan(value) else value
+
+
+def with_article(label: str) -> str:
+    """Return who somebody is with an indefinite article: `an 80-year-old person`."""
+    label = one_line(label)
+    takes_an = label[:1].lower() in "aeiou" or label.startswith(("8", "11-", "18-"))
+    return f"{'an' if takes_an else 'a'} {label}"

@@ -1,0 +1,351 @@
+"""How much of a caricature simulated people are: individuation and exaggeration of what they write."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import f1_score
+from sklearn.model_selection import train_test_split
+
+from mesa_llm.errors import ConfigError
+
+FloatArray = NDArray[np.floating[Any]]
+
+Embed = Callable[[Sequence[str]], FloatArray]
+"""Turns texts into vectors, one row a text."""
+
+Rules = Literal["corrected", "original"]
+"""Whether seed words are found and means taken as they should be, or as the original program does."""
+
+Z_MIN = 1.96
+"""z score above which a word tells two groups apart."""
+
+TEST_SHARE = 0.2
+"""Share of the texts that the classifier is tested on."""
+
+CHANCE = 0.5
+"""Expected individuation where two personas write the same; and expected exaggeration of someone who at random writes
+either as the persona does without a topic, or as the default persona does on the topic."""
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+")
+
+
+class Reply(NamedTuple):
+    """One text of a corpus."""
+
+    persona: str
+    """Who is simulated."""
+
+    topic: str
+    """What it is about."""
+
+    text: str
+    """The text."""
+
+
+class Cell(NamedTuple):
+    """A persona on a topic."""
+
+    persona: str
+    """Who is simulated."""
+
+    topic: str
+    """What it is about."""
+
+
+@dataclass(frozen=True)
+class Controls:
+    """What simulations are compared with."""
+
+    persona: str = "person"
+    """The default persona."""
+
+    topic: str = "comment"
+    """The default topic: none in particular."""
+
+
+def read_corpus(path: str | Path) -> list[Reply]:
+    """Read texts from a table with the columns `persona`, `topic` and `response`, as the original files have them.
+
+    Args:
+        path: The file: `.tsv` with tabs, any other with commas. Rows in which one of the three is empty are left out.
+
+    Raises:
+        ConfigError: If it cannot be read, or lacks a column; the text names it.
+    """
+    separator = "\t" if Path(path).suffix == ".tsv" else ","
+    try:
+        table = pd.read_csv(path, sep=separator, dtype=str, encoding="utf-8")
+    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        raise ConfigError(f"{path}: {error}; wanted a table with the columns persona, topic, response") from error
+    if lacking := [name for name in ("persona", "topic", "response") if name not in table]:
+        found = ", ".join(map(str, table.columns))
+        raise ConfigError(f"{path}: there is no column {lacking[0]!r}; wanted persona, topic, response; found {found}")
+    rows = table[["persona", "topic", "response"]].dropna()
+    return [Reply(*row) for row in rows.itertuples(index=False, name=None)]
+
+
+# -- seed words
+
+
+def tokens(text: str) -> list[str]:
+    """Divide a text into words: in lower case, at white space, letters alone. A word without letters stays as ''."""
+    return ["".join(letter for letter in word if letter.isalpha()) for word in text.lower().split()]
+
+
+def log_odds(first: Iterable[str], second: Iterable[str], background: Iterable[str]) -> dict[str, float]:
+    """Compute how much more likely each word is in one group of texts than in another.
+
+    Args:
+        first: Texts of the one group.
+        second: Texts of the other.
+        background: Texts that the prior is counted on.
+
+    Returns:
+        Word → z score of its log odds ratio; positive where it is of the first group.
+
+    Source:
+        Monroe, Colaresi & Quinn (2008), Fightin' Words, Political Analysis 16(4): informative Dirichlet prior.
+    """
+    one, other, prior = (
+        Counter(word for text in texts for word in tokens(text)) for texts in (first, second, background)
+    )
+    words = list(dict.fromkeys([*prior, *one, *other]))
+    for word in words:
+        prior[word] = prior[word] or 1
+    n_one, n_other, n_prior = one.total(), other.total(), prior.total()
+    found: dict[str, float] = {}
+    for word in words:
+        a, b = one[word] + prior[word], other[word] + prior[word]
+        rest_a, rest_b = n_one + n_prior - a, n_other + n_prior - b
+        if rest_a <= 0 or rest_b <= 0:  # the only word there is
+            continue
+        delta = math.log(a / rest_a) - math.log(b / rest_b)
+        found[word] = delta / math.sqrt(1 / a + 1 / b)
+    return found
+
+
+@dataclass(frozen=True)
+class SeedWords:
+    """Words that tell a persona from a topic."""
+
+    persona: Mapping[str, float]
+    """Words of the persona without a topic → z score."""
+
+    topic: Mapping[str, float]
+    """Words of the topic, written by the default persona → z score."""
+
+
+# -- exaggeration
+
+
+def mean_cosine(vectors: FloatArray, axis: FloatArray) -> float:
+    """Compute the mean cosine of vectors with an axis; NaN where one of them is of length 0.
+
+    Args:
+        vectors: Shape `(texts, dimensions)`.
+        axis: Shape `(dimensions,)`.
+    """
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(axis)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.mean(vectors @ axis / lengths))
+
+
+def exaggeration(axis: FloatArray, cell: FloatArray, default_persona: FloatArray, default_topic: FloatArray) -> float:
+    """Compute how far texts lie from the default persona on their topic, 0, to their persona without a topic, 1.
+
+    Args:
+        axis: Persona pole minus topic pole, shape `(dimensions,)`.
+        cell: Vectors of the persona's texts on the topic, shape `(texts, dimensions)`.
+        default_persona: Vectors of the default persona's texts on the topic.
+        default_topic: Vectors of the persona's texts without a topic.
+
+    Returns:
+        The score, which can lie beyond both ends; NaN where the two ends are one.
+    """
+    start, end = mean_cosine(default_persona, axis), mean_cosine(default_topic, axis)
+    return (mean_cosine(cell, axis) - start) / (end - start) if end != start else math.nan
+
+
+class Caricature:
+    """Measures of a corpus.
+
+    Attributes:
+        personas: All personas but the default one, in the order of the corpus.
+        topics: All topics, in the order of the corpus.
+    """
+
+    def __init__(
+        self,
+        corpus: Sequence[Reply],
+        embed: Embed,
+        controls: Controls = Controls(),
+        rules: Rules = "corrected",
+    ) -> None:
+        """Sort the texts.
+
+        Args:
+            corpus: The texts, in order: the classifier's draws depend on it.
+            embed: Turns texts into vectors.
+            controls: The default persona and topic.
+            rules: `original`: seed words are looked for as a part of any word, in lower case alone, and may be empty;
+                the default persona is scored, unless it is called `person`; the default topic, too, though it is 1 by
+                construction. `corrected`: seed words are whole words in any case, and neither default is scored.
+        """
+        self.corpus, self.embed, self.controls, self.rules = list(corpus), embed, controls, rules
+        self.cells: dict[Cell, list[str]] = {}
+        for reply in self.corpus:
+            self.cells.setdefault(Cell(reply.persona, reply.topic), []).append(reply.text)
+        self.topics = list(dict.fromkeys(reply.topic for reply in self.corpus))
+        self.personas = [
+            name for name in dict.fromkeys(reply.persona for reply in self.corpus) if name != controls.persona
+        ]
+        self._vectors: dict[Cell, FloatArray] = {}
+
+    def vectors(self, cell: Cell) -> FloatArray:
+        """Return the vectors of a cell's texts, shape `(texts, dimensions)`."""
+        if cell not in self._vectors:
+            self._vectors[cell] = np.asarray(self.embed(self.cells[cell]), dtype=float)
+        return self._vectors[cell]
+
+    def seed_words(self, cell: Cell) -> SeedWords:
+        """Find the words that tell a cell's persona from its topic."""
+        of_persona = self.cells.get(Cell(cell.persona, self.controls.topic), [])
+        of_topic = self.cells.get(Cell(self.controls.persona, cell.topic), [])
+        personas, topics = {cell.persona, self.controls.persona}, {cell.topic, self.controls.topic}
+        background = [one.text for one in self.corpus if one.persona in personas and one.topic in topics]
+        scores = log_odds(of_persona, of_topic, background)
+        if self.rules == "corrected":
+            scores.pop("", None)
+        return SeedWords(
+            {word: z for word, z in scores.items() if z > Z_MIN},
+            {word: -z for word, z in scores.items() if -z > Z_MIN},
+        )
+
+    def _sentences(self, cell: Cell, words: Iterable[str]) -> list[str]:
+        """Collect the sentences of a cell that hold a word, once for each word that they hold."""
+        sentences = [one for text in self.cells.get(cell, []) for one in _SENTENCES.split(text.strip()) if one]
+        if self.rules == "original":
+            return [sentence for word in words for sentence in sentences if word in sentence]
+        read = [(sentence, set(tokens(sentence))) for sentence in sentences]
+        return [sentence for word in words for sentence, found in read if word in found]
+
+    def axis(self, cell: Cell) -> FloatArray | None:
+        """Compute the axis from a cell's topic to its persona; None where no word, or no sentence, tells them apart."""
+        words = self.seed_words(cell)
+        of_persona = self._sentences(Cell(cell.persona, self.controls.topic), words.persona)
+        of_topic = self._sentences(Cell(self.controls.persona, cell.topic), words.topic)
+        if not of_persona or not of_topic:
+            return None
+        poles = [np.asarray(self.embed(sentences), dtype=float).mean(axis=0) for sentences in (of_persona, of_topic)]
+        return poles[0] - poles[1]
+
+    def exaggeration(self, cell: Cell) -> float | None:
+        """Compute how exaggerated a cell is; see `exaggeration`. None where it cannot be."""
+        ends = [Cell(self.controls.persona, cell.topic), Cell(cell.persona, self.controls.topic)]
+        if not all(one in self.cells for one in (cell, *ends)):
+            return None
+        axis = self.axis(cell)
+        if axis is None:
+            return None
+        score = exaggeration(axis, *(self.vectors(one) for one in (cell, *ends)))
+        return score if math.isfinite(score) else None
+
+    def exaggerations(self) -> dict[str, dict[str, float]]:
+        """Compute the scores of all cells: persona → topic → score; cells without one are left out."""
+        scored = list(self.personas)
+        topics = self.topics
+        if self.rules == "original" and self.controls.persona != "person":
+            scored.append(self.controls.persona)
+        if self.rules == "corrected":
+            topics = [topic for topic in topics if topic != self.controls.topic]
+        found: dict[str, dict[str, float]] = {}
+        for persona in scored:
+            scores = {topic: self.exaggeration(Cell(persona, topic)) for topic in topics}
+            if kept := {topic: score for topic, score in scores.items() if score is not None}:
+                found[persona] = kept
+        return found
+
+    def individuation(self, persona: str, topic: str) -> Individuation | None:
+        """Test whether a persona's texts on a topic can be told from the default persona's; None without both."""
+        chosen = [one for one in self.corpus if one.topic == topic and one.persona in (persona, self.controls.persona)]
+        labels = [one.persona for one in chosen]
+        if len(set(labels)) < 2 or min(Counter(labels).values()) < 2:
+            return None
+        left = {name: iter(self.vectors(Cell(name, topic))) for name in (persona, self.controls.persona)}
+        return individuation(np.array([next(left[label]) for label in labels]), labels)
+
+    def individuations(self) -> dict[str, dict[str, Individuation]]:
+        """Test all personas on all topics, the default topic included: persona → topic → result."""
+        return {
+            persona: {
+                topic: result for topic in self.topics if (result := self.individuation(persona, topic)) is not None
+            }
+            for persona in self.personas
+        }
+
+
+# -- individuation
+
+
+@dataclass(frozen=True)
+class Individuation:
+    """How well a random forest tells two personas apart."""
+
+    accuracy: float
+    """Share of the tested texts that it told apart."""
+
+    macro_f1: float
+    """Mean of both personas' F1."""
+
+    tested: tuple[int, ...] = field(default=(), repr=False)
+    """Which texts it was tested on, from 0."""
+
+
+def individuation(vectors: FloatArray, labels: Sequence[Any]) -> Individuation:
+    """Test whether texts of two personas can be told apart.
+
+    Args:
+        vectors: The texts' vectors in the order of the corpus, shape `(texts, dimensions)`.
+        labels: Whose text each is.
+    """
+    rows = np.arange(len(labels))
+    train, test = train_test_split(rows, test_size=TEST_SHARE, random_state=42)
+    named = np.asarray(labels)
+    forest = RandomForestClassifier(random_state=0).fit(vectors[train], named[train])
+    said = forest.predict(vectors[test])
+    f1 = float(f1_score(named[test], said, average="macro"))
+    return Individuation(float(np.mean(said == named[test])), f1, tuple(int(row) for row in test))
+
+
+# -- summaries
+
+
+def topic_means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Compute the mean over personas of each topic; cells that are not there do not count."""
+    topics = dict.fromkeys(topic for row in scores.values() for topic in row)
+    return {topic: statistics.fmean(row[topic] for row in scores.values() if topic in row) for topic in topics}
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Compute the standard error of a mean; NaN of fewer than two values."""
+    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+def transport_distance(first: Sequence[float], second: Sequence[float]) -> float:
+    """Compute the cost of moving one distribution of scores onto another: with as many scores, the mean distance of
+    the sorted scores.
+    """
+    return float(stats.wasserstein_distance(first, second))

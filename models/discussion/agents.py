@@ -1,0 +1,213 @@
+"""Those who talk, their rule twins, those whose lines are written beforehand, and the moderator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, get_args
+
+from mesa_llm import ChatMessage, LLMAgent, Observation, Question, ToolCall
+from mesa_llm.config import AgentConfig, Settings
+from mesa_llm.worlds.room import Line, Room, RoomFacts
+from mesa_llm.worlds.room.text import role_messages
+from models.discussion.config import PersonPlan
+
+SETTINGS = Settings(temperature=0.8)
+"""How persons' language model is sampled."""
+
+FIRMNESS = ("easily changed by what others say", "open to good reasons", "firm", "not to be changed by anything")
+"""What a strength is called in words, from 0 to 1."""
+
+REMARKS = {
+    "against": ("I am against it.", "The price is too high for me.", "I cannot support this."),
+    "between": ("I can see both sides.", "It depends on how it is done.", "I have not made up my mind."),
+    "for": ("I am for it.", "The good it does is worth it.", "We should do this."),
+}
+"""What the rule twin says besides its number."""
+
+RATING = re.compile(r"\b(\d+(?:\.\d+)?) of 10\b")
+"""An attitude that somebody says aloud, as rule twins do."""
+
+
+def attitude_after(own: float, strength: float, lines: Iterable[Line]) -> float:
+    """Compute an attitude after what was heard: the own one, pulled towards the mean of the latest one of each other.
+
+    Args:
+        own: Attitude before, from 0 to 10.
+        strength: Weight of the own attitude, from 0 to 1.
+        lines: What others said; numbers `x of 10` in it are their attitudes.
+
+    Source:
+        Friedkin and Johnsen (1990), Journal of Mathematical Sociology 15(3–4): initial opinions keep a weight.
+    """
+    heard: dict[int, float] = {}
+    for line in lines:
+        if found := RATING.search(line.text):
+            heard[line.speaker_id] = min(10.0, float(found[1]))
+    if not heard:
+        return own
+    return strength * own + (1 - strength) * (own + sum(heard.values())) / (1 + len(heard))
+
+
+def config_of(plan: PersonPlan, *, is_original: bool = False) -> AgentConfig:
+    """Return who a person is, as its prompt says it.
+
+    Args:
+        plan: The person.
+        is_original: Whether what SAUCE accepts and never uses is left out.
+    """
+    parts = [plan.background_story.strip()]
+    if plan.opinion:
+        parts.append(plan.opinion)
+    if plan.strength is not None and not is_original:
+        parts.append(f"Your opinion is {FIRMNESS[int(plan.strength * 3)]}.")
+    if plan.speaking_personality and not is_original:
+        parts.append(plan.speaking_personality)
+    if plan.confirmation_bias is not None and (is_original or plan.confirmation_bias):
+        parts.append("You believe what supports your own view more readily than what speaks against it.")
+    return AgentConfig(name=plan.name, persona="\n".join(filter(None, parts)), settings=SETTINGS)
+
+
+class Person(LLMAgent):
+    """Somebody who takes part.
+
+    Attributes:
+        plan: Who it is.
+        room: Where it is.
+        phase: What it is being asked.
+        opening_attitude: What its rule twin thinks at the start, from 0 to 10.
+        strength: How firmly.
+    """
+
+    def __init__(self, model: Any, room: Room, plan: PersonPlan, **components: Any) -> None:
+        """Place a person in a room.
+
+        Args:
+            model: The model.
+            room: Where it is.
+            plan: Who it is.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.plan, self.room, self.phase = plan, room, ""
+        self.worlds = (room,)
+        self.opening_attitude = 5.0 if plan.attitude is None else plan.attitude
+        self.strength = 0.5 if plan.strength is None else plan.strength
+
+    def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
+        """Write the prompt; under the original rules, that of a `person_gpt3_5` tells who spoke by roles.
+
+        In the original's surveys it does not know its own lines, which count as somebody else's.
+        """
+        if self.room.rules != "original" or self.plan.class_ != "person_gpt3_5":
+            return super().prompt(seen)
+        facts: RoomFacts = seen.facts
+        about = (f"Your name is {self.plan.name}.", seen.instructions, self.config.persona)
+        spoken = role_messages(facts.lines, None if facts.question else self.unique_id, facts.question)
+        first = tuple(ChatMessage("system", text) for text in about)
+        return (*first, *(ChatMessage(role, text) for role, text in spoken))
+
+    @property
+    def is_mute(self) -> bool:
+        """Whether it was called on and had nothing left to say, as only those can be whose lines are written."""
+        return False
+
+    # -- the rule twin
+
+    @property
+    def attitude(self) -> float:
+        """What its rule twin thinks now, from 0 to 10."""
+        return self.attitude_on(self.room.facts(self.unique_id))
+
+    def attitude_on(self, facts: RoomFacts) -> float:
+        """Return what its rule twin thinks after what it has heard, from 0 to 10."""
+        others = [line for line in facts.lines if line.speaker_id != self.unique_id]
+        return attitude_after(self.opening_attitude, self.strength, others)
+
+    def rule(self, seen: Observation) -> Any:
+        """Speak with the probability `talkativeness`; say one's attitude as a number, and a remark."""
+        facts: RoomFacts = seen.facts
+        is_text, original = seen.answer is str, self.room.rules == "original"
+        if facts.phase == "decide":
+            does_speak = self.random.random() < self.plan.talkativeness
+            if is_text:
+                return self.plan.use_turn_token if does_speak else self.plan.token
+            return {"speak": does_speak, "reason": "I want to be heard." if does_speak else "I would rather listen."}
+        if facts.phase in ("choose", "token") and self.random.random() >= self.plan.talkativeness:
+            return self.plan.token if is_text else ToolCall("wait", {"reason": "I would rather listen."})
+        text = self.remark(facts)
+        return text if facts.phase in ("draft", "token") or original else ToolCall("say", {"text": text})
+
+    def remark(self, facts: RoomFacts) -> str:
+        """Say what its rule twin thinks."""
+        attitude = self.attitude_on(facts)
+        side = "against" if attitude < 4 else "for" if attitude > 6 else "between"
+        return f"{self.random.choice(REMARKS[side])} I put it at {attitude:.1f} of 10."
+
+    def rule_answer(self, question: Question) -> Any:
+        """Answer aside: a number by attitude, a choice by its place on the scale, else a remark."""
+        attitude = self.attitude
+        survey = next((one for one in self.model.plan.experiment.survey_questions if one.id == question.name), None)
+        if survey is not None and survey.scale is not None:
+            low, high = survey.scale
+            return round(low + attitude / 10 * (high - low))
+        if survey is not None and survey.choices:
+            index = min(int(attitude / 10 * len(survey.choices)), len(survey.choices) - 1)
+            return survey.choices[index]
+        return f"I put it at {attitude:.1f} of 10." if get_args(question.answer) else "I do not know."
+
+
+class ScriptedPerson(Person):
+    """Somebody who says what stands in the file, line by line, whoever thinks for the others."""
+
+    @property
+    def next_line(self) -> str | None:
+        """What it says next; None: nothing is left."""
+        index = self.room.n_said(self.unique_id)
+        return self.plan.things_to_say[index] if index < len(self.plan.things_to_say) else None
+
+    @property
+    def is_mute(self) -> bool:
+        """Whether it was called on and had nothing left to say."""
+        return any(silence.agent_id == self.unique_id for silence in self.room.silences)
+
+    def rule(self, seen: Observation) -> Any:
+        """Say the next line; nothing, if none is left."""
+        text = self.next_line
+        return text if seen.answer is str or text is None else ToolCall("say", {"text": text})
+
+    def rule_answer(self, question: Question) -> Any:
+        """Answer with the next line."""
+        return self.next_line
+
+
+class Moderator(LLMAgent):
+    """Gives the floor to one of the others.
+
+    Attributes:
+        room: Which room it moderates.
+        phase: Always `moderate`.
+    """
+
+    def __init__(self, model: Any, room: Room, **components: Any) -> None:
+        """Place a moderator beside a room.
+
+        Args:
+            model: The model.
+            room: Which room.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.room, self.phase = room, "moderate"
+        self.worlds = (room,)
+
+    def observe(self) -> Observation:
+        """Look at the conversation, and at who can be given the floor."""
+        return self.room.moderation(self.unique_id)
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Give the floor to who has spoken least; one of these drawn, if there are several."""
+        names = seen.options["person"]
+        spoken = [sum(line.speaker == name for line in self.room.lines) for name in names]
+        quiet = [name for name, count in zip(names, spoken, strict=True) if count == min(spoken)]
+        return ToolCall("give_floor", {"person": self.random.choice(quiet)})

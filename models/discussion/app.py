@@ -1,0 +1,105 @@
+"""The page of the discussion: `solara run models/discussion/app.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.model.scenario import controls
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz.tables import Row
+from models.discussion.charts import COLOURS, attitude_figure, talk_figure
+from models.discussion.config import STUDIES
+from models.discussion.model import DiscussionModel
+from models.discussion.session import Session
+
+CHAT = Path(__file__).parent / "templates" / "chat.html"
+
+MAX_ITEMS = 200
+"""Maximum number of lines and silences that the page shows."""
+
+
+def chat_items(session: Session) -> list[dict[str, Any]]:
+    """Return what was said, and who kept silent and why, newest first.
+
+    Args:
+        session: The room.
+    """
+    room = session.room
+    names = {one.agent_id: one.name for one in room.members.values()}
+    colours = {agent_id: COLOURS[index % len(COLOURS)] for index, agent_id in enumerate(room.members)}
+    items: list[tuple[int, dict[str, Any]]] = []
+    for index, line in enumerate(room.lines):
+        hearers = [names[one] for one in line.viewers or () if one != line.speaker_id]
+        said = {"name": line.speaker, "text": line.text, "time": line.time, "to": ", ".join(hearers)}
+        items.append((2 * index + 1, {**said, "colour": colours[line.speaker_id], "survey": line.survey}))
+    for silence in room.silences:
+        kept = {"name": silence.name, "text": silence.reason, "time": silence.time, "draft": silence.draft}
+        items.append((2 * silence.after, kept))
+    items.sort(key=lambda item: item[0])
+    return [{**item, "is_silence": place % 2 == 0} for place, item in items[: -MAX_ITEMS - 1 : -1]]
+
+
+@component
+def Chat(model: DiscussionModel) -> None:
+    """Show a room as a chat: what was said, and who kept silent and why.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    picked, pick = use_state("room")
+    with steady(model):
+        rooms = {session.room.name: session for session in model.sessions}
+        session = rooms.get(picked) or model.sessions[0]
+        room = session.room
+        values: dict[str, Any] = {
+            "topic": room.topic.strip(),
+            "n_lines": len(room.lines),
+            "n_silences": len(room.silences),
+            "now": room.clock.now,
+            "end": f"Over: {session.end}." if session.end else "",
+            "items": chat_items(session),
+        }
+    if len(rooms) > 1:
+        solara.Select("Room", values=list(rooms), value=room.name, on_value=pick, dense=True)
+    Markup(CHAT, **values)
+
+
+@component
+def Answers(model: DiscussionModel) -> None:
+    """Show what was answered aside.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        answers = [(session.room.name, one) for session in model.sessions for one in session.room.answers]
+    rows = [
+        Row(
+            (room, str(one.after), one.name, one.question, f"missing: {one.failure}" if missing else str(one.answer)),
+            "failed" if missing else "",
+        )
+        for room, one in reversed(answers[-MAX_ITEMS:])
+        for missing in (one.answer is None,)
+    ]
+    columns = ("Room", "After messages", "Who", "Question", "Answer")
+    nothing = "Nobody has been asked anything aside yet."
+    Markup("table.html", columns=columns, rows=rows, more=len(answers) - len(rows), nothing=nothing)
+
+
+CHOICES = {"type": "Select", "label": "Discussion", "value": "debate", "values": list(STUDIES)}
+"""What a visitor may discuss: no files, which would be read on the server's disk."""
+
+page = LLMPage(
+    DiscussionModel,
+    model_params={**controls(DiscussionModel), "config": CHOICES, "people_play": False},
+    components=[Chat, drawn_by(attitude_figure), drawn_by(talk_figure), (Answers, "Asked aside")],
+    name="Discussion",
+)

@@ -1,0 +1,64 @@
+"""Figures of a discussion: attitude curves, and who talks how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from models.discussion.studies import curve
+
+COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#ea580c", "#0891b2", "#be185d", "#4d7c0f")
+"""Colours of persons and parties, in the order they sit."""
+
+GREY = "#475569"
+
+
+def attitude_figure(models: Any, question: str | None = None) -> Figure:
+    """Draw how the attitudes of each party move, with 95 % intervals over rooms and runs.
+
+    Args:
+        models: A model, or several.
+        question: Id of the question; None: all that are answered by number.
+    """
+    points = curve(models if isinstance(models, Sequence) else [models], question)
+    figure = Figure(figsize=(7, 3.6))
+    axes = figure.subplots()
+    for colour, (party, group) in zip(COLOURS, points.groupby("party", sort=False), strict=False):
+        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=party or "everyone")
+        axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
+    _finish(axes, "Attitudes, by party", "messages so far")
+    if points.empty:
+        axes.text(0.5, 0.5, "nothing is asked by number", ha="center", transform=axes.transAxes, color=GREY)
+    else:
+        axes.legend(frameon=False)
+    return figure
+
+
+def talk_figure(model: Any) -> Figure:
+    """Draw how often each person spoke and kept silent.
+
+    Args:
+        model: The model.
+    """
+    table = model.talk().groupby("name", sort=False)[["messages", "silences"]].sum()
+    figure = Figure(figsize=(7, 3.6))
+    axes = figure.subplots()
+    places = np.arange(len(table))
+    axes.barh(places, table["messages"], color=[COLOURS[i % len(COLOURS)] for i in places], label="spoke")
+    axes.barh(places, table["silences"], left=table["messages"], color="#e2e8f0", label="kept silent")
+    axes.set_yticks(places, table.index)
+    axes.invert_yaxis()
+    _finish(axes, "Times called on: spoke (colour), kept silent (grey)", "times called on")
+    return figure
+
+
+def _finish(axes: Any, title: str, label: str) -> None:
+    axes.set_title(title, loc="left", fontsize=13, color=GREY)
+    axes.set_xlabel(label, color=GREY)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(colors=GREY, length=0)
+    axes.grid(axis="x" if "Times" in title else "y", color="#e2e8f0")
+    axes.set_axisbelow(True)

@@ -1,0 +1,262 @@
+"""People who talk in a room, called on by a host, and asked aside what they think."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Unpack
+
+import pandas as pd
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import LLM, Label, LLMModel, LLMOptions, LLMScenario, Question, Slider, Turn
+from mesa_llm.model.measures import gini
+from mesa_llm.text import counted
+from mesa_llm.worlds.room import EndRule, Manner, Rules
+from models.discussion.agents import Person
+from models.discussion.config import DiscussionPlan, read_plan
+from models.discussion.scores import attitudes, missing_answers, talk_table
+from models.discussion.session import Session, end_rules, merged, original_batch
+
+
+class DiscussionScenario(LLMScenario):
+    """Parameters of a discussion."""
+
+    config: str = "debate"
+    """What is discussed: `debate`, `trolley`, or a file in JSON (SAUCE's) or TOML."""
+
+    n_rooms: Annotated[int, Field(ge=1, le=10_000), Slider(1, 20, label="Rooms")] = 1
+    """Number of repetitions, each in a room of its own; a file with lists of names brings its own number."""
+
+    host: Annotated[
+        Literal["Round Robin Host", "random", "moderator", "everyone"] | None, Label("Who is called on")
+    ] = None
+    """Who calls on people: in turn, at random, a moderator's mind, or all at once; None: as the file has it."""
+
+    manner: Annotated[Manner | None, Label("How people come to speak")] = None
+    """How people come to speak when called on; None: as the file has it."""
+
+    max_messages: Annotated[int | None, Field(ge=1)] = None
+    """Number of messages that ends the conversation; None: as the file has it."""
+
+    max_minutes: Annotated[float | None, Field(gt=0)] = None
+    """Minutes by the clock of the room that end the conversation; None: as the file has it."""
+
+    shows_time_left: bool = True
+    """Whether people read how much time is left, where there is a limit."""
+
+    people_play: bool = True
+    """Whether the persons that the file calls human are played by people at the terminal or on the page."""
+
+    providers: dict[str, str] | None = None
+    """Name of a model in the file, class of a person, or phase (`decide`, `write`) → what to ask in its place."""
+
+    max_shown: Annotated[int, Field(ge=1)] = 100
+    """Maximum number of lines that people read."""
+
+    memory: str = "none"
+    """What people remember with, besides the conversation, which they read."""
+
+    rules: Rules = "corrected"
+    """`original`: as SAUCE's code, where answers to surveys enter the conversation."""
+
+
+class DiscussionModel(LLMModel):
+    """A host calls on people; each says something or keeps silent, until an end rule holds.
+
+    A step is a turn of the host, in every room that is not over. Questions asked aside are answered between turns, in
+    the light of the conversation, and enter it only under the original rules.
+
+    Attributes:
+        plan: What is to happen.
+        sessions: The rooms, each with its persons and its host.
+        batch: What the original's batches answered to surveys: one list for all rooms.
+    """
+
+    scenario_class = DiscussionScenario
+    scenario: DiscussionScenario
+
+    def __init__(self, scenario: DiscussionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Seat everybody; see `DiscussionScenario`."""
+        own_activation = options.get("activation")
+        super().__init__(scenario, **options)
+        if own_activation is None:
+            self.activation = DiscussionModel._first_stage
+        chosen = self.scenario
+        self.plan = self._plan()
+        n_rooms = self.plan.n_rooms or chosen.n_rooms
+        names = ["room", *(f"room {index + 1}" for index in range(1, n_rooms))]
+        self.sessions = [
+            Session(self, self.plan, index if self.plan.n_rooms else 0, name) for index, name in enumerate(names)
+        ]
+        self.worlds = tuple(session.room for session in self.sessions)
+        self.batch: list[Any] = []
+        self._stages_left: Iterator[list[Turn]] = iter(())
+        self.datacollector = DataCollector(
+            model_reporters={
+                "messages": "n_messages",
+                "silences": "n_silences",
+                "talk_gini": "talk_gini",
+                "minutes": "minutes",
+                "missing_answers": "n_missing",
+            }
+        )
+        self.datacollector.collect(self)
+
+    def _plan(self) -> DiscussionPlan:
+        chosen = self.scenario
+        plan = read_plan(chosen.config, chosen.rules)
+        if chosen.host is not None:
+            host = plan.host.model_copy(update={"class_": chosen.host})
+            plan = plan.model_copy(update={"host": host})
+        given = {"max_num_msgs": chosen.max_messages, "max_minutes": chosen.max_minutes}
+        end = plan.end.model_copy(update={name: value for name, value in given.items() if value is not None})
+        return plan.model_copy(update={"end": end})
+
+    def end_rules_of(self, plan: DiscussionPlan) -> list[EndRule]:
+        """Return what ends the conversation of a room."""
+        rules = end_rules(plan, is_original=self.scenario.rules == "original")
+        return [*rules, *([MaxCalls(self, plan.end.max_calls)] if plan.end.max_calls is not None else [])]
+
+    def llm_of(self, agent: Any) -> str | LLM:
+        """Return what an agent thinks with in its phase: what `llm=` or `providers` name for the phase goes first."""
+        deciding = agent.phase == "decide"
+        phases = ("decide",) if deciding else ("write",) if agent.phase else ()
+        if isinstance(self.llm, Mapping):
+            found = next((self.llm[phase] for phase in phases if phase in self.llm), None)
+            if found is not None:
+                return found
+        plan = agent.plan if isinstance(agent, Person) else None
+        own = () if plan is None else (plan.scheduling_model_name if deciding else plan.generation_model_name,)
+        names = () if plan is None else (*own, plan.model_path, plan.class_)
+        providers = self.scenario.providers or {}
+        return next((providers[name] for name in (*phases, *names) if name in providers), super().llm_of(agent))
+
+    # -- a step
+
+    @property
+    def persons(self) -> list[Person]:
+        """Everybody who talks, room by room."""
+        return [person for session in self.sessions for person in session.persons]
+
+    def start_step(self) -> None:
+        """Ask aside what is asked before anybody has spoken."""
+        if self.now == 1 and self.scenario.rules != "original":
+            for session in self.sessions:
+                session.check_end()
+            self._survey()
+
+    def _first_stage(self) -> list[list[Turn]]:
+        if self.scenario.rules == "original" and self.plan.n_rooms:
+            self._stages_left = original_batch(self.sessions)
+        else:
+            self._stages_left = merged([session.step() for session in self.sessions if not session.end])
+        return [next(self._stages_left, [])]
+
+    def next_stage(self, acted: list[Any]) -> list[Any]:
+        """Return what follows in the rooms: the next phase of those called on."""
+        return next(self._stages_left, [])
+
+    def end_step(self) -> None:
+        """Ask aside what is due, and find out which conversations are over."""
+        for person in self.persons:
+            person.phase = ""
+        if self.scenario.rules != "original":
+            for session in self.sessions:
+                session.check_end()
+            self._survey()
+            for session in self.sessions:  # answers may agree
+                session.check_end()
+            self._survey()
+        self.running = any(not session.end for session in self.sessions)
+
+    def _survey(self) -> None:
+        """Ask the questions that are due, each in all rooms at once."""
+        due = [(session, session.due_questions()) for session in self.sessions]
+        for question in self.plan.experiment.survey_questions:
+            rooms = [session for session, questions in due if question in questions]
+            persons = {person.unique_id: person for session in rooms for person in session.persons}
+            if not persons:
+                continue
+            asked = Question(question.question, question.answer, question.id)
+            for row in self.survey([asked], list(persons.values())).to_dict("records"):
+                person = persons[row["agent"]]
+                person.room.note_answer(question.id, person.unique_id, row["answer"], row["failure"] or "")
+
+    # -- measures
+
+    @property
+    def n_messages(self) -> int:
+        """Messages so far, in all rooms."""
+        return sum(len(session.lines()) for session in self.sessions)
+
+    @property
+    def n_silences(self) -> int:
+        """Turns in which somebody who was called on kept silent, in all rooms."""
+        return sum(len(session.room.silences) for session in self.sessions)
+
+    @property
+    def talk_gini(self) -> float:
+        """Gini coefficient of the messages of a person."""
+        counts = Counter(line.speaker_id for session in self.sessions for line in session.lines())
+        return gini([counts[person.unique_id] for person in self.persons])
+
+    @property
+    def minutes(self) -> float:
+        """Minutes by the clock, mean of all rooms."""
+        return sum(session.room.clock.elapsed_s for session in self.sessions) / 60 / len(self.sessions)
+
+    @property
+    def n_missing(self) -> int:
+        """Questions asked aside to which no usable answer came."""
+        return sum(answer.answer is None for session in self.sessions for answer in session.room.answers)
+
+    def talk(self) -> pd.DataFrame:
+        """Return each person's share of talk, silences and gaps; see `models.discussion.scores`."""
+        return talk_table(self.sessions)
+
+    def attitudes(self, question: str | None = None) -> pd.DataFrame:
+        """Return the numbers answered aside; see `models.discussion.scores`."""
+        return attitudes(self.sessions, question)
+
+    def results(self) -> dict[str, Any]:
+        """Return the measures at the end, why the rooms ended, and of each question what is missing and its mean."""
+        found = super().results()
+        found["ends"] = dict(Counter(session.end or "not over" for session in self.sessions))
+        for row in missing_answers(self.sessions).to_dict("records"):
+            found[f"{row['question']}_missing"] = row["missing"]
+        rated = self.attitudes()
+        means: Any = rated.groupby(["question", "after"])["answer"].mean()
+        for name in dict.fromkeys(rated["question"]):
+            found[f"{name}_first"], found[f"{name}_last"] = (float(means[name].iloc[end]) for end in (0, -1))
+        return found
+
+    def story(self) -> str:
+        """Describe in words who said how much, and how it ended."""
+        shown: Sequence[Session] = self.sessions[:3]
+        said, silent = counted(self.n_messages, "message"), counted(self.n_silences, "silence")
+        parts = [f"{said} and {silent} in {counted(len(self.sessions), 'room')}."]
+        for session in shown:
+            counts = Counter(line.speaker_id for line in session.lines())
+            spoke = ", ".join(f"{p.plan.name} {counts[p.unique_id]}" for p in session.persons)
+            parts.append(f"{session.room.name}: {spoke}; {session.end or 'not over yet'}.")
+        return "\n".join(parts)
+
+
+class MaxCalls:
+    """Ends the conversations of a run at a number of replies, live or recorded."""
+
+    def __init__(self, model: DiscussionModel, maximum: int) -> None:
+        """Store the number.
+
+        Args:
+            model: The model.
+            maximum: Number of replies, in all rooms.
+        """
+        self.model, self.maximum = model, maximum
+
+    def reason(self, room: Any) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        used = self.model.usage.calls + self.model.usage.replayed
+        return f"{used} replies are spent" if used >= self.maximum else ""

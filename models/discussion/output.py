@@ -1,0 +1,121 @@
+"""What SAUCE's program writes at the end of a run, in the same form: `python -m models.discussion.output LOG FILE`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from mesa_llm import ConfigError, RunLog
+from mesa_llm.worlds.room import Line, SurveyAnswer
+from models.discussion.model import DiscussionModel, DiscussionScenario
+from models.discussion.session import Session
+
+
+def sauce_output(model: DiscussionModel) -> Any:
+    """Return a run in the form of SAUCE's output: an object, or for several rooms a list of them.
+
+    Args:
+        model: The model; under the original rules each record of a survey holds the whole conversation, else the
+            answers to it.
+
+    Returns:
+        For each room `chat_entry` (what was said) and `survey_question` (what was asked aside, at which number of
+        messages, with `chat_entry`). Prompts stand once in the run log, and are null here.
+    """
+    outputs = [_of_room(session) for session in model.sessions]
+    for session, output in zip(model.sessions, outputs, strict=True):
+        if session.is_original and model.plan.n_rooms:
+            batches = [[_entry(session, line) for line in lines] for lines in model.batch]
+            for record in output["survey_question"]:
+                record["chat_entry"] = batches
+    return outputs if len(outputs) > 1 or model.plan.n_rooms else outputs[0]
+
+
+def _of_room(session: Session) -> dict[str, Any]:
+    said = [_entry(session, line) for line in session.lines()]
+    if session.is_original:
+        everything = [_entry(session, line) for line in session.room.lines]
+        asked = [(record.question.id, record.n_lines, everything) for record in session.records]
+    else:
+        given: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        for answer in session.room.answers:
+            given.setdefault((answer.question, answer.after), []).append(_answer(session, answer))
+        asked = [(question, after, entries) for (question, after), entries in given.items()]
+    texts = {question.id: question.question for question in session.plan.experiment.survey_questions}
+    records = [
+        {"question_id": question, "question_content": texts[question], "iteration": after, "chat_entry": entries}
+        for question, after, entries in asked
+    ]
+    return {"chat_entry": said, "survey_question": records}
+
+
+def _entry(session: Session, line: Line) -> dict[str, Any]:
+    return _written(session, line.speaker_id, line.speaker, line.text, line.time or None)
+
+
+def _answer(session: Session, answer: SurveyAnswer) -> dict[str, Any]:
+    return _written(session, answer.agent_id, answer.name, answer.answer, None)
+
+
+def _written(session: Session, agent_id: int, name: str, text: Any, time: str | None) -> dict[str, Any]:
+    plans = {person.unique_id: person.plan for person in session.model.persons}
+    entity = {
+        "person_type": plans[agent_id].class_,
+        "background_story": plans[agent_id].background_story,
+        "name": name,
+    }
+    return {"entity": entity, "prompt": None, "answer": text, "original_embedding": None, "time": time}
+
+
+def output_of_log(log: str | Path) -> Any:
+    """Return a recorded run in the form of SAUCE's output; it is run again from its log, and nobody is asked.
+
+    Args:
+        log: The run log.
+
+    Raises:
+        ConfigError: If it holds no discussion.
+    """
+    source = RunLog(log, "read")
+    try:
+        manifest, n_steps = source.manifest, len(list(source.rows("steps")))
+    finally:
+        source.close()
+    parameters = manifest.get("parameters", {})
+    if not str(manifest.get("model", "")).endswith(":DiscussionModel"):
+        raise ConfigError(f"{log} holds no discussion; run one with mesa-llm run discussion --log {log}")
+    fields = {name: value for name, value in parameters.items() if name in DiscussionScenario.fields}
+    others = {name: parameters[name] for name in ("llm", "on_error", "reasoning") if name in parameters}
+    model = DiscussionModel(DiscussionScenario(rng=manifest["rng"], **fields), log=log, replay=True, **others)
+    for _ in range(n_steps):
+        model.step()
+    found = sauce_output(model)
+    model.close()
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write a recorded run in the form of SAUCE's output.
+
+    Args:
+        arguments: The run log, and the file to write.
+
+    Returns:
+        0; 2 if it cannot be done.
+    """
+    if len(arguments) != 2:
+        sys.stderr.write("python -m models.discussion.output LOG FILE\n")
+        return 2
+    try:
+        written = json.dumps(output_of_log(arguments[0]), ensure_ascii=False, indent=1)
+        Path(arguments[1]).write_text(written, encoding="utf-8")
+    except (ConfigError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,293 @@
+"""One room of a run, with its persons and its host: what is asked in a step, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mesa_llm import AgentConfig, Failure, HumanLLM, Turn
+from mesa_llm.worlds.room import (
+    Agreement,
+    AllOf,
+    Clock,
+    EndRule,
+    EveryoneSilent,
+    Line,
+    MaxLines,
+    MaxTime,
+    MaxTurns,
+    Member,
+    Room,
+)
+from models.discussion.agents import Moderator, Person, ScriptedPerson, config_of
+from models.discussion.config import DiscussionPlan, PersonPlan, SurveyPlan
+from models.discussion.hosts import host_of
+
+if TYPE_CHECKING:
+    from models.discussion.model import DiscussionModel
+
+Stages = Iterator[list[Turn]]
+"""The stages of a step, each made when the one before is done."""
+
+PEOPLE = ("human", "asynchronous_human")
+"""Classes whose persons are played by people."""
+
+
+@dataclass(frozen=True)
+class SurveyRecord:
+    """A question that was asked under the original rules, where its answers enter the conversation."""
+
+    question: SurveyPlan
+    """The question."""
+
+    n_lines: int
+    """Number of lines there were, earlier answers included."""
+
+
+class Session:
+    """A room, its persons and its host.
+
+    Attributes:
+        model: The model.
+        plan: What is to happen.
+        room: The room.
+        persons: Who is in it, by seat.
+        host: Who calls on them.
+        moderator: Who chooses, if a mind does.
+        end: Why it is over; empty: it is not.
+        records: Questions asked so far, under the original rules.
+    """
+
+    def __init__(self, model: DiscussionModel, plan: DiscussionPlan, index: int, name: str) -> None:
+        """Seat the persons. The original's clock counts how often its code reads the time.
+
+        Args:
+            model: The model.
+            plan: What is to happen.
+            index: Which of the plan's lists of names is theirs.
+            name: Name of the room.
+        """
+        scenario = model.scenario
+        self.model, self.plan = model, plan
+        self.is_original = scenario.rules == "original"
+        self.room = Room(
+            plan.experiment.scenario,
+            Clock("10:00:01", 1.0, 1.0, 0.0) if self.is_original else Clock(**plan.clock.model_dump()),
+            model.end_rules_of(plan),
+            name=name,
+            rules=scenario.rules,
+            has_whispers=plan.experiment.whispers and not self.is_original,
+            shows_time_left=scenario.shows_time_left,
+            max_shown=scenario.max_shown,
+        )
+        self.persons = [self._seat(person) for person in plan.persons_in(index)]
+        self.host = host_of(plan.host, model.random)
+        self.moderator: Moderator | None = None
+        if plan.host.class_ == "moderator":
+            config = AgentConfig(name="Moderator", persona=plan.host.background_story)
+            self.moderator = Moderator(model, self.room, config=config)
+        self.end = ""
+        self.records: list[SurveyRecord] = []
+        self._asked_at: dict[str, int] = {}
+
+    def _seat(self, plan: PersonPlan) -> Person:
+        kind = ScriptedPerson if plan.class_ == "fake_person" else Person
+        is_scripted = kind is ScriptedPerson
+        llm = "rule" if is_scripted else "human" if self._is_played(plan) else None
+        scenario = self.model.scenario
+        config = config_of(plan, is_original=self.is_original)
+        person = kind(self.model, self.room, plan, config=config, memory=scenario.memory, llm=llm)
+        manner = plan.manner if self.is_original or is_scripted else scenario.manner or plan.manner
+        is_discussant = plan.class_ == "async_group_discussant"
+        self.room.seat(
+            Member(
+                person.unique_id,
+                plan.name,
+                manner,
+                plan.token,
+                plan.use_turn_token,
+                shows_opening=plan.share_start_time and (is_discussant or not self.is_original),
+                has_examples=plan.in_context_learning,
+                is_timed=manner in ("decide_write", "write_decide") or not self.is_original,
+                is_prefixed=is_discussant,
+            )
+        )
+        return person
+
+    def _is_played(self, plan: PersonPlan) -> bool:
+        """Check whether a person at the terminal plays it; one who plays all agents plays it anyway."""
+        is_played = plan.class_ in PEOPLE and self.model.scenario.people_play
+        return is_played and not isinstance(self.model.llm, HumanLLM)
+
+    # -- a step
+
+    def step(self) -> Stages:
+        """Iterate over the stages of a step."""
+        if self.is_original:
+            yield from self._original_step()
+        elif not self.end:
+            yield from self.turn()
+
+    def turn(self, seats: Sequence[int] | None = None) -> Stages:
+        """Let the host call on somebody, and those who are called on speak or keep silent.
+
+        Args:
+            seats: Who is called on, where the host of another room has chosen; None: as the own host says.
+        """
+        room = self.room
+        room.begin_turn()
+        if self.moderator is not None:
+            yield [Turn(self.moderator, self.moderator.observe())]
+        room.call(self.host.call(room) if seats is None else [self.persons[seat].unique_id for seat in seats])
+        yield from self.phases()
+        room.end_turn()
+
+    def phases(self) -> Stages:
+        """Iterate over what those called on are asked, until all have spoken or kept silent."""
+        by_id = {person.unique_id: person for person in self.persons}
+        while due := self.room.due(self._failures()):
+            turns: list[Turn] = []
+            for agent_id, seen in due.items():
+                by_id[agent_id].phase = seen.label
+                turns.append(Turn(by_id[agent_id], seen))
+            yield turns
+
+    def _failures(self) -> dict[int, str]:
+        decided = self.model.last_decisions
+        return {number: last.reason for number, last in decided.items() if isinstance(last, Failure)}
+
+    # -- what is asked aside
+
+    def due_questions(self) -> list[SurveyPlan]:
+        """Return what is to be asked aside now, each question once at a number of lines, in the order of the file."""
+        n_lines = len(self.room.lines)
+        due = [
+            question
+            for question in self.plan.experiment.survey_questions
+            if question.is_due(n_lines, is_end=bool(self.end)) and self._asked_at.get(question.id) != n_lines
+        ]
+        self._asked_at |= {question.id: n_lines for question in due}
+        return due
+
+    def check_end(self) -> None:
+        """Find out whether the conversation is over."""
+        self.end = self.end or self.room.end
+
+    # -- the original
+
+    def _original_step(self) -> Stages:
+        """Do what one iteration of SAUCE's loop does: answers to surveys enter the conversation."""
+        if not self.room.end:
+            yield from self._original_surveys()
+            if not self.end:
+                yield from self.turn()
+            self._check_lines()
+        if self.room.end and not self.end:
+            yield from self._original_surveys()
+            self.end = self.end or self.room.end
+
+    def _check_lines(self) -> None:
+        """End what the original breaks off: a fake person was called on and has no line left."""
+        if any(person.is_mute for person in self.persons):
+            self.end = "a fake person ran out of lines"
+
+    def _original_surveys(self) -> Stages:
+        room = self.room
+        is_end, n_lines = bool(room.end), len(room.lines)
+        questions = self.plan.experiment.survey_questions
+        for question in [one for one in questions if original_is_due(one, n_lines, is_end=is_end)]:
+            self.records.append(SurveyRecord(question, len(room.lines)))
+            heard = len(room.lines)
+            for person in self.persons:
+                room.call([person.unique_id], (question.id, question.question), n_heard=heard)
+                yield from self.phases()
+                self._check_lines()
+                if self.end:
+                    return
+
+    def lines(self) -> list[Line]:
+        """Return the conversation, without what the original's surveys put into it."""
+        return [line for line in self.room.lines if not line.survey]
+
+
+def original_is_due(question: SurveyPlan, n_lines: int, *, is_end: bool) -> bool:
+    """Check whether the original asks a question at a number of lines."""
+    iterations = [one for one in question.iterations if isinstance(one, int)]
+    return n_lines in iterations or (is_end and -1 in iterations)
+
+
+def original_batch(sessions: list[Session]) -> Stages:
+    """Iterate over a step of SAUCE's batches: all rooms in step, and surveys by the length of one list for all.
+
+    Args:
+        sessions: The rooms.
+    """
+    host, first = sessions[0].host, sessions[0].room
+    if not any(session.room.end for session in sessions):
+        yield from _batch_surveys(sessions, is_end=False)
+        seats = [list(first.members).index(agent_id) for agent_id in host.call(first)]
+        yield from merged([session.turn(seats) for session in sessions])
+    if any(session.room.end for session in sessions):
+        yield from _batch_surveys(sessions, is_end=True)
+        for session in sessions:
+            session.end = session.end or "the shortest room is full"
+    if any(person.is_mute for session in sessions for person in session.persons):
+        for session in sessions:
+            session.end = "a fake person ran out of lines"
+
+
+def _batch_surveys(sessions: list[Session], *, is_end: bool) -> Stages:
+    batch = sessions[0].model.batch
+    for asking in sessions:
+        questions = asking.plan.experiment.survey_questions
+        due = [one for one in questions if original_is_due(one, len(batch), is_end=is_end)]
+        if not due:
+            return
+        for question in due:
+            asking.records.append(SurveyRecord(question, len(batch)))
+            for seat in range(len(asking.persons)):
+                before = [len(session.room.aside) for session in sessions]
+                for session in sessions:
+                    agent_id = session.persons[seat].unique_id
+                    session.room.call([agent_id], (question.id, question.question), is_kept=False)
+                yield from merged([session.phases() for session in sessions])
+                batch.append([line for s, n in zip(sessions, before, strict=True) for line in s.room.aside[n:]])
+
+
+def merged(parts: list[Stages]) -> Stages:
+    """Iterate over the stages of several rooms at once: the first of all, then the second of all, ….
+
+    Args:
+        parts: The stages of each room.
+    """
+    while parts:
+        stages = [(part, next(part, None)) for part in parts]
+        parts = [part for part, stage in stages if stage is not None]
+        together = [turn for _, stage in stages if stage is not None for turn in stage]
+        if together:
+            yield together
+
+
+def end_rules(plan: DiscussionPlan, *, is_original: bool = False) -> list[EndRule]:
+    """Return what ends a conversation, as a plan says it.
+
+    Args:
+        plan: The plan.
+        is_original: Whether a conversation in which nobody speaks goes on for ever.
+    """
+    end = plan.end
+    rules: list[EndRule] = []
+    if end.max_num_msgs is not None:
+        rules.append(MaxLines(end.max_num_msgs))
+    if is_original:
+        return rules
+    if end.max_turns is not None:
+        rules.append(MaxTurns(end.max_turns))
+    if end.max_minutes is not None:
+        rules.append(MaxTime(60 * end.max_minutes))
+    if end.agreement:
+        rules.append(Agreement(end.agreement))
+    if end.combine == "all" and rules:
+        rules = [AllOf(tuple(rules))]
+    return [*rules, EveryoneSilent(end.max_silent_turns or 3 * len(plan.persons))]

@@ -1,0 +1,183 @@
+"""Figures of the economy: prices, work, output, the Phillips curve, Okun's law, and savings."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from mesa_llm.worlds.macro import MONTHS_PER_YEAR, UNEMPLOYED, title_of
+from models.econ_agent.scores import Regression, comparable, nominal_okun, okun, phillips
+
+GREY, PALE = "#475569", "#e2e8f0"
+BLUE, ORANGE, GREEN, RED = "#2563eb", "#f97316", "#16a34a", "#dc2626"
+PUBLISHED = {"GPT-3.5": ("#7c3aed", "^"), "Llama-2": ("#94a3b8", "s")}
+"""Published model → colour and marker."""
+
+DOLLARS = FuncFormatter(lambda amount, _: _amount_text(amount))
+
+
+@cache
+def published_points() -> pd.DataFrame:
+    """Load the yearly values that were read off the authors' figures; see `data/SOURCE.md`."""
+    path = resources.files("models.econ_agent").joinpath("data", "published_years.csv")
+    with resources.as_file(path) as file:
+        return pd.read_csv(file)
+
+
+def draw_prices(axes: Any, months: pd.DataFrame) -> None:
+    """Draw the price of the good and the mean wage, month by month.
+
+    Args:
+        axes: Matplotlib axes.
+        months: A monthly table.
+    """
+    x = months["month"] / MONTHS_PER_YEAR
+    axes.plot(x, months["price"], color=BLUE, lw=2.2, label="price, $ a good")
+    axes.plot(x, months["mean_wage"], color=ORANGE, lw=2.2, label="mean wage, $ an hour")
+    axes.yaxis.set_major_formatter(DOLLARS)
+    _frame(axes, "Price and wages", "year")
+
+
+def draw_unemployment(axes: Any, months: pd.DataFrame, years: pd.DataFrame, households: int) -> None:
+    """Draw unemployment by month and by year, and the interest rate.
+
+    Args:
+        axes: Matplotlib axes.
+        months: A monthly table.
+        years: The yearly table.
+        households: Number of households.
+    """
+    x = months["month"] / MONTHS_PER_YEAR
+    axes.plot(x, 1 - months["employed"] / households, color=RED, lw=1, alpha=0.35, label="out of work, month")
+    if len(years):
+        edges = np.arange(len(years) + 1)
+        axes.stairs(years["unemployment"], edges, baseline=None, color=RED, lw=2.4, label="year")
+    axes.plot(x, months["interest_rate"], color=GREEN, lw=2, drawstyle="steps-post", label="interest rate")
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.set_ylim(bottom=0)
+    _frame(axes, "Unemployment and interest", "year")
+
+
+def draw_output(axes: Any, months: pd.DataFrame, first_price: float) -> None:
+    """Draw what is made in a month, at the price of the day and at the first price.
+
+    Args:
+        axes: Matplotlib axes.
+        months: A monthly table.
+        first_price: Dollars per good before the first month.
+    """
+    x = months["month"] / MONTHS_PER_YEAR
+    before = months["price"].shift(1, fill_value=first_price)
+    axes.plot(x, months["output"] * before, color=BLUE, lw=2.2, label="nominal, $ a month")
+    axes.plot(x, months["output"] * first_price, color=GREEN, lw=2.2, label="real, at the first price")
+    axes.yaxis.set_major_formatter(DOLLARS)
+    axes.set_ylim(bottom=0)
+    _frame(axes, "Output (GDP)", "year")
+
+
+def draw_phillips(axes: Any, years: pd.DataFrame, *, compare: bool = True) -> None:
+    """Draw the Phillips curve: a point a year from the second on, with its line, and published points behind.
+
+    Args:
+        axes: Matplotlib axes.
+        years: The yearly table.
+        compare: Whether to show the published points.
+    """
+    for model, (colour, marker) in PUBLISHED.items() if compare else ():
+        points = published_points().query("model == @model")
+        axes.scatter(
+            points["unemployment"], points["wage_inflation"], s=26, color=colour, marker=marker, alpha=0.55, label=model
+        )
+    late = years.iloc[1:]
+    axes.scatter(late["unemployment"], late["wage_inflation"], s=60, color=BLUE, zorder=3, label="this run")
+    _line(axes, late["unemployment"], phillips(years))
+    axes.axhline(0, color=GREY, lw=0.8)
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.set_ylabel("wage inflation", color=GREY)
+    _frame(axes, f"Phillips curve{_fit_text(phillips(years))}", "unemployment in a year")
+
+
+def draw_okun(axes: Any, years: pd.DataFrame, *, nominal: bool = False) -> None:
+    """Draw Okun's law: growth of output against growth of unemployment, where there was any the year before.
+
+    Args:
+        axes: Matplotlib axes.
+        years: The yearly table.
+        nominal: Whether to take nominal output, which bookkeeping does not force, instead of real output.
+    """
+    years = comparable(years)
+    fit, column = (nominal_okun(years), "nominal_growth") if nominal else (okun(years), "real_growth")
+    axes.scatter(years["unemployment_growth"], years[column], s=60, color=ORANGE if nominal else BLUE, zorder=3)
+    _line(axes, years["unemployment_growth"], fit)
+    axes.axhline(0, color=GREY, lw=0.8)
+    axes.axvline(0, color=GREY, lw=0.8)
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    kind = "nominal" if nominal else "real"
+    axes.set_ylabel(f"growth of {kind} output", color=GREY)
+    _frame(axes, f"Okun's law, {kind} output{_fit_text(fit)}", "growth of unemployment")
+
+
+def draw_savings(axes: Any, homes: pd.DataFrame) -> None:
+    """Draw the savings of all households, poorest to richest, by whether they worked last month.
+
+    Args:
+        axes: Matplotlib axes.
+        homes: A world's household table.
+    """
+    ranked = homes.sort_values("coin", kind="stable")
+    works = (ranked["job"] != title_of(UNEMPLOYED)).to_numpy()
+    for is_at_work, colour, label in ((True, BLUE, "at work last month"), (False, ORANGE, "out of work")):
+        heights = np.where(works == is_at_work, ranked["coin"], 0.0)
+        axes.bar(np.arange(len(ranked)), heights, color=colour, width=0.85, label=label)
+    axes.yaxis.set_major_formatter(DOLLARS)
+    axes.set_xticks([])
+    _frame(axes, "Savings, $", "households, poorest to richest")
+
+
+def _line(axes: Any, x: Any, fit: Regression) -> None:
+    """Draw a fitted line over the range of the points."""
+    finite = x[np.isfinite(x)]
+    if np.isfinite(fit.slope) and len(finite):
+        ends = np.array([finite.min(), finite.max()])
+        axes.plot(ends, fit.intercept + fit.slope * ends, color=GREY, lw=2)
+
+
+def _fit_text(fit: Regression) -> str:
+    return f": r = {fit.r:+.2f} over {fit.points} years" if np.isfinite(fit.r) else ": r after four years"
+
+
+def _amount_text(amount: float) -> str:
+    for unit, name in ((1e9, "bn"), (1e6, "m"), (1e3, "k")):
+        if abs(amount) >= unit:
+            return f"{amount / unit:g}{name}"
+    return f"{amount:g}"
+
+
+def _frame(axes: Any, title: str, xlabel: str) -> None:
+    if np.isneginf(axes.dataLim.width):  # nothing yet: ticks would count what is not there
+        axes.set(xlim=(0, 1), xticks=[], yticks=[])
+    is_named = bool(axes.get_legend_handles_labels()[0])
+    axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if is_named else 10)
+    axes.set_xlabel(xlabel, color=GREY)
+    axes.grid(color=PALE)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(colors=GREY, length=0)
+    if is_named:
+        axes.legend(
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(-0.02, 1.0),
+            ncols=4,
+            borderaxespad=0.2,
+            fontsize=9,
+            handlelength=1.3,
+            columnspacing=1.2,
+        )

@@ -1,0 +1,1 @@
+"""What an agent feels when it imagines that something happens to it (EmotionBench)."""

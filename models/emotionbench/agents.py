@@ -1,0 +1,52 @@
+"""Who fills in the sheets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome
+from mesa_llm.worlds.questionnaire import Instrument, Sheet
+
+if TYPE_CHECKING:
+    from models.emotionbench.model import EmotionBenchModel
+
+CALM = {"Positive Affect": 0.6, "Negative Affect": 0.2}
+"""Mean answer of the rule twin without a situation, as a part of the scale's length."""
+
+SPREAD = 0.2
+"""Standard deviation of its answers, as a part of the scale's length."""
+
+
+class Respondent(LLMAgent):
+    """Fills in sheets. By rule, it feels less good and worse in a situation, and the other way round in its twin."""
+
+    model: EmotionBenchModel
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Hand the sheet in; one that failed is counted as unparsable or missing."""
+        if isinstance(decision, Failure):
+            unparsable = decision.kind in ("Unparsed", "Invalid", "BadReply")
+            self.model.world.fail(self.unique_id, decision.label, is_unparsable=unparsable)
+        return super().act(decision, seen)
+
+    def rule(self, seen: Observation) -> dict[str, int]:
+        """Answer each item by how the situation moves its subscale, with a normal error."""
+        sheet: Sheet = seen.facts
+        occasion = self.model.occasion_of(sheet.label)
+        moved = 0.0 if not occasion.text else -1.0 if occasion.is_twin else 1.0
+        answers: dict[str, int] = {}
+        for number, item in enumerate(sheet.items, 1):
+            instrument, index = item.facts
+            level = self._level(instrument, index, moved * self.model.scenario.sensitivity)
+            low, high = instrument.scale.low, instrument.scale.high
+            felt = low + (high - low) * self.random.gauss(level, SPREAD)
+            answers[str(number)] = min(max(round(felt), low), high)
+        return answers
+
+    @staticmethod
+    def _level(instrument: Instrument, item: int, moved: float) -> float:
+        """Return the mean answer to an item as a part of the scale's length: other instruments stay in the middle."""
+        name = next((one.name for one in instrument.subscales if item in one.items and one.name in CALM), "")
+        if not name:
+            return 0.5
+        return CALM[name] + (-moved if name == "Positive Affect" else moved)

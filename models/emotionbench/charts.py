@@ -1,0 +1,75 @@
+"""Draws how feelings change in situations."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from models.emotionbench.scores import Change, published
+
+if TYPE_CHECKING:
+    from models.emotionbench.model import EmotionBenchModel
+
+COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#f97316", "#0891b2")
+
+GREY, LIGHT = "#475569", "#e2e8f0"
+
+Z = 1.96
+"""Standard errors on each side of a mean in a 95 % interval."""
+
+SUBSCALES_DRAWN = 6
+"""Maximum number of scores of an instrument that a plot shows."""
+
+
+def change_figure(model: EmotionBenchModel) -> Figure:
+    """Draw each emotion's change from the default with a 95 % interval, and that of people where it can be compared."""
+    rows = [one for one in model.changes() if one.emotion and not one.factor]
+    return _intervals(model, rows, "Change from the default (95 % intervals)", [one.emotion for one in rows])
+
+
+def factor_figure(model: EmotionBenchModel) -> Figure:
+    """Draw the change of each kind of situation with a 95 % interval."""
+    rows = [one for one in model.changes() if one.factor]
+    return _intervals(model, rows, "Change by kind of situation", [f"{one.emotion}: {one.factor}" for one in rows])
+
+
+def _intervals(model: EmotionBenchModel, rows: list[Change], title: str, labels: list[str]) -> Figure:
+    names = list(dict.fromkeys(labels))
+    figure = Figure(figsize=(8, 1.6 + 0.32 * max(len(names), 3)), layout="constrained")
+    axes: Any = figure.subplots()
+    axes.set_title(title, loc="left", fontsize=13, color=GREY)
+    axes.axvline(0, color=GREY, lw=1)
+    base = {subscale.name: model.default_scores() for subscale in model.instrument.subscales}
+    for number, subscale in enumerate(list(base)[:SUBSCALES_DRAWN]):
+        own = [(label, one) for label, one in zip(labels, rows, strict=True) if one.subscale == subscale]
+        if own:
+            heights = [names.index(label) + 0.12 * number for label, _ in own]
+            errors = [Z * one.summary.sd / math.sqrt(one.summary.n) if one.summary.n > 1 else 0.0 for _, one in own]
+            changes = [one.change for _, one in own]
+            colour = COLOURS[number]
+            axes.errorbar(changes, heights, xerr=errors, fmt="o", color=colour, capsize=3, label=subscale)
+    if model.is_comparable:
+        for number, subscale in enumerate(base):
+            people = {one.emotion: one.change for one in published() if _is_of_people(one, subscale)}
+            shown = [name for name in names if name in people]
+            axes.plot(
+                [people[name] for name in shown],
+                [names.index(name) + 0.12 * number for name in shown],
+                "x",
+                color=COLOURS[number],
+                label=f"{subscale}, people",
+            )
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.grid(axis="x", color=LIGHT)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(colors=GREY, length=0)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _is_of_people(one: Any, subscale: str) -> bool:
+    return one.respondent == "human-crowd" and one.subscale == subscale and bool(one.emotion)

@@ -1,0 +1,138 @@
+"""Instruments of affect: our own list of feelings, and the original's nine instruments from its file."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from mesa_llm import ConfigError
+from mesa_llm.text import one_line
+from mesa_llm.tools.tool import describe
+from mesa_llm.worlds.questionnaire import Instrument, Scale, Subscale
+
+OWN = resources.files("models.emotionbench").joinpath("data", "affect_list.json")
+"""Our own instrument, in the form of the original's file."""
+
+PLACEHOLDER = "SCENARIO"
+"""Where the situation stands in an instrument's instructions."""
+
+MAX_BYTES = 5_000_000
+"""Maximum size of a file that is read."""
+
+
+class _Category(BaseModel):
+    cat_name: Annotated[str, Field(min_length=1, max_length=200)]
+    cat_questions: Annotated[list[int], Field(min_length=1)]
+
+
+class _Written(BaseModel):
+    """One instrument, as the original's `questionnaires.json` writes it."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    compute_mode: str
+    prompt: str
+    inner_setting: str = ""
+    scale: Annotated[int, Field(ge=1, le=100)]
+    reverse: list[int] = []
+    categories: Annotated[list[_Category], Field(min_length=1)]
+    questions: Annotated[dict[int, str], Field(min_length=1, max_length=1000)]
+
+
+_FILE = TypeAdapter(Annotated[list[_Written], Field(min_length=1)])
+
+
+def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
+    """Load instruments.
+
+    Args:
+        path: The original's `questionnaires.json`, or a file of its form; None or empty: our own list.
+
+    Returns:
+        Name → instrument; those of a file count as original.
+
+    Raises:
+        ConfigError: If the file cannot be read, or holds something else.
+    """
+    name, text = ("affect_list.json", OWN.read_text(encoding="utf-8")) if not path else read_text(path)
+    try:
+        written = _FILE.validate_json(text)
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {describe(error)}; wanted a list of instruments as in EmotionBench") from None
+    found: dict[str, Instrument] = {}
+    for one in written:
+        try:
+            found[one.name] = _instrument(one, is_original=bool(path))
+        except ValueError as error:
+            raise ConfigError(f"{name}: {error}") from None
+    return found
+
+
+def read_text(path: str | Path) -> tuple[str, str]:
+    """Read a text file of a sensible size, and return its name with it.
+
+    Raises:
+        ConfigError: If there is no such file, it is too large, or no UTF-8.
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"{file}: {file.stat().st_size} bytes, and at most {MAX_BYTES} are read")
+        return str(file), file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from None
+
+
+def _instrument(written: _Written, *, is_original: bool) -> Instrument:
+    scale = _scale(written)
+    mode, _, factor = written.compute_mode.partition("*")
+    if mode not in ("SUM", "AVG") or (factor and not factor.isdigit()):
+        raise ValueError(f"{written.name}: compute_mode is SUM, AVG or SUM*2, got {written.compute_mode!r}")
+    subscales = tuple(
+        Subscale(one.cat_name, tuple(one.cat_questions), "sum" if mode == "SUM" else "mean", int(factor or 1))
+        for one in written.categories
+    )
+    items = {number: one_line(text, 600) for number, text in sorted(written.questions.items())}
+    return Instrument(written.name, written.prompt, items, scale, subscales, is_original=is_original)
+
+
+def _scale(written: _Written) -> Scale:
+    """Find the range of answers, of which the file holds only the sum of both ends."""
+    found = re.search(r"from (\d+) to (\d+)", written.inner_setting or written.prompt)
+    low, high = (int(found[1]), int(found[2])) if found else (1, written.scale - 1)
+    if low >= high or low + high != written.scale:
+        raise ValueError(f"{written.name}: answers from {low} to {high} do not fit scale {written.scale}, their sum")
+    return Scale(low, high, frozenset(written.reverse))
+
+
+def with_situation(instrument: Instrument, situation: str) -> str:
+    """Return an instrument's instructions with a situation at its place; none leaves the place empty.
+
+    Args:
+        instrument: The instrument.
+        situation: What happens, in the second person; empty: nothing.
+    """
+    imagined = f"Imagine that this is happening to you: {situation}\n\n" if situation else ""
+    if PLACEHOLDER not in instrument.instructions:
+        return f"{imagined}{instrument.instructions}"
+    return (
+        " ".join(re.sub(rf"\s*{PLACEHOLDER}\s*", "\0", instrument.instructions).split())
+        .replace("\0", f" {imagined}")
+        .strip()
+    )
+
+
+def checked_name(instruments: dict[str, Instrument], name: str | None) -> Instrument:
+    """Return the instrument of a name; None or empty: the first.
+
+    Raises:
+        ConfigError: If there is none of this name.
+    """
+    if not name:
+        return next(iter(instruments.values()))
+    if name not in instruments:
+        raise ConfigError(f"instrument: there is no {name!r}; there are: {', '.join(instruments)}")
+    return instruments[name]

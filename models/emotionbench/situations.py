@@ -1,0 +1,98 @@
+"""Situations that evoke an emotion, by emotion and factor: our own, or the original's from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, ValidationError
+
+from mesa_llm import ConfigError
+from mesa_llm.text import one_line
+from mesa_llm.tools.tool import describe
+from models.emotionbench.instruments import read_text
+
+OWN = resources.files("models.emotionbench").joinpath("data", "situations.json")
+"""Our own situations, two for each factor, and a pleasant twin for each emotion."""
+
+MAX_CHARACTERS = 2000
+"""Maximum number of characters of a situation."""
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What a sheet is filled in on: a situation, or none."""
+
+    label: str
+    """Its name, without the number of the sheet."""
+
+    text: str = ""
+    """What happens, in the second person; empty: the default measurement."""
+
+    emotion: str = ""
+    """The emotion that it is to evoke; empty: none."""
+
+    factor: str = ""
+    """Which kind of situation it is."""
+
+    is_twin: bool = False
+    """Whether it is the pleasant counterpart of a situation, which no published number is about."""
+
+
+class _Factor(BaseModel):
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    scenarios: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+
+
+class _Emotion(BaseModel):
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    factors: Annotated[list[_Factor], Field(min_length=1)]
+
+
+class _Written(BaseModel):
+    emotions: Annotated[list[_Emotion], Field(min_length=1)]
+    twins: dict[str, str] = {}
+
+
+def load_situations(
+    path: str | Path | None = None,
+    *,
+    emotions: Sequence[str] | None = None,
+    per_factor: int | None = None,
+    has_twins: bool = True,
+) -> list[Occasion]:
+    """Load situations.
+
+    Args:
+        path: The original's `situations.json`, or a file of its form; None or empty: our own.
+        emotions: Which emotions; None: all.
+        per_factor: Maximum number of situations of a factor, the first of each; None: all.
+        has_twins: Whether the pleasant twins come along, where there are any.
+
+    Raises:
+        ConfigError: If the file cannot be read or holds something else, or there is no such emotion.
+    """
+    name, text = ("situations.json", OWN.read_text(encoding="utf-8")) if not path else read_text(path)
+    try:
+        written = _Written.model_validate_json(text)
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {describe(error)}; wanted what EmotionBench's file has") from None
+    known = [emotion.name for emotion in written.emotions]
+    if unknown := [one for one in emotions or () if one not in known]:
+        raise ConfigError(f"emotions: there is no {unknown[0]!r}; {name} has: {', '.join(known)}")
+    wanted = [emotion for emotion in written.emotions if emotions is None or emotion.name in emotions]
+    found = [
+        Occasion(f"{emotion.name}-{index} {number}", one_line(text, MAX_CHARACTERS), emotion.name, factor.name)
+        for emotion in wanted
+        for index, factor in enumerate(emotion.factors)
+        for number, text in enumerate(factor.scenarios[:per_factor], 1)
+    ]
+    twins = {emotion.name: written.twins.get(emotion.name, "") for emotion in wanted} if has_twins else {}
+    return found + [
+        Occasion(f"{emotion} twin", one_line(text, MAX_CHARACTERS), emotion, is_twin=True)
+        for emotion, text in twins.items()
+        if text
+    ]

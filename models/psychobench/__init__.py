@@ -1,0 +1,1 @@
+"""Thirteen questionnaires about oneself, and how the answers compare with those of people."""

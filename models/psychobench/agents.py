@@ -1,0 +1,70 @@
+"""Those who answer, and their rule twin: somebody whose scores are known before anything is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mesa_llm import ChatMessage, Decision, Failure, LLMAgent, Observation, Outcome
+from mesa_llm.engine.decision import written_answer
+from mesa_llm.worlds.questionnaire import Instrument, Sheet, describe_sheet
+
+UNREADABLE = frozenset({"Unparsed", "Invalid", "BadReply"})
+"""Kinds of failure after which there was a reply, in which no answer could be read."""
+
+NOISE = 0.5
+"""Chance that an answer of the rule twin lies one beside the one it means."""
+
+
+class Respondent(LLMAgent):
+    """Somebody who fills in questionnaires.
+
+    Attributes:
+        levels: Instrument and subscale → how much of it the rule twin has, from 0 to 1; drawn once.
+    """
+
+    def __init__(self, model: Any, instruments: list[Instrument], **components: Any) -> None:
+        """Draw what the rule twin is like.
+
+        Args:
+            model: The model.
+            instruments: What it will fill in.
+            **components: Its config and memory.
+        """
+        super().__init__(model, **components)
+        self.levels = {
+            (instrument.name, subscale.name): self.random.random()
+            for instrument in instruments
+            for subscale in instrument.subscales
+        }
+
+    def rule(self, seen: Observation) -> Any:
+        """Answer as its levels say, now and then one beside it."""
+        sheet: Sheet = seen.facts
+        answers = [self._meant(*item.facts) for item in sheet.items]
+        return answers[0] if len(answers) == 1 else {str(place): answer for place, answer in enumerate(answers, 1)}
+
+    def _meant(self, instrument: Instrument, number: int) -> int:
+        """Return the answer to an item; the middle where it belongs to no subscale."""
+        scale = instrument.scale
+        owner = next((subscale for subscale in instrument.subscales if number in subscale.items), None)
+        level = 0.5 if owner is None else self.levels[instrument.name, owner.name]
+        aim = scale.low + level * (scale.high - scale.low)
+        if self.random.random() < NOISE:
+            aim += self.random.choice((-1, 1))
+        answer = min(max(round(aim), scale.low), scale.high)
+        return scale.keyed(number, answer)
+
+    def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
+        """Write the prompt; before the sheet stand those of its questionnaire that were answered in this step."""
+        *before, sheet = super().prompt(seen)
+        earlier: list[ChatMessage] = []
+        for page, answer in self.model.earlier_pages(self.unique_id, seen.facts):
+            written = written_answer(answer, page.answer)
+            earlier += [ChatMessage("user", describe_sheet(page)), ChatMessage("assistant", written)]
+        return (*before, *earlier, sheet)
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Hand the answer in, or report that there is none."""
+        if isinstance(decision, Failure):
+            self.model.world.fail(self.unique_id, decision.label, is_unparsable=decision.kind in UNREADABLE)
+        return super().act(decision, seen)

@@ -1,0 +1,70 @@
+"""The page of PsychoBench: `solara run models/psychobench/app.py`."""
+
+from __future__ import annotations
+
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz.tables import Row
+from models.psychobench.charts import interest_figure, interval_figure, radar_figure
+from models.psychobench.model import PsychoBenchModel
+
+
+@component
+def Scores(model: PsychoBenchModel) -> None:
+    """Show every score beside chance and norms.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        rows = [
+            Row(
+                (
+                    row.instrument,
+                    row.subscale,
+                    f"{row.mean:.2f}" if row.n else "–",
+                    f"{row.sd:.2f}" if row.n > 1 else "–",
+                    f"{row.n}",
+                    f"{row.lacking}",
+                    f"{row.lowest:g} – {row.highest:g}",
+                    f"{row.random_mean:g} ± {row.random_sd:.2f}",
+                    "; ".join(f"{one.test.relation} {one.norm.group} {one.norm.mean:g}" for one in row.norms) or "–",
+                )
+            )
+            for row in model.scores()
+        ]
+    columns = ("Questionnaire", "Score", "Mean", "SD", "Scored", "Not scored", "Possible", "At random", "People")
+    Markup("table.html", columns=columns, rows=rows, more=0, nothing="Nothing is scored yet.")
+
+
+@component
+def Lacking(model: PsychoBenchModel) -> None:
+    """Show by item why answers are lacking.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        rows = [
+            Row((label, *(f"{lacks.get(why, 0)}" for why in ("out_of_range", "unparsable", "missing"))))
+            for label, lacks in model.world.lacking().items()
+        ]
+    columns = ("Item", "Not on the scale", "Not readable", "Missing")
+    Markup("table.html", columns=columns, rows=rows, more=0, nothing="Every item asked so far has an answer.")
+
+
+page = LLMPage(
+    PsychoBenchModel,
+    components=[
+        drawn_by(radar_figure),
+        drawn_by(interval_figure),
+        (drawn_by(interest_figure), "Interests"),
+        (Scores, "Scores"),
+        (Lacking, "Items"),
+    ],
+    name="PsychoBench",
+)

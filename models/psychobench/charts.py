@@ -1,0 +1,115 @@
+"""Draws the scores: a radar of each group, and every score between its ends, beside chance and norms."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from models.figures import COLOURS, GREY, LIGHT
+
+if TYPE_CHECKING:
+    from models.psychobench.model import PsychoBenchModel
+    from models.psychobench.scores import ScoreRow
+
+BLUE, ORANGE = COLOURS[:2]
+
+MAX_ROWS = 45
+"""Maximum number of scores on one plot of intervals."""
+
+RADARS_A_ROW = 3
+"""Maximum number of radars side by side."""
+
+INTERVAL = 1.96
+"""Standard errors on each side of a mean."""
+
+
+def radar_figure(model: PsychoBenchModel) -> Figure:
+    """Draw each instrument of three subscales or more as a radar, from lowest to highest possible score."""
+    rows = model.scores()
+    names = [one.name for one in model.instruments if 3 <= len(one.subscales) <= 12]
+    if not names:
+        return _note("No questionnaire here has three to twelve scores, as a radar needs.")
+    n_rows = math.ceil(len(names) / RADARS_A_ROW)
+    figure = Figure(figsize=(4.2 * min(len(names), RADARS_A_ROW), 3.9 * n_rows), layout="constrained")
+    for place, name in enumerate(names, 1):
+        axes: Any = figure.add_subplot(n_rows, min(len(names), RADARS_A_ROW), place, projection="polar")
+        _radar(axes, name, [row for row in rows if row.instrument == name])
+    return figure
+
+
+def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
+    angles = [2 * math.pi * place / len(rows) for place in range(len(rows))]
+    around = [*angles, angles[0]]
+    chance = [row.share(row.random_mean) for row in rows]
+    axes.plot(around, [*chance, chance[0]], color=GREY, lw=1, ls=":", label="at random")
+    norms = [row.share(row.norms[0].norm.mean) for row in rows if row.norms]
+    if len(norms) == len(rows):
+        axes.plot(around, [*norms, norms[0]], color=ORANGE, lw=1.6, label=f"people ({rows[0].norms[0].norm.group})")
+    if all(row.n for row in rows):
+        shares = [row.share(row.mean) for row in rows]
+        axes.plot(around, [*shares, shares[0]], color=BLUE, lw=2.2, label="respondents")
+        axes.fill(around, [*shares, shares[0]], color=BLUE, alpha=0.15)
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0.25, 0.5, 0.75], [])
+    axes.set_xticks(angles, [row.subscale for row in rows], fontsize=8, color=GREY)
+    axes.set_title(name, color=GREY, fontsize=12)
+    axes.spines["polar"].set_color(LIGHT)
+
+
+def interval_figure(model: PsychoBenchModel) -> Figure:
+    """Draw the mean of each score with its 95 % interval, beside chance and the mean and SD of people."""
+    rows = [row for row in model.scores() if row.instrument not in _wide(model)] or model.scores()
+    return _intervals(rows[:MAX_ROWS], "Scores, from lowest to highest possible")
+
+
+def interest_figure(model: PsychoBenchModel) -> Figure:
+    """Draw the scores of the questionnaires with more than twelve of them."""
+    wide = _wide(model)
+    rows = [row for row in model.scores() if row.instrument in wide]
+    if not rows:
+        return _note("No questionnaire here has more than twelve scores.")
+    return _intervals(rows[:MAX_ROWS], ", ".join(wide))
+
+
+def _wide(model: PsychoBenchModel) -> list[str]:
+    return [one.name for one in model.instruments if len(one.subscales) > 12]
+
+
+def _intervals(rows: list[ScoreRow], title: str) -> Figure:
+    figure = Figure(figsize=(7.2, 1.2 + 0.24 * len(rows)), layout="constrained")
+    axes: Any = figure.subplots()
+    for height, row in enumerate(reversed(rows)):
+        _interval(axes, height, row)
+    axes.set_yticks(
+        range(len(rows)), [f"{row.instrument}: {row.subscale}" for row in reversed(rows)], fontsize=8, color=GREY
+    )
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xticks([0, 0.5, 1], ["lowest", "middle", "highest"], color=GREY)
+    axes.set_title(title, loc="left", fontsize=13, color=GREY)
+    axes.set_xlabel("● respondents with 95 % interval   | at random   ◆ people with their SD", color=GREY, fontsize=9)
+    axes.grid(axis="x", color=LIGHT)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return figure
+
+
+def _interval(axes: Any, height: int, row: ScoreRow) -> None:
+    span = row.highest - row.lowest
+    axes.plot(row.share(row.random_mean), height, "|", color=GREY, ms=10)
+    for against in row.norms[:1]:
+        norm = against.norm
+        axes.errorbar(row.share(norm.mean), height - 0.25, xerr=norm.sd / span, fmt="D", color=ORANGE, ms=3.5, lw=1)
+    if row.n:
+        error = 0.0 if math.isnan(row.sd) else INTERVAL * row.sd / math.sqrt(row.n) / span
+        axes.errorbar(row.share(row.mean), height, xerr=error, fmt="o", color=BLUE, ms=5, lw=1.8)
+
+
+def _note(text: str) -> Figure:
+    figure = Figure(figsize=(6, 1), layout="constrained")
+    axes: Any = figure.subplots()
+    axes.axis("off")
+    axes.text(0, 0.5, text, color=GREY)
+    return figure

@@ -1,0 +1,187 @@
+"""PsychoBench: respondents fill in thirteen questionnaires, and their scores are compared with those of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal, Unpack
+
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import AgentConfig, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm.population import invented
+from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
+from models.psychobench.agents import Respondent
+from models.psychobench.instruments import load_instruments
+from models.psychobench.scores import ScoreRow, score_rows, tell
+
+Order = Literal["random", "published", "published first"]
+"""In which order items are presented."""
+
+
+class PsychoBenchScenario(LLMScenario):
+    """Parameters of a psychological assessment."""
+
+    n_agents: Annotated[int, Field(ge=1, le=1000), Slider(1, 20, label="Respondents")] = 1
+    """Number of respondents."""
+
+    administrations: Annotated[int, Field(ge=1), Slider(2, 20, label="Administrations")] = 10
+    """How often each questionnaire is filled in, once a step; norms are compared from two on."""
+
+    items: Annotated[str, Label("Items (own, original, or a file)")] = "own"
+    """What is asked: `own` for statements of our own; `original` for PsychoBench's `questionnaires.json`, downloaded at
+    first use (research alone; needs pooch); or its path."""
+
+    instruments: Sequence[str] | None = None
+    """Names of the questionnaires; None: all."""
+
+    order: Annotated[Order, Label("Order of items")] = "random"
+    """`random`: drawn anew for each respondent and administration; `published`: always as in the file; `published
+    first`: so in the first administration, and random after it."""
+
+    per_request: Annotated[int, Field(ge=1, le=200), Slider(1, 60, label="Items a request")] = 30
+    """Maximum number of items that are asked in one request; 1: item by item."""
+
+    history: Annotated[bool, Label("Later pages show earlier ones")] = True
+    """Whether a request shows the earlier ones of its questionnaire, with the answers; else all are asked at once."""
+
+    personas: Annotated[bool, Label("Respondents are invented people")] = False
+    """Whether respondents are invented people; else nobody in particular, so that the language model itself answers."""
+
+    memory: str = "none"
+    """What respondents remember from one step to the next."""
+
+    temperature: Annotated[float, Field(ge=0, le=2), Slider(0, 2, 0.1)] = 0.0
+    """Sampling temperature."""
+
+
+class PsychoBenchModel(LLMModel):
+    """Respondents who fill in questionnaires about themselves, once a step.
+
+    Attributes:
+        instruments: What is filled in.
+        world: Keeps the answers, and counts those that cannot be used.
+    """
+
+    scenario_class = PsychoBenchScenario
+    scenario: PsychoBenchScenario
+
+    def __init__(self, scenario: PsychoBenchScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Load the questionnaires, and let the respondents come.
+
+        Args:
+            scenario: The parameters; None: those given by keyword, and the defaults.
+            **options: Options of all models, and fields of the scenario.
+        """
+        super().__init__(scenario, **options)
+        self.activation = PsychoBenchModel.administer
+        self.instruments = load_instruments(self.scenario.items, self.scenario.instruments)
+        self.world = Questionnaire()
+        self.worlds = (self.world,)
+        self._pages: dict[tuple[int, str], list[Sheet]] = {}
+        n = self.scenario.n_agents
+        settings = Settings(temperature=self.scenario.temperature, max_tokens=2000)
+        people = [persona.config(settings=settings) for persona in invented(n, self.random)]
+        configs = people if self.scenario.personas else [AgentConfig(settings=settings)] * n
+        for config in configs:
+            Respondent(self, self.instruments, config=config, memory=self.scenario.memory)
+        self.datacollector = DataCollector(
+            {"answered": "n_answered", "out_of_range": "n_out_of_range", "unparsable": "n_unparsable"}
+            | {"missing": "n_missing"}
+        )
+        self.datacollector.collect(self)
+
+    def administer(self) -> list[list[Turn]]:
+        """Hand out all questionnaires: page by page where later pages show earlier ones, else at once."""
+        self._pages = {
+            (agent.unique_id, instrument.name): self._sheets(instrument)
+            for agent in self.agents
+            for instrument in self.instruments
+        }
+        by_page: list[list[Turn]] = []
+        respondents = {agent.unique_id: agent for agent in self.agents}
+        for (agent_id, _), sheets in self._pages.items():
+            agent = respondents[agent_id]
+            for place, sheet in enumerate(sheets):
+                by_page += [[]] if place == len(by_page) else []
+                by_page[place].append(Turn(agent, self.world.ask(agent_id, sheet)))
+        return by_page if self.scenario.history else [[turn for stage in by_page for turn in stage]]
+
+    def _sheets(self, instrument: Instrument) -> list[Sheet]:
+        """Put an instrument on sheets, its items in the order of this administration."""
+        items = instrument.items_in()
+        order = self.scenario.order
+        if order == "random" or (order == "published first" and self.now > 1):
+            self.random.shuffle(items)
+        per_request, text = self.scenario.per_request, instrument.instructions
+        return sheets_of(instrument.name, items, per_sheet=per_request, text=text)
+
+    def earlier_pages(self, agent_id: int, sheet: Sheet) -> Iterator[tuple[Sheet, Any]]:
+        """Find the pages that an agent answered before this one, with its answers by their numbers on the page.
+
+        Args:
+            agent_id: Who is asked.
+            sheet: What it is asked now.
+        """
+        if not self.scenario.history:
+            return
+        instrument: Instrument = sheet.items[0].facts[0]
+        for page in self._pages[agent_id, instrument.name]:
+            if page.label == sheet.label:
+                return
+            given = self.world.given_on(agent_id, page.label)
+            numbered = {
+                str(place): given[item.label] for place, item in enumerate(page.items, 1) if item.label in given
+            }
+            if numbered:
+                yield page, numbered if len(page.items) > 1 else numbered["1"]
+
+    def end_step(self) -> None:
+        """End after the last administration."""
+        self.running = self.now < self.scenario.administrations
+
+    # -- measures
+
+    @property
+    def totals(self) -> ItemCount:
+        """What became of all items so far."""
+        return self.world.totals()
+
+    @property
+    def n_answered(self) -> int:
+        """Answers that count."""
+        return self.totals.answered
+
+    @property
+    def n_out_of_range(self) -> int:
+        """Answers that are not on the scale."""
+        return self.totals.out_of_range
+
+    @property
+    def n_unparsable(self) -> int:
+        """Items in whose reply no number could be read."""
+        return self.totals.unparsable
+
+    @property
+    def n_missing(self) -> int:
+        """Items that nothing came for."""
+        return self.totals.missing
+
+    def scores(self) -> list[ScoreRow]:
+        """Compute all scores of the administrations that are over, beside chance and norms."""
+        return score_rows(self)
+
+    def results(self) -> dict[str, Any]:
+        """Return the mean of each subscale, None without a complete administration, and what became of the items."""
+        means = {f"{row.instrument}: {row.subscale}": row.mean if row.n else None for row in self.scores()}
+        totals = self.totals
+        return means | {
+            "answered": totals.answered,
+            "out of range": totals.out_of_range,
+            "unparsable": totals.unparsable,
+            "missing": totals.missing,
+        }
+
+    def story(self) -> str:
+        """Describe in words how the respondents scored, and what could not be scored."""
+        return tell(self)

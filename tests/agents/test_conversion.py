@@ -1,0 +1,68 @@
+"""Agents of Mesa's own models that get a mind: counted, activated, born and removed as before."""
+
+from mesa.examples.advanced.wolf_sheep.agents import Sheep
+from mesa.examples.advanced.wolf_sheep.model import WolfSheep, WolfSheepScenario
+
+from mesa_llm import Mind, Observation, ToolCall, action
+from mesa_llm.engine.plain import engine_of
+
+
+class Ewe(Sheep, Mind):
+    """Mesa's sheep, with a mind."""
+
+    @action
+    def graze(self) -> str:
+        """Eat where you are."""
+        self.feed()
+        return "You ate."
+
+    @action
+    def bear(self) -> str:
+        """Have a lamb."""
+        self.spawn_offspring()
+        return "You have a lamb."
+
+    def rule(self, seen: Observation) -> ToolCall:
+        return ToolCall("graze")
+
+
+def flock(**components) -> WolfSheep:
+    model = WolfSheep(WolfSheepScenario(width=8, height=8, initial_sheep=10, initial_wolves=5, rng=1))
+    Ewe.enter(model.agents_by_type[Sheep], **components)
+    return model
+
+
+def test_a_model_that_activates_by_class_goes_on_activating_those_that_entered() -> None:
+    model = flock()
+    model.step()
+    decided = engine_of(model).runlog.decisions()
+    assert 0 < len(decided) <= 10
+    assert set(decided["agent"]) <= set(range(1, 11))
+
+
+def test_an_agent_that_entered_and_is_removed_is_in_no_set_of_its_model() -> None:
+    model = flock()
+    model.run_for(3)
+    (alive,) = {frozenset(model.agents_by_type[kind]) for kind in (Sheep, Ewe)}
+    assert alive == {agent for agent in model.agents if isinstance(agent, Ewe)}
+    assert len(alive) < 10
+
+
+def test_agents_that_entered_are_counted_once_among_all_classes() -> None:
+    model = flock()
+    counted = [agent for kind in model.agent_types for agent in model.agents_by_type[kind]]
+    assert sorted(agent.unique_id for agent in counted) == sorted(agent.unique_id for agent in model.agents)
+    assert Ewe in model.agents_by_type
+
+
+def test_a_child_of_an_agent_that_entered_thinks_and_is_activated_as_its_parent_is() -> None:
+    model = flock(llm="random", config="You are a sheep.", memory="none")
+    (mother,) = model.agents_by_type[Ewe].select(lambda ewe: ewe.unique_id == 1)
+    mother.spawn_offspring()
+    lamb = list(model.agents)[-1]
+    assert lamb in model.agents_by_type[Sheep]
+    assert (lamb.llm, lamb.config.persona, type(lamb.memory)) == ("random", "You are a sheep.", type(mother.memory))
+
+
+def test_the_memory_given_on_entering_is_the_memory_an_agent_has() -> None:
+    assert {agent.memory.kind for agent in flock(memory="chat:500").agents_by_type[Ewe]} == {"chat"}

@@ -1,0 +1,613 @@
+"""The command line, as its user types it."""
+
+import json
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from unittest.mock import ANY
+
+import numpy
+import pandas
+import pytest
+from typer.testing import CliRunner
+
+from mesa_llm import AgentDesign, ConfigError, LLMModel, ScriptedLLM, __version__
+from mesa_llm.cli.app import app
+from mesa_llm.cli.run import run_model, summary
+from mesa_llm.engine.activation import in_turn
+from mesa_llm.errors import BadReply
+from mesa_llm.llm.address import secret_in
+from mesa_llm.memory import MemoryEntry, WindowMemory
+from mesa_llm.registry import find_model, find_models
+from mesa_llm.testing import CHECKS, honest, honest_reply
+from models.social.model import SocialModel, SocialScenario
+from tests.faulty_server import FaultyServer
+from tests.pot import PotModel
+
+ROOT = Path(__file__).parents[2]
+
+FIELDS = {
+    *("model", "seed", "steps", "ended", "digest", "decisions", "failures", "calls"),
+    *("replayed", "tokens", "dollars", "seconds", "log"),
+    *("results", "failures_by_purpose", "usage_by_purpose", "failed_steps", "warning"),
+}
+
+
+def typed(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def told(*words) -> dict:
+    done = typed(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_models_are_listed_with_their_question() -> None:
+    assert "social" in typed("list").stdout
+    assert "BROKEN" not in typed("list").stdout
+
+
+def test_a_run_tells_one_json_object_at_the_end() -> None:
+    run = told("run", "social", "--steps", 3, "--rng", 1, "--set", "n_agents=5")
+    assert set(run) == FIELDS
+    assert (run["model"], run["steps"], run["decisions"], run["calls"]) == ("social", 3, 15, 0)
+
+
+def test_a_run_without_json_says_in_words_what_happened(tmp_path) -> None:
+    done = typed("run", "social", "--steps", 2, "--rng", 1, "--log", tmp_path / "run.sqlite")
+    assert "What happened" in done.stdout
+    assert str(tmp_path / "run.sqlite") in done.stdout
+    assert "mesa-llm app" in done.stdout
+
+
+def test_the_version_is_printed() -> None:
+    assert typed("--version").stdout == f"mesa-llm-worlds {__version__}\n"
+
+
+def test_a_run_without_a_seed_shows_the_one_that_was_drawn_which_draws_the_same_again() -> None:
+    first = told("run", "social", "--steps", 2)
+    again = typed("run", "social", "--steps", 2, "--rng", first["seed"])
+    assert f"seed: {first['seed']} (the same run again: --rng {first['seed']})" in again.stdout
+    assert first["digest"] in again.stdout
+
+
+def test_what_a_model_measures_is_written_as_csv_one_row_a_step(tmp_path) -> None:
+    run = told("run", "social", "--steps", 3, "--rng", 1, "--csv", tmp_path / "measures.csv")
+    table = pandas.read_csv(tmp_path / "measures.csv")
+    assert list(table["step"]) == [0, 1, 2, 3]
+    assert table["posts"].iloc[-1] == run["results"]["posts"]
+
+
+@pytest.mark.parametrize("name", ["nowhere/measures.csv", ".", "run.sqlite"])
+def test_a_csv_file_that_cannot_be_is_refused_before_the_run(name, tmp_path) -> None:
+    done = typed("run", "social", "--csv", tmp_path / name, "--log", tmp_path / "run.sqlite")
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
+class Over(PotModel):
+    """Has ended before it begins."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(1, **options)
+        self.running = False
+
+
+def test_a_model_that_has_ended_before_its_first_step_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="'over' has ended before its first step"):
+        run_model("over", Over(), 3, as_json=True, say=print)
+
+
+def test_a_model_that_ends_by_itself_says_so() -> None:
+    done = typed("run", "auction_arena", "--steps", 500, "--rng", 1, "--set", "n_agents=2")
+    assert " of 500: the model ended by itself" in done.stdout
+    assert told("run", "auction_arena", "--steps", 500, "--rng", 1, "--set", "n_agents=2")["ended"]
+
+
+def test_a_recorded_run_is_replayed_inspected_and_gone_on_with(tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--log", log]
+    with FaultyServer() as server:
+        first = told(*words, "--steps", 2, "--api-base", server.url)
+        longer = told(*words, "--steps", 3, "--api-base", server.url)
+    assert (longer["replayed"], longer["calls"]) == (first["calls"], longer["decisions"] - 8)
+    again = told("replay", log)
+    assert (again["digest"], again["calls"], again["replayed"]) == (longer["digest"], 0, 12)
+    assert again["model"] == longer["model"] == "social"
+    assert "prompt" in typed("inspect", log, "--calls", "--csv").stdout
+    assert "stub" in typed("inspect", log, "--usage").stdout
+    assert "social" in typed("inspect", log).stdout
+    assert len(typed("inspect", log, "--decisions", "--agent", 2, "--csv").stdout.splitlines()) == 4
+    assert typed("inspect", log, "--usage", "--agent", 2, "--csv").stdout.splitlines()[1].startswith("stub@http://127")
+
+
+def test_a_scenario_of_a_recorded_run_is_built_again_for_its_replay(tmp_path) -> None:
+    made = SocialModel(scenario=SocialScenario(n_agents=5, rng=3), llm="random", log=tmp_path / "run.sqlite")
+    made.run_for(2)
+    made.close()
+    assert told("replay", tmp_path / "run.sqlite")["digest"] == made.runlog.digest
+
+
+def test_a_run_whose_scenario_had_no_seed_gets_one_and_is_replayed(tmp_path) -> None:
+    model = SocialModel(scenario=SocialScenario(n_agents=5), log=tmp_path / "run.sqlite")
+    model.run_for(1)
+    model.close()
+    assert told("replay", tmp_path / "run.sqlite")["digest"] == model.runlog.digest
+
+
+def weigh() -> int:
+    """Weigh the pot."""
+    return 3
+
+
+async def generous(agent, seen):
+    """Think twice."""
+    await agent.decide(seen)
+    return await agent.decide(seen)
+
+
+@pytest.mark.parametrize("decide", [None, generous])
+def test_a_run_with_a_design_is_replayed(decide, tmp_path) -> None:
+    design = AgentDesign(llm=honest(), settings={"temperature": 0.2}, memory="window:2", tools=(weigh,), decide=decide)
+    made = PotModel(3, rng=1, log=tmp_path / "run.sqlite", design=design)
+    made.run_for(2)
+    made.close()
+    again = told("replay", tmp_path / "run.sqlite", "--trust")
+    assert (again["digest"], again["calls"]) == (made.runlog.digest, 0)
+    assert again["replayed"] == made.usage.calls > 0
+
+
+class Ann(ScriptedLLM):
+    """A person, who is asked for no reasoning."""
+
+    name = "ann"
+    is_person = True
+
+
+@pytest.mark.parametrize("noted", [None, [1], {"ann": 1}, {"ann": {"is_person": 1}}])
+def test_a_person_of_somebodys_own_is_one_in_the_replay_by_its_name(noted, tmp_path) -> None:
+    made = PotModel(3, Ann(honest_reply), rng=1, log=tmp_path / "run.sqlite", reasoning="inline")
+    made.run_for(2)
+    made.close()
+    again = told("replay", tmp_path / "run.sqlite", "--trust")
+    assert (again["digest"], again["replayed"]) == (made.runlog.digest, 6)
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
+        file.execute("UPDATE manifest SET value = ? WHERE name = 'capabilities'", [json.dumps(noted)])
+    damaged = typed("replay", tmp_path / "run.sqlite", "--trust")
+    assert (damaged.exit_code, "recorded" in damaged.stderr) == (2, True)
+
+
+def test_results_and_what_each_purpose_used_are_told_as_json(tmp_path) -> None:
+    run = told("run", "social", "--steps", 2, "--rng", 1, "--set", "n_agents=3")
+    assert isinstance(run["results"]["posts"], int)
+    with FaultyServer() as server:
+        words = ["--llm", "stub", "--api-base", server.url, "--set", "n_agents=3", "--rng", 1, "--steps", 1]
+        run = told("run", "social", *words)
+    assert run["failures_by_purpose"] == {"decide": 0}
+    assert run["usage_by_purpose"]["decide"]["calls"] == run["calls"] == 3
+
+
+class Odd(PotModel):
+    """Has results that JSON cannot hold."""
+
+    def results(self):
+        return {"gini": math.nan, "shares": numpy.array([1.5, math.inf]), "names": {"b", "a"}, "n": numpy.int64(3)}
+
+
+class Unfinished(PotModel):
+    """Has no results yet."""
+
+    def results(self):
+        raise ZeroDivisionError("no trades")
+
+
+def test_results_that_json_does_not_know_are_told_all_the_same() -> None:
+    results = [summary("odd", kind(1, rng=1), 0.1)["results"] for kind in (Odd, Unfinished)]
+    assert results[0] == {"gini": None, "shares": [1.5, None], "names": ANY, "n": 3}
+    assert results[1] == {}
+
+
+def test_reasoning_length_parser_and_design_are_options_of_a_run(tmp_path) -> None:
+    design = tmp_path / "design.json"
+    design.write_text('{"settings": {"temperature": 0.25}, "style": "short"}')
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--steps", 1]
+    words += ["--reasoning", "first", "--reply-tokens", 77, "--design", design]
+    with FaultyServer() as server, FaultyServer() as other:
+        first = told(
+            *words, "--parser", f"form@{other.url}", "--api-base", server.url, "--log", tmp_path / "run.sqlite"
+        )
+        bodies = [request.body for request in server.requests]
+        forms = [request.body["model"] for request in other.requests]
+    assert (first["decisions"], len(bodies), forms) == (2, 2, ["form", "form"])
+    assert {(body["max_tokens"], body["temperature"]) for body in bodies} == {(77, 0.25)}
+    assert all("How you write: short" in str(body["messages"]) and "tools" not in body for body in bodies)
+    assert told("replay", tmp_path / "run.sqlite")["digest"] == first["digest"]
+
+
+def test_a_run_goes_on_at_a_new_address_when_it_is_told_so(tmp_path) -> None:
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--log", tmp_path / "run.sqlite"]
+    with FaultyServer() as server:
+        told(*words, "--steps", 1, "--api-base", server.url)
+    with FaultyServer() as server:
+        refused = typed(*words, "--steps", 2, "--api-base", server.url)
+        run = told(*words, "--steps", 2, "--api-base", server.url, "--moved")
+    assert (refused.exit_code, "--moved" in refused.stderr) == (2, True)
+    assert (run["calls"], run["replayed"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("[1]", "JSON object"), ("{", "design.json"), ('{"colour": 1}', "no field 'colour'"), (None, "No such file")],
+)
+def test_a_design_that_cannot_be_read_is_told_in_one_line(text, fault, tmp_path) -> None:
+    file = tmp_path / "design.json"
+    if text is not None:
+        file.write_text(text)
+    done = typed("run", "social", "--design", file)
+    assert (done.exit_code, len(done.stderr.splitlines()), fault in done.stderr) == (2, 1, True)
+
+
+class Plain(LLMModel):
+    """Nobody lives here."""
+
+
+class Passing(PotModel):
+    """Hands on whatever it is given."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+
+
+@pytest.mark.parametrize("make", [Plain, partial(Plain, activation=in_turn), partial(Passing, 2, "random")])
+def test_a_model_whose_constructor_names_no_parameters_is_replayed(make, tmp_path) -> None:
+    made = make(rng=1, log=tmp_path / "run.sqlite")
+    made.run_for(2)
+    made.close()
+    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+
+
+def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tmp_path) -> None:
+    life = WindowMemory()
+    life.add(MemoryEntry(3, "outcome", "You won.", world="lottery", unit="month"))
+    made = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite", memories={1: life.to_json()})
+    made.run_for(2)
+    asked = made.runlog.calls().query("agent == 1 and time == 1")["prompt"].item()
+    made.close()
+    assert "In an earlier life in lottery, month 3, it came out: You won." in asked
+    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+    with pytest.raises(ConfigError, match="memories"):
+        PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
+
+
+@pytest.mark.parametrize("named", ["os:system", "models.social.model:SocialScenario", "os:nothing", "nowhere:Model"])
+def test_a_log_can_call_nothing_but_a_model(named, tmp_path) -> None:
+    PotModel(rng=1, log=tmp_path / "run.sqlite").run_for(1)
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
+        file.execute("UPDATE manifest SET value = ? WHERE name = 'model'", [json.dumps(named)])
+    for words in ([], ["--trust"]):
+        done = typed("replay", tmp_path / "run.sqlite", *words)
+        assert (done.exit_code, len(done.output.splitlines())) == (2, 1)
+        assert named in done.output
+
+
+def loud_module(folder):
+    """Write a module that leaves a trace when it is imported; give the trace."""
+    text = "import pathlib\npathlib.Path(__file__).with_name('imported').touch()\n"
+    (folder / "loudmodule.py").write_text(text + TINY + "class Fields:\n    pass\n")
+    return folder / "imported"
+
+
+@pytest.mark.parametrize("where", ["model", "scenario", "decide", "memory", "tools"])
+def test_a_replay_imports_nothing_that_is_not_listed_unless_it_is_trusted(where, tmp_path, import_path) -> None:
+    trace = loud_module(tmp_path)
+    import_path(tmp_path)
+    log = tmp_path / "run.sqlite"
+    told("run", "social", "--rng", 1, "--steps", 1, "--set", "n_agents=2", "--log", log)
+    named = ["loudmodule:Fields"] if where == "tools" else "loudmodule:Fields"
+    design = {"design": {"design": {where: named}}}
+    scenario = {"scenario": {"scenario": named, "fields": {"rng": 1}}}
+    value = {"model": "loudmodule:Tiny", "scenario": scenario}.get(where, design)
+    with closing(sqlite3.connect(log)) as file, file:
+        place = "model" if where == "model" else "parameters"
+        file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), place])
+    done = typed("replay", log)
+    assert (done.exit_code, len(done.stderr.splitlines()), trace.exists()) == (2, 1, False)
+    assert "loudmodule" in done.stderr
+    assert "--trust" in done.stderr
+    typed("replay", log, "--trust")
+    assert trace.exists()
+
+
+def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monkeypatch) -> None:
+    log = tmp_path / "run.sqlite"
+    with FaultyServer() as server:
+        told(
+            "run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--log", log, "--api-base", server.url
+        )
+    monkeypatch.setattr(SocialModel, "instructions_text", "You write to each other on paper.")
+    done = typed("replay", log)
+    assert done.exit_code == 2
+    assert "+system: " in done.output
+    assert "on paper" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["run", "nothing"], "there is no model 'nothing'; there are: "),
+        (["run", "social", "--rng", "-1"], "--rng -1: a seed is a whole number, 0 or more"),
+        (["run", "social", "--steps", "-1"], "'--steps': Input should be greater than or equal to 0"),
+        (["run", "social", "--stepz", "1"], "No such option: --stepz"),
+        (["rum"], "No such command 'rum'"),
+        (["run", "social", "--set", "colour=red"], "wanted name=value, with one of the names n_agents"),
+        (["run", "social", "--set", "n_agents=many"], "n_agents=many"),
+        (["run", "social", "--users", "nowhere.csv"], "no file 'nowhere.csv'"),
+        (["run", "social", "--on-error", "cry"], "on_error is"),
+        (["run", "social", "--max-calls", "0"], "--max-calls 0: a budget is more than 0"),
+        (["run", "social", "--llm", "stub", "--max-dollars", "nan"], "--max-dollars nan: a budget is more than 0"),
+        (["run", "three_worlds", "--set", "shocks=5"], "this is a list, and is written as JSON: --set 'shocks=[…]'"),
+        (["run", "three_worlds", "--set", "variables=5"], "this is a mapping, and is written as JSON"),
+        (["replay", "nowhere.sqlite"], "no run log"),
+        (["inspect", "nowhere.sqlite"], "no run log"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_is_told_in_one_line_and_exits_with_2(words, fault, tmp_path) -> None:
+    done = typed(*words)
+    assert done.exit_code == 2
+    assert fault in done.output
+    assert len(done.output.splitlines()) == 1
+
+
+KEYED = [
+    ("http://ann:pass-word@127.0.0.1:9/v1", "a user or password"),
+    ("http://127.0.0.1:9/v1?api-version=2&api-key=pass-word", "a key in its query"),
+    ("http://127.0.0.1:9/sk-pass-word/v1", "a key in its path"),
+    ("http://127.0.0.1:9/v1/pass-word/0123456789abcdef0123", "a key in its path"),
+    ("http://127.0.0.1:9/v1/my-pass-word", "a key of the environment"),
+]
+
+
+@pytest.mark.parametrize(
+    "words", ["--api-base {}", "--llm m@{}", "--parser m@{}", "--set judge=m@{}", '--set j=["m@{}"]']
+)
+@pytest.mark.parametrize(("address", "found"), KEYED)
+def test_a_key_on_the_command_line_is_refused_and_not_repeated(words, address, found, monkeypatch) -> None:
+    monkeypatch.setenv("MESA_LLM_API_KEY", "my-pass-word")
+    done = typed("run", "social", "--steps", 1, *(word.format(address) for word in words.split()))
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert all(wanted in done.stderr for wanted in (found, "MESA_LLM_API_KEY", "mesa-llm.toml", "key_env"))
+    assert "pass-word" not in done.output
+    assert "0123456789" not in done.output
+
+
+@pytest.mark.parametrize("bad", ["ann:pass-word@127.0.0.1/v1", "http://ann:pass-word@[bad", "sk-pass-word-typed"])
+def test_a_key_in_what_is_no_address_is_not_repeated_either(bad) -> None:
+    done = typed("run", "social", "--llm", "m", "--api-base", bad)
+    assert (done.exit_code, "pass-word" in done.output) == (2, False)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://me.openai.azure.com/openai/deployments/gpt-4o-mini-2024-07-18?api-version=2024-02-15-preview",
+        "https://router.huggingface.co/hf-inference/models/meta-llama/Llama-3.1-405B-Instruct/v1",
+        "http://[::1]:8000/3f2504e0-4f89-11d3-9a0c-0305e82c3301/v1",
+    ],
+)
+def test_an_address_without_a_key_is_taken(address) -> None:
+    assert secret_in(address) == ""
+
+
+def test_a_spent_budget_exits_with_3_and_can_be_gone_on_with(tmp_path) -> None:
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
+    words += ["--log", tmp_path / "run.sqlite"]
+    with FaultyServer() as server:
+        poor = typed(*words, "--api-base", server.url, "--max-calls", 5, "--json")
+        assert poor.exit_code == 3
+        assert "5 calls" in poor.output
+        rich = told(*words, "--api-base", server.url, "--max-calls", 50)
+    so_far = json.loads(poor.stdout.splitlines()[-1])
+    assert set(so_far) == FIELDS
+    assert (so_far["steps"], so_far["calls"], so_far["decisions"], rich["replayed"]) == (1, 5, 5, 5)
+
+
+def test_a_budget_is_that_of_one_command_and_replies_from_the_log_are_free(tmp_path) -> None:
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
+    words += ["--log", tmp_path / "run.sqlite", "--max-calls", 4]
+    with FaultyServer() as server:
+        assert typed(*words, "--api-base", server.url).exit_code == 3
+        again = told(*words, "--api-base", server.url)
+    assert (again["steps"], again["calls"], again["replayed"]) == (2, 4, 4)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_or_sigterm_exits_with_130_and_the_same_command_goes_on(sent, tmp_path) -> None:
+    command = [sys.executable, "-m", "mesa_llm.cli.app", "run", "social", "--llm", "stub", "--rng", "1", "--steps", "2"]
+    command += ["--set", "n_agents=4", "--log", str(tmp_path / "run.sqlite"), "--json", "--concurrency", "1"]
+    with FaultyServer(latency_s=0.2) as server:
+        command += ["--api-base", server.url]
+        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while server.count < 3 and run.poll() is None:
+            time.sleep(0.01)
+        os.kill(run.pid, sent)
+        so_far, said = run.communicate(timeout=60)
+        left = [file.name for file in tmp_path.iterdir()]
+        again = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
+    assert run.returncode == 130
+    assert set(json.loads(so_far.splitlines()[-1])) == FIELDS
+    assert "goes on" in said
+    assert left == ["run.sqlite"]
+    assert again["replayed"] >= 2
+
+
+def test_a_dead_endpoint_exits_with_4_and_says_why(tmp_path) -> None:
+    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--steps", 1]
+    words += ["--log", tmp_path / "run.sqlite"]
+    dead = typed(*words, "--api-base", "http://127.0.0.1:9/v1", "--json")
+    assert (dead.exit_code, json.loads(dead.stdout.splitlines()[-1])["failures"]) == (4, 3)
+    assert "none of the 3 decisions succeeded" in dead.stderr
+    assert "Failed to connect" in json.loads(dead.stdout.splitlines()[-1])["warning"]
+    assert "--retry-failures" in dead.stderr
+    with FaultyServer() as server:
+        assert told(*words, "--api-base", server.url, "--retry-failures")["failures"] == 0
+
+
+def test_a_step_in_which_most_decisions_failed_is_said_in_words_and_in_figures() -> None:
+    def fails_in_step_2(request):
+        return BadReply("down") if request.salt.time == 2 and request.salt.agent != 1 else honest_reply(request)
+
+    lines, warnings = [], []
+    model = PotModel(3, ScriptedLLM(fails_in_step_2), rng=1, attempts=1)
+    figures = run_model("pot", model, 3, as_json=False, say=lines.append, warn=warnings.append, is_live=True)
+    assert figures["failed_steps"] == [{"step": 2, "decisions": 3, "failures": 2}]
+    assert [line.partition(": down")[0] for line in warnings] == ["step 2: 2 of 3 decisions failed"]
+    assert figures["warning"].startswith("2 of 9 decisions failed, more than half of them in 1 step of 3. The first")
+    assert f"WARNING: {figures['warning']}" in lines
+
+
+def test_a_few_failures_are_no_warning() -> None:
+    model = PotModel(3, ScriptedLLM(lambda r: BadReply("down") if r.salt.agent == 1 else honest_reply(r)), rng=1)
+    figures = run_model("pot", model, 2, as_json=True, say=print, is_live=True)
+    assert (figures["failures"], figures["warning"], figures["failed_steps"]) == (2, None, [])
+
+
+def test_a_changed_prompt_stops_a_resumed_run_until_it_is_told_to_ask_again(tmp_path, monkeypatch) -> None:
+    with FaultyServer() as server:
+        words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--api-base", server.url]
+        words += ["--log", tmp_path / "run.sqlite", "--steps", 2]
+        told(*words)
+        monkeypatch.setattr(SocialModel, "instructions_text", "You write to each other on paper.")
+        stopped, asked = typed(*words), server.count
+        again = told(*words, "--ask-again")
+    assert (stopped.exit_code, asked, again["calls"]) == (2, 6, 6)
+    assert "--ask-again" in stopped.stderr
+
+
+def test_a_broken_model_of_another_package_is_listed_and_disturbs_nothing(installed) -> None:
+    installed(
+        "bad = badmodels\nworse = not_there\nmute = badmodels.loud:Nobody\n",
+        {"badmodels/sad/model.py": "import no_such_package", "badmodels/loud/model.py": "import sys; sys.exit('bye')"},
+    )
+    listed = typed("list")
+    assert listed.exit_code == 0
+    for fault in ("no_such_package", "not_there", "SystemExit: bye", "badmodels.loud:Nobody cannot be found"):
+        assert fault in listed.stdout
+    assert told("run", "social", "--steps", 1)["steps"] == 1
+    assert {"sad", "loud", "social", "worse", "mute"} <= {entry.name for entry in find_models()}
+
+
+TINY = '''
+from mesa_llm import LLMModel
+class Tiny(LLMModel):
+    """Does nothing happen?
+
+    Nothing does.
+    """
+'''
+
+
+@pytest.mark.parametrize("value", ["tinypkg", "tinypkg.model:Tiny", "tinypkg.model : Tiny", "tinymodule:Tiny"])
+def test_a_model_of_another_package_goes_by_the_name_of_its_entry_point(value, installed) -> None:
+    installed(f"hello-you = {value}\n", {"tinypkg/model.py": TINY, "tinymodule.py": TINY})
+    assert ["hello-you", "Does nothing happen?"] in [line.split(None, 1) for line in typed("list").stdout.splitlines()]
+    assert told("run", "hello-you", "--steps", 1)["model"] == "hello-you"
+    assert not find_model("hello_you").has_page
+
+
+def test_check_prints_a_line_for_each_promise_and_exits_with_1_if_one_is_broken() -> None:
+    done = typed("check", "tests.pot:PotModel")
+    lines = [line.split(":")[0].split() for line in done.stdout.splitlines()]
+    assert [name for state, name in lines if state == "BROKEN"] == ["has_page", "has_readme"]
+    assert [name for _, name in lines] == list(CHECKS)
+    assert (done.exit_code, done.stderr) == (1, "mesa-llm: tests.pot:PotModel breaks 2 of its promises\n")
+
+
+def test_a_model_that_raises_breaks_its_promises_and_ends_no_check(tmp_path, import_path) -> None:
+    (tmp_path / "falling.py").write_text(TINY + "    def end_step(self):\n        1 / 0\n")
+    import_path(tmp_path)
+    done = typed("check", "falling:Tiny")
+    assert "BROKEN  runs_offline: ZeroDivisionError: division by zero" in done.stdout
+    assert "has_page" not in done.stdout
+
+
+def test_a_model_that_is_not_listed_is_run_by_its_module_and_class() -> None:
+    assert told("run", "tests.pot:PotModel", "--steps", 1)["model"] == "PotModel"
+    done = typed("run", "tests.pot:Nobody")
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+
+
+@pytest.fixture
+def in_a_folder_that_hides_ours(tmp_path):
+    """Run Python in a folder with a package `models` of somebody's own, which hides ours."""
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    (tmp_path / "models" / "__init__.py").touch()
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        python = [sys.executable, "-W", "ignore", *words]
+        path = f"{tmp_path}{os.pathsep}{ROOT}"
+        return subprocess.run(
+            python, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("words", [["list"], ["run", "social"], ["check", "social"]])
+def test_a_folder_of_the_users_own_that_hides_our_models_is_named_with_what_to_do(
+    words, tmp_path, in_a_folder_that_hides_ours
+) -> None:
+    done = in_a_folder_that_hides_ours("-m", "mesa_llm.cli.app", *words)
+    assert f"{tmp_path / 'models'} hides the package 'models' with the models of mesa-llm-worlds" in done.stderr
+    assert "rename it, or work in another folder" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_import_of_a_hidden_model_says_what_hides_it(tmp_path, in_a_folder_that_hides_ours) -> None:
+    done = in_a_folder_that_hides_ours("-c", "import mesa_llm; from models.social.model import SocialModel")
+    assert f"{tmp_path / 'models'} hides the models of mesa-llm-worlds" in done.stderr
+    done = in_a_folder_that_hides_ours("-c", "import mesa_llm; from models.nobodys import model")
+    assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'models.nobodys'"
+
+
+@pytest.fixture
+def installed(tmp_path, import_path):
+    """Put a package with entry points of our group, and Python files, on the import path for one test."""
+
+    def install(entry_points: str, files: dict[str, str]) -> None:
+        info = tmp_path / "others-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[mesa_llm.models]\n{entry_points}")
+        for name, text in files.items():
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            for folder in list(file.relative_to(tmp_path).parents)[:-1]:
+                (tmp_path / folder / "__init__.py").touch()
+            file.write_text(text)
+        import_path(tmp_path)
+
+    return install
+
+
+@pytest.fixture
+def import_path(request):
+    """Put a folder on the import path for one test."""
+
+    def put(folder) -> None:
+        sys.path.insert(0, str(folder))
+        request.addfinalizer(lambda: sys.path.remove(str(folder)))
+        request.addfinalizer(lambda: [sys.modules.pop(name) for name in _modules_in(folder)])
+
+    return put
+
+
+def _modules_in(folder) -> list[str]:
+    return [name for name, module in sys.modules.items() if str(folder) in str(getattr(module, "__file__", ""))]

@@ -1,0 +1,137 @@
+"""Requests are numbered when they are put in line: latency never decides who gets which reply."""
+
+import random
+
+import pytest
+
+from mesa_llm import ConfigError, Decision, LLMAgent, Observation, ScriptedLLM
+from mesa_llm.llm.replies import call
+from tests.pot import PotModel, QuizModel
+
+
+def late(request):
+    return random.SystemRandom().uniform(0, 0.02)
+
+
+def by_number(request):
+    """Answer equal prompts by the request's key, as a language model does by its seed."""
+    return {"answer": request.salt.seed % 1000}
+
+
+class Same(QuizModel):
+    """Asks everything under one label, so that nothing but their numbers tells the requests apart."""
+
+    def _everything(self, model):
+        same = Observation("Say a number.", answer=int)
+        return [[(turn._replace(observation=same)) for turn in stage] for stage in super()._everything(model)]
+
+    def step(self):
+        (stage,) = self._everything(self)
+        seen = [turn.observation or Observation() for turn in stage]
+        decided = self.ask([turn.agent for turn in stage], seen)
+        self.numbers = [made.answer for made in decided if isinstance(made, Decision)]
+
+
+def test_several_questions_to_one_agent_keep_their_replies_at_any_latency() -> None:
+    models = [Same(3, ScriptedLLM(by_number, delay_s=delay_s), rng=1) for delay_s in (0, late, late)]
+    for model in models:
+        model.step()
+    assert len(set(models[0].numbers)) == 15
+    assert models[0].numbers == models[1].numbers == models[2].numbers
+
+
+def test_one_agent_that_is_asked_twice_under_one_label_in_a_stage_is_an_error() -> None:
+    class Twice(QuizModel):
+        def _everything(self, model):
+            return [stage * 2 for stage in super()._everything(model)]
+
+    model = Twice(rng=1)
+    with pytest.raises(ConfigError, match="one label; give each Observation its label="):
+        model.step()
+    assert (model.time, model.answers) == (0, [])
+
+
+class Reformed(QuizModel):
+    """Hands its second model on by its script."""
+
+    def __init__(self, log, *, replay=False) -> None:
+        script = ScriptedLLM(lambda request: "Well …", delay_s=late)
+        super().__init__(1, script, 1, log=log, replay=replay, parser=Former(form, delay_s=late))
+
+
+class Former(ScriptedLLM):
+    """A second model with a name of its own."""
+
+    name = "former"
+
+
+def form(request):
+    return {"answer": request.salt.seed % 1000}
+
+
+def test_what_a_second_model_put_into_form_is_recorded_once_each_and_replayed_the_same(tmp_path) -> None:
+    live = Reformed(tmp_path / "run.sqlite")
+    live.run_for(2)
+    kept = live.runlog.calls()
+    live.close()
+    again = Reformed(tmp_path / "run.sqlite", replay=True)
+    again.run_for(2)
+    assert (live.usage.calls, len(kept), len(set(live.answers))) == (20, 20, 10)
+    assert set(kept["model"]) == {"ScriptedLLM", "former"}
+    assert (again.answers, again.runlog.digest) == (live.answers, live.runlog.digest)
+
+
+class Twofold(LLMAgent):
+    """Decides by a second language model that waits, though its own waits for nothing."""
+
+    async def decide(self, seen):
+        await ScriptedLLM(lambda request: "hm", delay_s=0.001).reply(None)  # pyright: ignore[reportArgumentType]
+        return await super().decide(seen)
+
+
+def test_a_decision_of_ones_own_may_wait_though_the_agents_model_never_does() -> None:
+    model = PotModel(0, "random", rng=1)
+    Twofold.create_agents(model, 3)
+    model.step()
+    assert (model.engine.decisions, model.usage.failures, len(model.runlog.actions())) == (3, 0, 3)
+
+
+def test_a_stage_may_hold_immediate_and_waiting_agents_and_numbers_them_as_they_stand() -> None:
+    def run(delay_s):
+        model = PotModel(0, {"Twofold": "random", "*": ScriptedLLM(paid, delay_s=delay_s)}, rng=1)
+        for kind in (LLMAgent, Twofold, LLMAgent):
+            kind(model)
+        model.run_for(2)
+        return model.runlog.digest
+
+    assert run(0) == run(late)
+
+
+def paid(request):
+    return call("pay", coins=request.salt.seed % 4)
+
+
+def test_one_decision_asks_no_more_than_its_numbers_reach() -> None:
+    class Endless(LLMAgent):
+        async def decide(self, seen):
+            for _ in range(200):
+                await super().decide(seen)
+
+    model = PotModel(0, ScriptedLLM(paid), rng=1)
+    Endless(model)
+    with pytest.raises(ConfigError, match="more than 128 questions"):
+        model.step()
+
+
+def test_numbers_of_steps_that_are_over_are_forgotten() -> None:
+    class Lots(PotModel):
+        def observe_lot(self, agent):
+            return Observation(label=f"lot {self.now}", facts=0)
+
+        def step(self):
+            agents = list(self.agents)
+            self.ask(agents, [self.observe_lot(agent) for agent in agents])
+
+    model = Lots(2, ScriptedLLM(paid), rng=1)
+    model.run_for(5)
+    assert len(model.engine._turns) == 2

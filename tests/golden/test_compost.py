@@ -1,0 +1,112 @@
+"""Seed words, exaggeration and individuation, computed by CoMPosT's own code (myracheng/lm_caricature @ 9cda928)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models.compost.scores import (
+    Caricature,
+    Cell,
+    Controls,
+    Reply,
+    exaggeration,
+    individuation,
+    log_odds,
+    mean_cosine,
+    tokens,
+    topic_means,
+    transport_distance,
+)
+from tests.golden.reading import assert_close, golden, section
+
+CASES: dict[str, Any] = golden("compost")
+
+NOT_COMPARED = {
+    "name": "what the case is called",
+    "note": "prose about the case",
+    "check_sorted_pairs": "the same number, computed in another way",
+}
+"""Parts of a case that no test reads → why."""
+
+POOLS: list[list[str]] = list(dict(CASES["embedding_rule"]["pools"]).values())
+
+
+def count_embedding(texts: Sequence[str]) -> Any:
+    """Count the words of each pool, as the golden file's `embedding_rule` says; the last coordinate is 1."""
+    return np.array([[*(sum(word in pool for word in tokens(text)) for pool in POOLS), 1.0] for text in texts])
+
+
+def corpus_of(case: Any) -> Caricature:
+    rows = [Reply(row["persona"], row["topic"], row["response"]) for row in case["rows"]]
+    return Caricature(rows, count_embedding, Controls(case["default_persona"], case["default_topic"]), "original")
+
+
+@pytest.mark.parametrize("case", section(CASES, "corpus_cases"), ids=lambda case: case["name"])
+def test_a_corpus_is_scored_as_the_original_scores_it(case: Any) -> None:
+    corpus, wanted = corpus_of(case), case["expected"]
+    for cell, words in wanted["seed_words"].items():
+        found = corpus.seed_words(Cell(*cell.split("|")))
+        for side in ("persona", "topic"):
+            given = dict(getattr(found, side))
+            assert given == pytest.approx(dict(map(tuple, words[f"{side}_words"])), abs=1e-5), cell
+    scores = corpus.exaggerations()
+    assert_close(scores, {name: dict(row.items()) for name, row in wanted["exaggeration"].items()}, 1e-6)
+    means = {name: statistics.fmean(row.values()) for name, row in scores.items()}
+    assert_close(means, dict(wanted["persona_mean"].items()), 1e-6)
+    assert_close(topic_means(scores), dict(wanted["topic_mean_nan_ignored"].items()), 1e-6)
+    told_apart = corpus.individuations()
+    for name, row in wanted["individuation"].items():
+        found = [told_apart[name][topic] for topic in row["topics_in_order"]]
+        assert list(told_apart[name]) == row["topics_in_order"]
+        assert_close([one.accuracy for one in found], [float(value) for value in row["accuracy"]], 1e-7)
+        assert_close([one.macro_f1 for one in found], [float(value) for value in row["macro_f1"]], 1e-7)
+        assert statistics.fmean(one.accuracy for one in found) == pytest.approx(row["mean_accuracy"], abs=1e-7)
+    assert set(told_apart) == set(wanted["individuation"])
+
+
+@pytest.mark.parametrize("case", section(CASES, "exaggeration_micro_cases"))
+def test_exaggeration_along_an_axis(case: Any) -> None:
+    poles = [np.array(case[f"{side}_pole_sentence_embeddings"]).mean(axis=0) for side in ("persona", "topic")]
+    axis, wanted = poles[0] - poles[1], case["expected"]
+    cell, topic_control, persona_control = (
+        np.array(case[name])
+        for name in (
+            "simulation_embeddings",
+            "default_persona_on_topic_embeddings",
+            "persona_on_default_topic_embeddings",
+        )
+    )
+    assert axis == pytest.approx(np.array(wanted["axis"]), abs=1e-6)
+    assert mean_cosine(cell, axis) == pytest.approx(wanted["mean_cos_simulation"], abs=1e-7)
+    assert mean_cosine(topic_control, axis) == pytest.approx(wanted["mean_cos_topic_control"], abs=1e-7)
+    assert mean_cosine(persona_control, axis) == pytest.approx(wanted["mean_cos_persona_control"], abs=1e-7)
+    found = exaggeration(axis, cell, topic_control, persona_control)
+    assert found == pytest.approx(wanted["exaggeration"], abs=1e-7)
+
+
+@pytest.mark.parametrize("case", section(CASES, "log_odds_cases"))
+def test_log_odds(case: Any) -> None:
+    found = log_odds(case["texts_1"], case["texts_2"], case["background"])
+    assert found == pytest.approx(dict(case["expected_z"].items()), abs=1e-7)
+
+
+@pytest.mark.parametrize("case", section(CASES, "individuation_micro_cases"), ids=lambda case: case["name"])
+def test_individuation(case: Any) -> None:
+    sides = {"persona": case["persona_embeddings"], "default": case["default_embeddings"]}
+    assert isinstance(case["row_order"], str)
+    vectors = np.array([*sides["persona"], *sides["default"]])
+    labels = [name for name, rows in sides.items() for _ in rows]
+    found, wanted = individuation(vectors, labels), case["expected"]
+    assert list(found.tested) == wanted["test_row_indices"]
+    assert found.accuracy == pytest.approx(wanted["accuracy"], abs=1e-7)
+    assert found.macro_f1 == pytest.approx(wanted["macro_f1"], abs=1e-7)
+
+
+@pytest.mark.parametrize("case", section(CASES, "sorted_pair_distance_cases"))
+def test_distance_of_two_distributions(case: Any) -> None:
+    assert transport_distance(case["a"], case["b"]) == pytest.approx(case["expected"], abs=1e-7)

@@ -1,0 +1,114 @@
+"""The embedded model is told what it can do, and can write nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from mesa_llm.errors import Refused
+from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
+from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
+from tests.llm.schema.gbnf import Grammar
+
+LOOKED_UP = (
+    ChatMessage("user", "It rains."),
+    ChatMessage("assistant", "", (ToolCall("look_up", {"word": "rain"}, "c1"),)),
+    ChatMessage("tool", "rain: 3", call_id="c1"),
+)
+
+
+def may_write(request: Request, text: str) -> bool:
+    held_to = grammar(request)
+    assert held_to is not None
+    return Grammar(held_to).accepts(text)
+
+
+def test_system_messages_become_one_with_the_tools_after_the_first() -> None:
+    prompt = (ChatMessage("system", "Rules."), ChatMessage("user", "Hello."), ChatMessage("system", "You are Ann."))
+    system, user = wire_messages(ask(*prompt, tools=(TOOLS["walk"],)))
+    assert system["content"].index("Rules.") < system["content"].index("walk(metres?") < system["content"].index("Ann")
+    assert user == {"role": "user", "content": "Hello."}
+
+
+def test_the_prompts_of_two_agents_begin_alike_up_to_who_they_are() -> None:
+    def prompt(name: str, number: int) -> str:
+        who = (ChatMessage("system", "Rules."), ChatMessage("system", name), ChatMessage("user", "Hello."))
+        return wire_messages(ask(*who, tools=ACTIONS, options={"neighbour": (number,)}))[0]["content"]
+
+    assert prompt("Ann", 1).removesuffix("Ann") == prompt("Bob", 2).removesuffix("Bob")
+
+
+def test_a_description_is_cut_to_its_first_sentence() -> None:
+    assert "Look a word up\n" in wire_messages(ask(tools=tuple(TOOLS.values())))[0]["content"]
+
+
+def test_calls_and_their_answers_are_told_in_the_form_that_is_asked_for() -> None:
+    said, answer = wire_messages(ask(*LOOKED_UP))[1:]
+    assert said["content"] == '{"action":"look_up","arguments":{"word":"rain"}}'
+    assert answer == {"role": "user", "content": "look_up answers: rain: 3"}
+
+
+def test_no_text_can_end_a_message_early_or_break_the_wire() -> None:
+    (user,) = wire_messages(ask(ChatMessage("user", "<|im_end|> \ud800")))
+    assert user["content"] == "< |im_end|> ?"
+
+
+def test_actions_and_tools_can_be_called_with_the_options_only() -> None:
+    request = ask(tools=tuple(TOOLS.values()), options={"neighbour": (4,)})
+    assert may_write(request, '{"action":"look_up","arguments":{"word":"rain"}}')
+    assert may_write(request, '{"action":"talk_to","arguments":{"neighbour":4,"text":"Hi"}}')
+    assert not may_write(request, '{"action":"talk_to","arguments":{"neighbour":5,"text":"Hi"}}')
+
+
+def test_once_tools_have_answered_only_what_decides_is_left() -> None:
+    request = ask(*LOOKED_UP, tools=tuple(TOOLS.values()))
+    assert may_write(request, '{"action":"rest","arguments":{}}')
+    assert not may_write(request, '{"action":"look_up","arguments":{"word":"rain"}}')
+
+
+def test_where_an_answer_is_wanted_actions_are_no_choice() -> None:
+    request = ask(tools=tuple(TOOLS.values()), schema=VOTE)
+    assert may_write(request, '{"vote":"Oil","score":3}')
+    assert may_write(request, '{"action":"look_up","arguments":{"word":"rain"}}')
+    assert not may_write(request, '{"action":"rest","arguments":{}}')
+
+
+def test_an_answer_is_held_to_the_options() -> None:
+    assert not may_write(ask(schema=VOTE, options={"score": (3,)}), '{"vote":"Oil","score":2}')
+
+
+def test_what_is_free_has_no_grammar_and_what_is_impossible_is_refused() -> None:
+    assert grammar(ask()) is None
+    with pytest.raises(Refused, match="nothing can be answered"):
+        grammar(ask(tools=(TOOLS["talk_to"],), options={"neighbour": ()}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"action":"walk","argum',
+        '{"action":"fly","arguments":{}}',
+        '{"vote":"Oil","score":3}',
+        "[1]",
+        '{"action":["walk"]}',
+    ],
+)
+def test_what_names_no_tool_is_no_call(text: str) -> None:
+    assert read_call(text, ask(tools=ACTIONS)) is None
+
+
+def test_a_call_is_read() -> None:
+    call = read_call('{"action":"walk","arguments":{"metres":2}}', ask(tools=ACTIONS))
+    assert call == ToolCall("walk", {"metres": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "possible"),
+    [('{"reasoning":"Oil?","vote":"Oil","score":2}', True), ('{"vote":"Oil","score":2,"reasoning":"Oil?"}', False)],
+)
+def test_reasoning_that_stands_first_in_a_schema_is_written_first(text: str, possible: bool) -> None:
+    fields = {"reasoning": {"type": "string", "maxLength": 200}, **VOTE["properties"]}
+    schema = {**VOTE, "properties": fields, "required": list(fields)}
+    vote = ToolSpec("vote", "Vote.", schema, is_action=True)
+    assert may_write(ask(schema=schema), text) is possible
+    assert may_write(ask(tools=(vote,)), f'{{"action":"vote","arguments":{text}}}') is possible

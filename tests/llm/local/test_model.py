@@ -1,0 +1,152 @@
+"""The embedded model really answers, in form, and the same in every process. What it says is never looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import subprocess
+import sys
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mesa_llm.errors import ConfigError, Refused
+from mesa_llm.llm.local.model import LocalLLM, shared_model
+from mesa_llm.records import ChatMessage, Reply, Request
+from mesa_llm.tools.toolbox import ToolBox
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
+from tests.llm.schema.test_grammar import Tree
+
+SHORT: dict[str, Any] = {"max_tokens": 60, "temperature": 0.7}
+
+
+def replied(llm: LocalLLM, request: Request) -> Reply:
+    return asyncio.run(llm.reply(request))
+
+
+def test_a_reply_says_what_it_cost(local: LocalLLM) -> None:
+    reply = replied(local, ask(settings={"max_tokens": 5}))
+    assert (reply.reply_tokens, reply.finish, reply.dollars) == (5, "length", 0.0)
+    assert 10 < reply.prompt_tokens < 40
+    assert reply.latency_s > 0
+    assert reply.model.startswith("SmolLM2")
+
+
+@pytest.mark.parametrize("agent", range(1, 5))
+def test_a_choice_is_always_a_call_that_passes_the_check(local: LocalLLM, agent: int) -> None:
+    request = ask(agent=agent, tools=tuple(TOOLS.values()), options={"neighbour": (4, 7)}, settings=SHORT)
+    (call,) = replied(local, request).tool_calls
+    checked = ToolBox.of(object(), 1, [Village()]).check(call)
+    assert checked.arguments.get("neighbour", 4) in (4, 7)
+
+
+def test_an_answer_satisfies_its_schema(local: LocalLLM) -> None:
+    reply = replied(local, ask(schema=VOTE, settings=SHORT))
+    jsonschema.validate(json.loads(reply.text), VOTE)
+
+
+def test_a_reply_that_is_cut_off_is_given_as_text(local: LocalLLM) -> None:
+    reply = replied(local, ask(tools=ACTIONS, settings={"max_tokens": 4}))
+    assert (reply.tool_calls, reply.finish) == ((), "length")
+    assert reply.text.startswith('{"action"')
+
+
+def test_a_prompt_that_is_too_long_is_refused_with_its_length(local: LocalLLM) -> None:
+    with pytest.raises(Refused, match=r"has \d{4} tokens.*reads 4096"):
+        replied(local, ask(ChatMessage("user", "rain " * 5000)))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        Tree.model_json_schema(),
+        {},
+        {"type": "number", "minimum": -0.5, "maximum": 1e6},
+        {"type": "integer", "exclusiveMinimum": -1234, "maximum": 98765},
+        {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "boolean"}}},
+        {"enum": ["", 'a "quoted" \\ word', "line\nbreak", "é😀", None, 1.5]},
+        {"properties": {"a": {"const": 1}, "b": {"const": 2}}},
+        {"type": "string", "minLength": 3, "maxLength": 1500},
+    ],
+)
+def test_llama_cpp_reads_every_kind_of_grammar(local: LocalLLM, schema: dict[str, Any]) -> None:
+    assert replied(local, ask(schema=schema, settings={"max_tokens": 1})).reply_tokens <= 1
+
+
+def test_a_waiting_request_can_be_withdrawn_and_a_running_one_stopped(local: LocalLLM) -> None:
+    async def cancel_both() -> float:
+        long = [asyncio.ensure_future(local.reply(ask(agent=agent, settings={"max_tokens": 1500}))) for agent in (1, 2)]
+        await asyncio.sleep(0.3)
+        for waiting in long:
+            waiting.cancel()
+        await asyncio.wait(long)
+        begun = time.process_time()  # the model runs in this process
+        await local.reply(ask(settings={"max_tokens": 1}))
+        return time.process_time() - begun
+
+    # Twice 400 tokens take 8 s or more.
+    assert asyncio.run(cancel_both()) < 8
+
+
+def test_all_that_use_a_file_share_one_model_until_the_last_lets_go(tmp_path: Path) -> None:
+    one, other = shared_model(tmp_path / "a.gguf"), shared_model(tmp_path / "." / "a.gguf")
+    assert one is other
+    gone = weakref.ref(one)
+    del one, other
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_closed_model_loads_again_when_asked(model_path: Path) -> None:
+    llm = LocalLLM(model_path)
+    first = replied(llm, ask(settings={"max_tokens": 3}))
+    asyncio.run(llm.close())
+    assert replied(llm, ask(settings={"max_tokens": 3})).text == first.text
+
+
+PROMPTS = [
+    ask(agent=number, tools=ACTIONS[: number % 4], settings={"max_tokens": 16, "temperature": 0.7})
+    for number in (1, 2, 3, 4, 6)
+]
+IN_A_PROCESS = """
+import asyncio, json, sys
+from pathlib import Path
+from mesa_llm.llm.local.model import LocalLLM
+from tests.llm.local.test_model import PROMPTS
+
+async def main():
+    llm = LocalLLM(Path(sys.argv[1]))
+    replies = await asyncio.gather(*(llm.reply(request) for request in PROMPTS))
+    print(json.dumps([[reply.text, repr(reply.tool_calls)] for reply in replies]))
+
+asyncio.run(main())
+"""
+
+
+def test_a_fresh_process_gives_the_same_replies_and_prints_nothing(local: LocalLLM, model_path: Path) -> None:
+    backwards = [replied(local, request) for request in reversed(PROMPTS)]
+    command = [sys.executable, "-c", IN_A_PROCESS, str(model_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == [[reply.text, repr(reply.tool_calls)] for reply in reversed(backwards)]
+
+
+def test_without_xllamacpp_the_text_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    (tmp_path / "any.gguf").touch()
+    with pytest.raises(ConfigError, match=r"mesa-llm-worlds\[local\]"):
+        replied(LocalLLM(tmp_path / "any.gguf"), ask())
+
+
+def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    with pytest.raises(ConfigError, match="there is no model file"):
+        replied(LocalLLM(broken), ask())
+    broken.write_bytes(b"no model")
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        replied(LocalLLM(broken), ask())

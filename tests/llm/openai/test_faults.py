@@ -1,0 +1,221 @@
+"""The thin client against an endpoint that misbehaves in every way, alone and with `Retry` around it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from mesa_llm.engine.decision import find_json
+from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.llm.limits import Retry
+from mesa_llm.llm.openai.client import OpenAIHTTP
+from mesa_llm.records import Reply, Request
+from tests.faulty_server import (
+    CUT_AT_ONCE,
+    CUT_MIDWAY,
+    EMPTY,
+    HANG,
+    HUGE,
+    HUGE_NUMBERS,
+    NAN_NUMBERS,
+    NOT_JSON,
+    SERVER_ERROR,
+    TRUNCATED,
+    UNKNOWN_TOOL,
+    WRONG_SHAPE,
+    Behaviour,
+    Fault,
+    FaultyServer,
+    be_honest,
+    rate_limited,
+    refused,
+)
+from tests.honest_reply import completion
+from tests.llm.human.questions import ACTIONS, VOTE, ask
+
+KEY = "sk-very-secret"
+
+
+def asked(behave: Behaviour, *requests: Request, attempts: int = 1, **options: Any) -> tuple[list[Any], FaultyServer]:
+    """Ask a server; give the replies, or what was raised in their place, and the server."""
+
+    async def ask_all(url: str) -> list[Any]:
+        options.setdefault("timeout_s", 5.0)
+        llm = OpenAIHTTP("tiny", url, KEY, **options)
+        retrying = Retry(llm, attempts, base_s=0.01)
+        try:
+            return await asyncio.gather(*map(retrying.reply, requests or (ask(),)), return_exceptions=True)
+        finally:
+            await retrying.close()
+
+    with FaultyServer(behave) as server:
+        return asyncio.run(ask_all(server.url)), server
+
+
+def always(fault: Any) -> Behaviour:
+    return lambda body, number: fault
+
+
+def once(fault: Any) -> Behaviour:
+    return lambda body, number: fault if number == 1 else None
+
+
+FAULTS = [
+    (rate_limited(), RateLimited),
+    (SERVER_ERROR, ServerTrouble),
+    (refused(408, "too slow"), ServerTrouble),
+    (HANG, ServerTrouble),
+    (CUT_AT_ONCE, ServerTrouble),
+    (CUT_MIDWAY, ServerTrouble),
+    (TRUNCATED, ServerTrouble),
+    (NOT_JSON, BadReply),
+    (WRONG_SHAPE, BadReply),
+    (completion(42), BadReply),
+    (HUGE, BadReply),
+    (Fault(body=b"[" * 100_000), BadReply),
+    (Fault(body=b"\xff\xfe\xfd"), BadReply),
+    (Fault(body=b"{" + b"1" * 5000 + b"}"), BadReply),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind"), FAULTS)
+def test_each_fault_has_its_error(fault: Any, kind: type[MesaLLMError]) -> None:
+    (error,), server = asked(always(fault), timeout_s=0.5)
+    assert (type(error), server.count) == (kind, 1)
+
+
+@pytest.mark.parametrize("fault", [fault for fault, _ in FAULTS])
+def test_a_fault_that_passes_is_retried_away(fault: Any) -> None:
+    (reply,), server = asked(once(fault), attempts=4, timeout_s=0.5)
+    assert isinstance(reply, Reply)
+    assert (reply.attempts, server.count) == (2, 2)
+
+
+@pytest.mark.parametrize(("fault", "kind"), FAULTS)
+def test_retries_end(fault: Any, kind: type[MesaLLMError]) -> None:
+    (error,), server = asked(always(fault), attempts=4, timeout_s=0.2)
+    assert (type(error), server.count) == (kind, 3 if kind is BadReply else 4)
+    assert f"requests sent: {server.count}" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (refused(401, "no such key"), AccessRefused),
+        (refused(403, "not yours"), AccessRefused),
+        (refused(404, "no model tiny"), AccessRefused),
+        (Fault(307, headers={"Location": "/elsewhere"}), AccessRefused),
+        (refused(400, "too many messages"), Refused),
+        (refused(422, "the prompt is too long"), Refused),
+    ],
+)
+def test_what_asking_again_cannot_mend_is_asked_once(fault: Any, kind: type[MesaLLMError]) -> None:
+    (error,), server = asked(always(fault), attempts=4)
+    assert (type(error), server.count) == (kind, 1)
+
+
+def test_the_endpoints_words_are_told_in_short() -> None:
+    (error,), server = asked(always(refused(404, "no model tiny " * 1000)))
+    assert str(error).startswith(f"{server.url}/chat/completions answered 404: no model tiny")
+    assert len(str(error)) < 500
+
+
+def test_retry_after_is_passed_on() -> None:
+    (error,), _ = asked(always(rate_limited(7)))
+    assert error.retry_after_s == 7
+
+
+def test_an_error_inside_a_reply_counts_as_one() -> None:
+    (limited,), _ = asked(always({"error": {"code": 429, "message": "slow down"}}))
+    (broken,), _ = asked(always({"error": "upstream is gone"}))
+    assert (type(limited), type(broken)) == (RateLimited, ServerTrouble)
+
+
+@pytest.mark.parametrize("sent", [NAN_NUMBERS, HUGE_NUMBERS])
+def test_impossible_counts_do_not_spoil_a_reply(sent: dict[str, Any]) -> None:
+    (reply,), _ = asked(always(sent))
+    assert (reply.text, reply.prompt_tokens, reply.reply_tokens, reply.dollars) == ("fine", 0, 0, None)
+
+
+def test_an_empty_reply_and_an_unknown_tool_are_replies() -> None:
+    (empty,), _ = asked(always(EMPTY))
+    (unknown,), _ = asked(always(UNKNOWN_TOOL))
+    assert (empty.text, empty.tool_calls) == ("", ())
+    assert unknown.tool_calls[0].name == "launch_rocket"
+
+
+def test_a_small_reply_that_unpacks_to_a_huge_one_is_not_read() -> None:
+    bomb = Fault(body=gzip.compress(HUGE.body), headers={"Content-Encoding": "gzip"})
+    (error,), _ = asked(always(bomb))
+    assert type(error) is BadReply
+
+
+def test_nobody_at_the_address_is_server_trouble() -> None:
+    with FaultyServer() as server:
+        url = server.url
+    llm = OpenAIHTTP("tiny", url)
+    with pytest.raises(ServerTrouble, match="the connection to http://127"):
+        asyncio.run(llm.reply(ask()))
+
+
+def test_equal_requests_get_equal_replies_in_the_order_asked() -> None:
+    requests = [ask(agent=agent, tools=ACTIONS) for agent in range(1, 40)]
+    first, server = asked(be_honest, *requests)
+    again, _ = asked(be_honest, *requests[::-1])
+    assert [reply.tool_calls for reply in first] == [reply.tool_calls for reply in again[::-1]]
+    assert len({repr(reply.tool_calls) for reply in first}) > 10
+    assert server.count == 39
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "left"),
+    [
+        ("response_format", "response_format of type json_schema is unavailable", {"type": "json_object"}),
+        ("tool_choice", "tool_choice 'required' is not supported", "auto"),
+        ("temperature", "'temperature' does not support 0.7 with this model, only the default", None),
+        ("seed", "['body', 'seed']: extra inputs are not permitted", None),
+    ],
+)
+def test_a_part_an_endpoint_does_not_know_is_left_out_from_then_on(part: str, words: str, left: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Fault | None:
+        return refused(400, words) if body.get(part) != left else None
+
+    request = ask(tools=ACTIONS, schema=VOTE, settings={"temperature": 0.7})
+    llm_replies, server = asked(behave, request)
+    assert llm_replies[0].attempts == server.count == 2
+    many, server = asked(behave, *[request] * 8)
+    assert all(isinstance(reply, Reply) for reply in many)
+    assert server.last.get(part) == left
+
+
+def test_a_simplified_form_is_remembered_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def twice(url: str) -> list[int]:
+        llm = OpenAIHTTP("tiny", url)
+        attempts = [(await llm.reply(ask())).attempts for _ in range(3)]
+        await llm.close()
+        return attempts
+
+    with FaultyServer(lambda body, number: refused(422, "unknown: seed") if "seed" in body else None) as server:
+        assert asyncio.run(twice(server.url)) == [2, 1, 1]
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+def test_a_model_without_tool_calls_can_still_choose() -> None:
+    def behave(body: dict[str, Any], number: int) -> Fault | str:
+        return refused(400, "tiny does not support tools") if "tools" in body else '{"action": "rest", "arguments": {}}'
+
+    (reply,), server = asked(behave, ask(tools=ACTIONS))
+    assert find_json(reply.text) == {"action": "rest", "arguments": {}}
+    assert "talk_to" in server.last["messages"][-1]["content"]
+
+
+def test_a_reply_just_within_the_bound_is_read() -> None:
+    size = len(json.dumps(completion("x" * 5000, body={"model": ""})))
+    (reply,), _ = asked(always(completion("x" * 5000)), max_reply_bytes=size)
+    (error,), _ = asked(always(completion("x" * 5000)), max_reply_bytes=size - 1)
+    assert (len(reply.text), type(error)) == (5000, BadReply)

@@ -1,0 +1,133 @@
+"""Whatever an endpoint sends is read as a reply or refused as none; nothing in it is believed unseen."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesa_llm.errors import BadReply
+from mesa_llm.llm.openai.reply import MAX_CALLS, MAX_REASONING, read_reply
+from mesa_llm.records import ToolCall
+from tests.honest_reply import completion
+from tests.llm.human.questions import ACTIONS, ask
+
+ASKED = ask(tools=ACTIONS)
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    return {"choices": [{"message": fields, "finish_reason": "stop"}]}
+
+
+def test_an_honest_reply_is_read_whole() -> None:
+    body = completion("I walk.", [("walk", '{"metres": 3}')], prompt_tokens=12, completion_tokens=5, cost=0.002)
+    reply = read_reply(body, ASKED, 0.5)
+    assert (reply.text, reply.tool_calls) == ("I walk.", (ToolCall("walk", {"metres": 3}, "call_0"),))
+    assert (reply.prompt_tokens, reply.reply_tokens, reply.dollars) == (12, 5, 0.002)
+    assert (reply.finish, reply.latency_s, reply.attempts) == ("tool_calls", 0.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ([], "no `choices`"),
+        ({"choices": []}, "no `choices`"),
+        ({"choices": [None]}, "no `message`"),
+        ({"choices": [{"message": "hi"}]}, "no `message`"),
+        (message(content=42), "content is a int"),
+        (message(content=None, tool_calls="walk()"), "`tool_calls` is a str"),
+        (message(content=None, tool_calls=[{"function": {"name": 3}}]), "names no tool"),
+    ],
+)
+def test_what_holds_nothing_usable_is_no_reply(body: Any, reason: str) -> None:
+    with pytest.raises(BadReply, match=reason):
+        read_reply(body, ASKED)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [(None, ""), ("", ""), ([{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}], "ab")],
+)
+def test_content_comes_in_several_forms(content: Any, text: str) -> None:
+    assert read_reply(message(content=content), ASKED).text == text
+
+
+def test_a_refusal_is_the_text_where_there_is_none() -> None:
+    reply = read_reply(message(content=None, refusal="I won't."), ASKED)
+    assert (reply.text, reply.finish) == ("I won't.", "refusal")
+
+
+def test_reasoning_is_not_taken_for_an_answer() -> None:
+    assert read_reply(message(content=None, reasoning_content="Hm, 42?"), ASKED).text == ""
+
+
+@pytest.mark.parametrize("arguments", ['{"neighbour": ', "[1]", "null", "1" * 5000, "[" * 100_000, 3])
+def test_a_call_with_unreadable_arguments_is_kept_for_the_model_to_be_told(arguments: Any) -> None:
+    body = message(content=None, tool_calls=[{"function": {"name": "talk_to", "arguments": arguments}}])
+    assert read_reply(body, ASKED).tool_calls == (ToolCall("talk_to", {}),)
+
+
+def test_an_action_that_needs_no_arguments_never_runs_on_unreadable_ones() -> None:
+    call = {"function": {"name": "walk", "arguments": '{"metres": '}}
+    with pytest.raises(BadReply, match="arguments of walk are no JSON object"):
+        read_reply(message(content=None, tool_calls=[call]), ASKED)
+    assert read_reply(message(content="I walk.", tool_calls=[call]), ASKED).tool_calls == ()
+
+
+@pytest.mark.parametrize("arguments", ["", " ", None, "{}", {}])
+def test_no_arguments_are_an_empty_object(arguments: Any) -> None:
+    body = message(content=None, tool_calls=[{"function": {"name": "rest", "arguments": arguments}}])
+    assert read_reply(body, ASKED).tool_calls == (ToolCall("rest", {}),)
+
+
+@pytest.mark.parametrize("count", [math.nan, math.inf, -1, 10**30, 1e300, "7", True, None])
+def test_a_count_of_tokens_that_is_none_is_zero(count: Any) -> None:
+    reply = read_reply(completion("fine", prompt_tokens=count, completion_tokens=count), ASKED)
+    assert (reply.text, reply.prompt_tokens, reply.reply_tokens) == ("fine", 0, 0)
+
+
+@pytest.mark.parametrize("cost", [math.nan, math.inf, -0.1, 1e300, "7", True, None])
+def test_a_price_that_is_none_is_unknown(cost: Any) -> None:
+    assert read_reply(completion("fine", cost=cost), ASKED).dollars is None
+
+
+def test_only_so_many_calls_are_read() -> None:
+    assert len(read_reply(completion(None, [("rest", "{}")] * 10_000), ASKED).tool_calls) == MAX_CALLS
+
+
+@given(st.text(st.characters(codec=None), max_size=20))
+def test_text_and_arguments_can_always_be_stored(text: str) -> None:
+    body = json.loads(json.dumps(completion(text, [("walk", json.dumps({text: [text]}))])))
+    reply = read_reply(body, ASKED)
+    json.dumps([reply.text, dict(reply.tool_calls[0].arguments)], ensure_ascii=False).encode("utf-8")
+
+
+@given(body=anything, content=anything, calls=anything, usage=anything)
+def test_nothing_an_endpoint_sends_raises_anything_else(body: Any, content: Any, calls: Any, usage: Any) -> None:
+    for sent in (body, {"choices": body}, {**message(content=content, tool_calls=calls), "usage": usage}):
+        with suppress(BadReply):
+            read_reply(sent, ASKED)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_what_a_model_thought_is_kept_in_bounds(field: str) -> None:
+    message = {"content": "Yes.", field: "Hm. " * 30_000}
+    reply = read_reply({"choices": [{"message": message, "finish_reason": "stop"}]}, ask())
+    assert (reply.text, reply.reasoning[:4], len(reply.reasoning)) == ("Yes.", "Hm. ", MAX_REASONING)
+
+
+@pytest.mark.parametrize("said", ["length", "max_tokens", "MAX_TOKENS"])
+def test_a_reply_that_was_cut_says_so_in_one_word(said: str) -> None:
+    reply = read_reply({"choices": [{"message": {"content": "Y"}, "finish_reason": said}]}, ask())
+    assert reply.finish == "length"

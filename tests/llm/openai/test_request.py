@@ -1,0 +1,178 @@
+"""A request is written in OpenAI's form, or in as much of it as an endpoint knows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mesa_llm.config import Settings
+from mesa_llm.llm.openai.errors import Complaint
+from mesa_llm.llm.openai.request import Dialect, Writer
+from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
+
+LOOSE = {"type": "object", "properties": {"vote": {"type": "string"}}}
+SETTINGS = {"temperature": 0.3, "max_tokens": 50}
+
+
+def written(request: Request, dialect: Dialect | None = None) -> dict[str, Any]:
+    return json.loads(Writer("tiny").write(request, dialect or Dialect()))
+
+
+def test_a_plain_request_holds_model_messages_settings_and_seed() -> None:
+    request = ask(settings=SETTINGS)
+    assert written(request) == {
+        "model": "tiny",
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "temperature": 0.3,
+        "max_tokens": 50,
+        "seed": request.salt.seed,
+    }
+
+
+def test_a_seed_or_a_model_of_the_users_own_goes_first() -> None:
+    body = written(ask(settings={"seed": 7, "model": "tiny-lora"}))
+    assert (body["seed"], body["model"]) == (7, "tiny-lora")
+
+
+def test_calls_and_their_answers_are_written_back() -> None:
+    called = ChatMessage("assistant", "", (ToolCall("look_up", {"word": "é"}, "c1"),))
+    messages = written(ask(called, ChatMessage("tool", "a letter", call_id="c1")))["messages"]
+    assert messages[0]["tool_calls"][0]["id"] == messages[1]["tool_call_id"] == "c1"
+    assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"word": "é"}
+
+
+@pytest.mark.parametrize(
+    ("tools", "schema", "choice"),
+    [
+        (ACTIONS, None, "required"),
+        (ACTIONS, VOTE, "required"),
+        ((TOOLS["look_up"],), None, "required"),
+        ((TOOLS["look_up"],), VOTE, "auto"),
+    ],
+)
+def test_a_tool_must_be_called_unless_a_schema_can_be_answered(tools: Any, schema: Any, choice: str) -> None:
+    body = written(ask(tools=tools, schema=schema))
+    assert body["tool_choice"] == choice
+    assert body["tools"] == [tool.wire for tool in tools]
+
+
+def test_tools_that_change_between_requests_are_written_anew() -> None:
+    writer = Writer("tiny")
+    for tools in (ACTIONS, ACTIONS[:1], ACTIONS):
+        assert json.loads(writer.write(ask(tools=tools), Dialect()))["tools"] == [tool.wire for tool in tools]
+
+
+@pytest.mark.parametrize(("schema", "is_strict"), [(VOTE, True), (LOOSE, False)])
+def test_a_schema_is_strict_where_it_leaves_nothing_open(schema: dict[str, Any], is_strict: bool) -> None:
+    held = written(ask(schema=schema))["response_format"]
+    assert held == {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": is_strict}}
+
+
+@pytest.mark.parametrize(
+    ("words", "about", "simpler"),
+    [
+        ("tool_choice 'required' is not supported", "", Dialect(choice="auto")),
+        ("Unsupported value", "tool_choice", Dialect(choice="auto")),
+        ("Invalid parameter", "response_format", Dialect(schema="object")),
+        ("This model does not support JSON schema output", "", Dialect(schema="object")),
+        ("['body', 'seed']: Extra inputs are not permitted", "", Dialect(seed=False)),
+        ("Use 'max_completion_tokens' instead.", "max_tokens", Dialect(length="max_completion_tokens")),
+        ("gemma:2b does not support tools", "", Dialect(tools=False)),
+        ("No endpoints found that support tool use", "", Dialect(tools=False)),
+        ("the prompt is too long", "messages", None),
+    ],
+)
+def test_what_is_complained_about_is_left_out(words: str, about: str, simpler: Dialect | None) -> None:
+    assert Dialect().without(Complaint(words, about)) == simpler
+
+
+def test_an_endpoint_that_complains_forever_ends_with_nothing_left_to_leave_out() -> None:
+    dialect, steps = Dialect(), 0
+    complaint = Complaint(
+        "response_format, tool_choice, seed, top_p, max_completion_tokens: does not support tools", ""
+    )
+    while (simpler := dialect.without(complaint)) is not None:
+        dialect, steps = simpler, steps + 1
+    assert steps == 8
+    assert dialect == Dialect("none", "none", False, False, "max_completion_tokens", sampling=False)
+
+
+def test_a_simple_dialect_writes_less() -> None:
+    request = ask(tools=ACTIONS, schema=VOTE, settings=SETTINGS)
+    body = written(request, Dialect("none", "none", True, False, "max_completion_tokens"))
+    assert sorted(body) == ["max_completion_tokens", "messages", "model", "temperature", "tools"]
+    assert written(request, Dialect("object", "auto"))["response_format"] == {"type": "json_object"}
+
+
+def test_without_tool_calls_the_choice_is_told_in_words() -> None:
+    body = written(ask(tools=ACTIONS), replace(Dialect(), tools=False))
+    assert "tools" not in body
+    told = body["messages"][-1]["content"]
+    assert all(tool.name in told and tool.description in told for tool in ACTIONS)
+    assert '{"action"' in told
+
+
+RATE = ToolSpec(
+    "rate",
+    "Rate a post.",
+    {
+        "type": "object",
+        "properties": {
+            "post_id": {"type": "integer", "exclusiveMinimum": 0, "description": "Its number."},
+            "others": {"type": "array", "items": {"type": "integer"}},
+            "as_user": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+        },
+        "required": ["post_id"],
+        "additionalProperties": False,
+    },
+    is_action=True,
+)
+HIDE = ToolSpec("hide", "Hide a post.", RATE.parameters, is_action=True)
+
+
+def properties(body: dict[str, Any]) -> dict[str, Any]:
+    return {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in body["tools"]}
+
+
+def test_the_values_that_arguments_may_take_now_are_sent_as_enums() -> None:
+    options = {"post_id": (3, 5), "others": (7,), "as_user": (1, 2)}
+    sent = properties(written(ask(tools=(RATE,), options=options)))["rate"]
+    assert sent["post_id"] == {"type": "integer", "description": "Its number.", "enum": [3, 5]}
+    assert sent["others"]["items"] == {"enum": [7], "type": "integer"}
+    assert sent["as_user"]["anyOf"] == [{"enum": [1, 2]}, {"type": "null"}]
+
+
+def test_options_of_one_action_leave_the_argument_of_that_name_in_others_alone() -> None:
+    sent = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,), "post_id": (3, 5)})))
+    assert (sent["rate"]["post_id"]["enum"], sent["hide"]["post_id"]["enum"]) == ([3, 5], [9])
+    sent = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,)})))
+    assert sent["rate"] == RATE.parameters["properties"]
+
+
+def test_one_writer_sends_each_request_its_own_values() -> None:
+    writer = Writer("tiny")
+    for ids in ((1,), (2, 3), ("\0post_id\0", "é")):
+        body = json.loads(writer.write(ask(tools=(RATE,), options={"post_id": ids}), Dialect()))
+        assert properties(body)["rate"]["post_id"]["enum"] == list(ids)
+
+
+def test_what_needs_a_value_and_has_none_is_not_offered() -> None:
+    body = written(ask(tools=(RATE, TOOLS["look_up"]), options={"post_id": ()}))
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["look_up"]
+
+
+def test_a_model_without_tool_calls_reads_the_values() -> None:
+    request = ask(tools=(RATE,), options={"post_id": (3, 5)})
+    assert '"enum":[3,5]' in written(request, Dialect(tools=False))["messages"][-1]["content"]
+
+
+def test_how_much_to_reason_is_asked_for_until_an_endpoint_complains() -> None:
+    request = ask(settings=Settings(reasoning_effort="low").sent)
+    assert written(request)["reasoning_effort"] == "low"
+    simpler = Dialect().without(Complaint("Unrecognized request argument supplied: reasoning_effort", ""))
+    assert simpler == Dialect(effort=False)
+    assert "reasoning_effort" not in written(request, simpler)

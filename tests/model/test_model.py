@@ -1,0 +1,461 @@
+"""The loop: decide together, act in order; and a model that never dies."""
+
+import _thread
+import random
+import threading
+import time
+
+import mesa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mesa.datacollection import DataCollector
+
+from mesa_llm import (
+    AgentConfig,
+    AgentDesign,
+    Bridge,
+    BudgetSpent,
+    ConfigError,
+    DecisionError,
+    Event,
+    LLMAgent,
+    ScriptedLLM,
+    Settings,
+    Stopped,
+    TalkMixin,
+    ToolCall,
+)
+from mesa_llm.errors import ServerTrouble
+from mesa_llm.llm.replies import call
+from mesa_llm.memory import WindowMemory
+from mesa_llm.testing import honest, honest_reply
+from tests.pot import Payer, PotModel
+
+
+def run(model, steps=3) -> str:
+    model.run_for(steps)
+    return model.runlog.digest
+
+
+def late(request):
+    return random.SystemRandom().uniform(0, 0.01)
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 2**31 - 1))
+def test_latency_and_concurrency_never_change_a_run(seed) -> None:
+    digests = {
+        run(PotModel(6, ScriptedLLM(honest_reply, delay_s=late), rng=seed, concurrency=concurrency))
+        for concurrency in (1, 8, 64)
+    }
+    assert len(digests) == 1
+
+
+def test_everyone_decides_on_the_same_state_and_acts_in_activation_order() -> None:
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("pay", coins=1)
+
+    model = PotModel(5, ScriptedLLM(script), rng=1)
+    model.step()
+    assert prompts == ["The pot holds 0 coins."] * 5
+    assert model.coins == 5
+
+
+def test_one_at_a_time_each_sees_what_the_one_before_did() -> None:
+    seen = []
+
+    def script(request):
+        seen.append(request.messages[-1].content)
+        return call("pay", coins=1)
+
+    PotModel(3, ScriptedLLM(script), rng=1, activation="one_at_a_time").step()
+    assert seen == [f"The pot holds {coins} coins." for coins in range(3)]
+
+
+def test_a_step_can_go_on_in_stages_that_depend_on_what_was_done() -> None:
+    class Rounds(PotModel):
+        def next_stage(self, acted):
+            return acted if self.coins < 10 else []
+
+    model = Rounds(2, ScriptedLLM(lambda request: call("pay", coins=1)), rng=1)
+    model.step()
+    assert (model.coins, model.time, model.engine.decisions) == (10, 1, 10)
+
+
+def test_calls_tokens_dollars_failures_and_time_are_collected_unasked() -> None:
+    model = PotModel(2, ScriptedLLM(lambda request: "nonsense"), rng=1)
+    model.run_for(2)
+    table = model.datacollector.get_model_vars_dataframe()
+    assert list(table["failures"]) == [0, 2, 2]
+    assert list(table["calls"]) == [0, 4, 4]
+    assert (table["seconds"].iloc[1:] > 0).all()
+    assert {"tokens", "dollars", "coins"} <= set(table.columns)
+
+
+@pytest.mark.parametrize(("on_error", "paid"), [("skip", False), ("rule", True)])
+def test_a_failed_decision_is_skipped_or_left_to_the_rule_twin(on_error, paid) -> None:
+    model = PotModel(8, ScriptedLLM(lambda request: ServerTrouble("down")), rng=1, on_error=on_error, attempts=1)
+    model.run_for(2)
+    assert (model.coins > 0) == paid
+    assert model.usage.failures == 16
+
+
+def test_on_error_raise_tells_at_the_end_of_the_step_and_the_model_goes_on() -> None:
+    model = PotModel(2, ScriptedLLM(lambda request: "nonsense"), rng=1, on_error="raise")
+    with pytest.raises(DecisionError, match="2 decisions failed in step 1"):
+        model.step()
+    with pytest.raises(DecisionError, match="step 2"):
+        model.step()
+    assert model.pot.steps == 2
+
+
+def test_a_broken_rule_of_the_world_leaves_a_model_that_can_step_again() -> None:
+    model = PotModel(3, rng=1)
+    model.pot.is_broken = True
+    with pytest.raises(ZeroDivisionError):
+        model.run_for(2)
+    model.pot.is_broken = False
+    model.run_for(3)
+    assert (model.pot.steps, model.time) == (3, 4)
+
+
+def test_ctrl_c_while_agents_decide_leaves_a_step_that_has_not_happened() -> None:
+    whole = run(PotModel(4, honest(), rng=5))
+    model = PotModel(4, ScriptedLLM(honest_reply, delay_s=lambda request: 0.2), rng=5)
+    threading.Timer(0.1, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        model.step()
+    assert model.time == 0
+    assert run(model) == whole
+
+
+def test_a_step_can_be_stopped_from_another_thread_and_goes_on_later() -> None:
+    is_slow = threading.Event()
+    is_slow.set()
+    model = PotModel(4, ScriptedLLM(honest_reply, delay_s=lambda request: 30 if is_slow.is_set() else 0), rng=5)
+    threading.Timer(0.3, model.stop).start()
+    begun = time.perf_counter()
+    with pytest.raises(Stopped):
+        model.step()
+    assert time.perf_counter() - begun < 30  # which one reply alone would take
+    assert model.time == 0
+    is_slow.clear()
+    assert run(model) == run(PotModel(4, ScriptedLLM(honest_reply), rng=5))
+
+
+def test_what_was_answered_before_a_stop_is_not_asked_for_again() -> None:
+    asked = []
+
+    def counted(request):
+        asked.append(request.salt.agent)
+        if len(asked) == 3:
+            model.stop()
+        return honest_reply(request)
+
+    model = PotModel(5, ScriptedLLM(counted, delay_s=lambda request: 0.01), rng=5, concurrency=1)
+    with pytest.raises(Stopped):
+        model.step()
+    model.step()
+    assert model.usage.replayed >= 2
+    assert len(asked) <= 5 + 1
+
+
+def test_a_spent_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path) -> None:
+    whole = run(PotModel(4, honest(), rng=5, log=tmp_path / "whole.sqlite"), 3)
+    poor = PotModel(4, honest(), rng=5, log=tmp_path / "parts.sqlite", max_calls=6)
+    with pytest.raises(BudgetSpent):
+        poor.run_for(3)
+    assert poor.usage.calls == 6
+    poor.close()
+    rich = PotModel(4, honest(), rng=5, log=tmp_path / "parts.sqlite", max_calls=50)
+    assert run(rich, 3) == whole
+    assert rich.usage.replayed == 6
+
+
+def test_a_controller_from_outside_drives_both_halves_of_a_step() -> None:
+    model = PotModel(3, rng=1)
+    seen = model.observations()
+    assert {observation.facts for observation in seen.values()} == {0}
+    outcomes = model.apply({agent: ToolCall("pay", {"coins": 2}) for agent in seen})
+    assert model.time == 1
+    assert model.coins == 6
+    assert all(made[0].ok for made in outcomes.values())
+    assert len(model.datacollector.get_model_vars_dataframe()) == 2
+
+
+def test_driving_from_outside_with_the_rule_gives_the_run_of_the_rule() -> None:
+    model, other = PotModel(3, rng=4), PotModel(3, rng=4)
+    for _ in range(3):
+        model.apply({agent: agent.rule(seen) for agent, seen in model.observations().items()})
+        other.step()
+    assert model.coins == other.coins
+
+
+def test_agents_can_think_with_different_models_settings_and_memories() -> None:
+    asked = {}
+
+    def script(request):
+        asked[request.salt.agent] = request.settings.get("temperature")
+        return call("pay", coins=1)
+
+    model = PotModel(0, {"Payer": "rule", 2: ScriptedLLM(script)}, rng=1)
+    Payer(model)
+    Payer(model, config=AgentConfig(settings=Settings(temperature=0.1)), memory="none")
+    Payer(model, llm="random", memory="stream")
+    model.run_for(2)
+    assert asked == {2: 0.1}
+    assert {decision.by for decision in model.last_decisions.values()} == {"rule", "ScriptedLLM", "random"}
+
+
+def test_a_design_chooses_the_components_of_every_agent() -> None:
+    design = AgentDesign(llm="random", memory="none", style="short")
+    model = PotModel(2, rng=1, design=design)
+    model.step()
+    assert {decision.by for decision in model.last_decisions.values()} == {"random"}
+    assert {agent.config.text for agent in model.agents} == {"You like round numbers.\nHow you write: short"}
+
+
+def test_messages_sent_in_one_step_are_read_in_the_next() -> None:
+    class Talker(TalkMixin, LLMAgent):
+        pass
+
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("send_message", to=3 - request.salt.agent, text=f"hello from {request.salt.agent}")
+
+    model = PotModel(0, ScriptedLLM(script), rng=1, activation="in_order")
+    Talker.create_agents(model, 2)
+    model.run_for(2)
+    assert "hello" not in "".join(prompts[:2])
+    assert ["hello from 2" in prompts[2], "hello from 1" in prompts[3]] == [True, True]
+
+
+def test_whom_one_can_write_to_is_a_choice_where_the_text_names_everybody() -> None:
+    class Talker(TalkMixin, LLMAgent):
+        pass
+
+    model = mesa.Model(rng=1)
+    few = Talker.create_agents(model, 3, llm="gpt-9").to_list()
+    assert few[0].observe().options == {"send_message.to": (2, 3)}
+    Talker.create_agents(model, 30, llm="gpt-9")
+    assert few[0].observe().options == {}
+    few[0].llm = "random"
+    assert few[0].observe().options["send_message.to"] == tuple(range(2, 22))
+
+
+def test_events_scheduled_or_from_elsewhere_reach_the_next_observation() -> None:
+    bridge = Bridge([Event("", "policy_change", text="Taxes rise.", time=2)])
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("do_nothing")
+
+    model = PotModel(1, ScriptedLLM(script), rng=1, bridge=bridge)
+    model.run_for(3)
+    assert ["Taxes rise." in prompt for prompt in prompts] == [False, True, False]
+
+
+def test_a_memory_tells_later_what_was_done() -> None:
+    prompts = []
+
+    def script(request):
+        prompts.append(request.messages[-1].content)
+        return call("pay", coins=7 if request.salt.time == 1 else 2)
+
+    PotModel(1, ScriptedLLM(script), rng=1).run_for(3)
+    assert "pay(coins=7): refused: the pot takes no seven coins." in prompts[1]
+    assert "You paid 2." in prompts[2]
+
+
+def test_memories_that_ask_for_a_summary_get_one_from_the_agents_own_model() -> None:
+    def script(request):
+        return "You paid often." if request.salt.purpose == "memory" else call("pay", coins=1)
+
+    model = PotModel(1, ScriptedLLM(script), rng=1, design=AgentDesign(memory="summary:2"))
+    model.run_for(6)
+    (agent,) = model.agents
+    assert "You paid often." in agent.memory.recall("", 6)
+
+
+def test_removed_agents_neither_decide_nor_act() -> None:
+    model = PotModel(3, rng=1, activation="one_at_a_time")
+    first, second, _ = model.agents
+    first.act = lambda decision, seen=None: second.remove() or []
+    model.run_for(2)
+    assert len(model.agents) == 2
+
+
+def test_an_agent_that_others_remove_before_its_turn_does_not_act() -> None:
+    class Jealous(Payer):
+        def act(self, decision, seen=None):
+            self.model.agents.select(lambda other: other is not self).do("remove")
+            return super().act(decision, seen)
+
+    model = PotModel(0, rng=1)
+    Jealous.create_agents(model, 3)
+    model.run_for(2)
+    assert (len(model.agents), len(model.runlog.actions())) == (1, 2)
+
+
+def test_a_stop_between_two_steps_ends_the_run_and_the_next_goes_on() -> None:
+    model = PotModel(2, rng=1)
+    model.end_step = lambda: model.stop() if model.now == 3 else None
+    with pytest.raises(Stopped, match="between two steps"):
+        model.run_for(5)
+    assert model.time == 3
+    model.run_for(2)
+    assert (model.time, len(model.runlog.steps())) == (5, 5)
+
+
+def test_a_stop_while_agents_observe_leaves_a_step_that_has_not_happened() -> None:
+    whole = run(PotModel(2, rng=1))
+    model = PotModel(2, rng=1)
+    seeing = model.pot.observe
+    model.pot.observe = lambda agent: model.stop() or seeing(agent)
+    with pytest.raises(Stopped):
+        model.step()
+    model.pot.observe = seeing
+    assert (model.time, run(model)) == (0, whole)
+
+
+def test_a_tool_or_a_transport_that_raises_fails_one_decision_and_replays_as_it_was(tmp_path) -> None:
+    def weigh() -> int:
+        """Weigh the pot."""
+        raise ZeroDivisionError("no scales")
+
+    def broken(request):
+        if request.salt.agent == 1:
+            raise OSError("the cable is cut")
+        return call("weigh") if request.salt.agent == 2 else call("pay", coins=1)
+
+    told = []
+    for replay in (False, True):
+        design = AgentDesign(tools=(weigh,))
+        model = PotModel(3, ScriptedLLM(broken), rng=1, log=tmp_path / "run.sqlite", replay=replay, design=design)
+        told.append((run(model, 2), sorted(set(model.runlog.failures())), model.pot.coins))
+        model.close()
+    assert told[0] == told[1]
+    assert told[0][1:] == (["it raised OSError: the cable is cut", "tool weigh raised ZeroDivisionError: no scales"], 2)
+
+
+def test_what_was_asked_apart_and_then_applied_is_noted_once() -> None:
+    model = PotModel(3, ScriptedLLM(lambda request: "?" if request.salt.agent == 2 else call("pay", coins=1)), rng=1)
+    seen = model.observations()
+    model.apply(dict(zip(seen, model.ask(list(seen), list(seen.values())), strict=True)))
+    assert (len(model.runlog.decisions()), len(model.runlog.failures()), model.pot.coins) == (3, 1, 2)
+
+
+def test_without_rule_twins_on_error_rule_is_refused_before_anything_is_asked() -> None:
+    asked = []
+    model = PotModel(0, ScriptedLLM(lambda request: asked.append(request) or ""), rng=1, on_error="rule")
+    LLMAgent(model)
+    with pytest.raises(ConfigError, match="no rule twin"):
+        model.step()
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"on_error": "ignore"}, "on_error is"),
+        ({"colour": 1}, "unknown options: colour"),
+        ({"replay": True}, "needs the log="),
+        ({"rng": "soon"}, "whole number"),
+        ({"activation": "all"}, "no activation"),
+        ({"llm": ""}, "llm= is empty"),
+        ({"concurrency": 0}, "at least 1"),
+    ],
+    ids=str,
+)
+def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        PotModel(1, **{"llm": "rule", "rng": 1} | options).step()
+
+
+def test_a_seed_given_as_text_is_taken() -> None:
+    assert run(PotModel(rng="42")) == run(PotModel(rng=42))
+
+
+def test_a_model_without_a_seed_says_which_one_it_drew() -> None:
+    first = PotModel()
+    assert run(first) == run(PotModel(rng=first.runlog.manifest["rng"]))
+
+
+def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:
+    class Plain(mesa.Model):
+        def __init__(self) -> None:
+            super().__init__(rng=1)
+            self.n = 0
+
+        def step(self) -> None:
+            self.agents.shuffle_do("step")
+
+    from mesa_llm import action
+
+    class Counter(LLMAgent):
+        @action
+        def count(self) -> str:
+            """Count one further."""
+            self.model.n += 1
+            return "counted"
+
+    model = Plain()
+    Counter.create_agents(model, 3, llm=ScriptedLLM(lambda request: call("count")))
+    model.run_for(2)
+    assert model.n == 6
+
+
+class Counting(PotModel):
+    """Collects what is named like what every model collects, and what is collected by type."""
+
+    def __init__(self, calls: int = 0, mood: int = 0, **options) -> None:
+        super().__init__(2, rng=2, **options)
+        self.datacollector = DataCollector(
+            model_reporters={"calls": lambda model: calls, "coins": "coins"},
+            agenttype_reporters={Payer: {"mood": lambda agent: mood}},
+        )
+
+
+def test_all_that_a_user_collects_is_in_the_digest() -> None:
+    models = [Counting(), Counting(calls=1), Counting(mood=1), Counting()]
+    for model in models:
+        model.run_for(2)
+    digests = [model.runlog.digest for model in models]
+    assert len(set(digests[:3])) == 3
+    assert digests[3] == digests[0]
+
+
+class Ann(Payer):
+    """Has a name."""
+
+    def __init__(self, model, config="") -> None:
+        super().__init__(model, config=AgentConfig(name="Ann"))
+
+
+@pytest.mark.parametrize(
+    ("memories", "fault"),
+    [
+        ({1: WindowMemory().to_json(), "Ann": WindowMemory().to_json()}, "names agent 1 twice, as 'Ann' too"),
+        ({"Ann": WindowMemory()}, "no memory that to_json"),
+        ({"Ann": "all my life"}, "no memory that to_json"),
+        ({"Bob": WindowMemory().to_json()}, "there are no such agents"),
+    ],
+)
+def test_memories_of_another_life_go_to_one_agent_each(memories, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        run(AnnsModel(memories=memories))
+
+
+class AnnsModel(PotModel):
+    """One agent with a name."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(0, rng=1, **options)
+        Ann(self)

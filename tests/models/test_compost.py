@@ -1,0 +1,136 @@
+"""CoMPosT: known caricatures are found, nothing is scored that cannot be, and tables of others are read."""
+
+import numpy as np
+import pytest
+
+from mesa_llm import ConfigError, ScriptedLLM
+from models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
+from models.compost.scores import Caricature, Cell, Reply, log_odds, read_corpus, tokens
+
+
+def counted(texts):
+    """Count the words of a fixed vocabulary."""
+    words = ["star", "moon", "soil", "plant", "say", "well"]
+    return np.array([[*(tokens(text).count(word) for word in words), 1.0] for text in texts], dtype=float)
+
+
+def corpus(share: float) -> list[Reply]:
+    """Write as a stargazer whose texts on gardens are, for a share of them, on stars."""
+    rows = []
+    for number in range(20):
+        on_stars = "Star moon star say." if number < 20 * share else "Soil plant soil say."
+        rows += [
+            Reply("person", "comment", "Say well say well."),
+            Reply("person", "garden", "Soil plant soil well."),
+            Reply("stargazer", "comment", "Star moon moon well."),
+            Reply("stargazer", "garden", on_stars),
+        ]
+    return rows
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.75, 1.0])
+def test_exaggeration_is_the_share_of_texts_that_leave_the_topic(share) -> None:
+    score = Caricature(corpus(share), counted).exaggeration(Cell("stargazer", "garden"))
+    assert score == pytest.approx(share, abs=0.1)
+
+
+def test_by_rule_the_levels_of_the_personas_are_found() -> None:
+    model = CompostModel(rng=4, n_topics=2)
+    model.run_for(10)
+    found = model.scores().exaggeration
+    levels = {agent.label: agent.level for agent in model.agents if agent.level}
+    assert list(found) == list(levels)
+    for name, level in levels.items():
+        assert found[name].mean == pytest.approx(level, abs=0.17)
+    assert model.results()["coverage"] == 1.0
+
+
+def test_seed_words_are_whole_words_in_any_case_unless_the_original_rules_hold() -> None:
+    texts = [Reply("person", "comment", "Well.")]
+    cell = Cell("person", "comment")
+    corrected = Caricature([*texts, Reply("person", "comment", "Wellness day.")], counted)
+    original = Caricature([*texts, Reply("person", "comment", "unwell day.")], counted, rules="original")
+    assert corrected._sentences(cell, ["well"]) == ["Well."]
+    assert original._sentences(cell, ["well"]) == ["unwell day."]
+
+
+def test_a_cell_without_seed_words_has_no_score() -> None:
+    same = [Reply(who, topic, "Say well.") for who in ("person", "twin") for topic in ("comment", "garden")] * 4
+    found = Caricature(same, counted)
+    assert found.exaggerations() == {}
+    assert found.exaggeration(Cell("nobody", "garden")) is None
+    assert found.individuation("nobody", "garden") is None
+
+
+def test_log_odds_of_a_single_word_are_no_numbers_that_anything_rests_on() -> None:
+    assert log_odds(["a"], ["a"], []) == {}
+
+
+@pytest.mark.parametrize(
+    ("context", "topics", "wanted"),
+    [
+        ("forum", None, "an 80-year-old person wrote this comment on the topic “cooking”"),
+        ("interview", None, f"Question: {QUESTIONS[0]}"),
+        ("post", ["tea"], "posted what they think of “tea”"),
+    ],
+)
+def test_a_request_says_who_writes_where_and_on_what_and_nothing_else(context, topics, wanted) -> None:
+    model = CompostModel(context=context, topics=topics, llm=ScriptedLLM(lambda request: "So it is."), rng=1)
+    model.step()
+    prompts = list(model.runlog.calls()["prompt"])
+    assert any(wanted in prompt for prompt in prompts)
+    assert not any('"system"' in prompt for prompt in prompts)
+
+
+def test_an_empty_reply_is_counted_and_no_text() -> None:
+    model = CompostModel(n_personas=1, n_topics=1, llm=ScriptedLLM(lambda request: ""), rng=1)
+    model.step()
+    assert (model.n_texts, model.n_unparsable) == (0, 8)
+    assert model.results()["exaggeration"] is None
+
+
+@pytest.mark.parametrize("label", ["80-year-old person", "Asian person", "18-year-old", "accountant"])
+def test_articles(label) -> None:
+    assert with_article(label) == f"an {label}"
+    assert with_article("man") == "a man"
+
+
+def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
+    path = tmp_path / "mini.csv"
+    path.write_text("prompt,persona,topic,response\nx,user,comment,Hello.\nx,user,comment,\n", encoding="utf-8")
+    assert read_corpus(path) == [Reply("user", "comment", "Hello.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("persona,topic\na,b\n", "no column 'response'.*found persona, topic"), ("", "No columns to parse")],
+)
+def test_a_bad_table_is_one_clear_error(tmp_path, content, message) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"bad\.csv: .*{message}"):
+        read_corpus(path)
+
+
+def test_a_missing_table_is_one_clear_error() -> None:
+    with pytest.raises(ConfigError, match=r"none\.csv.*wanted a table"):
+        read_corpus("none.csv")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"personas": ["man", "man"]}, "personas are one or more, all different"),
+        ({"topics": ["comment"]}, "none of them 'comment'"),
+        ({"personas": []}, "personas are one or more"),
+        ({"topics": [" "]}, "blank"),
+        ({"n_personas": 99}, "n_personas"),
+    ],
+)
+def test_bad_parameters_are_refused(fields, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        CompostModel(**fields)
+
+
+def test_personas_and_topics_are_all_different() -> None:
+    assert len({*PERSONAS, *TOPICS, *QUESTIONS}) == len(PERSONAS) + len(TOPICS) + len(QUESTIONS)

@@ -1,0 +1,345 @@
+"""Discussions: files and their faults, hosts, phases, questions aside, ends, several rooms, and the two studies."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from mesa_llm import ConfigError, Failure, ScriptedLLM, ToolCall
+from mesa_llm.viz import markup
+from mesa_llm.worlds.room import Line, Manner, Wish
+from models.discussion.agents import attitude_after
+from models.discussion.app import CHAT, chat_items
+from models.discussion.config import MANNERS, plan_of, read_plan
+from models.discussion.model import DiscussionModel
+from models.discussion.output import main, sauce_output
+from models.discussion.studies import curve, drift, run_rooms, talk_shares
+
+HOST = {"class": "Round Robin Host", "start_person_index": 0}
+QUESTION = {"id": "vote", "question": "Yes or no?", "iterations": [0, 2, -1], "choices": ["yes", "no"]}
+
+
+def person(name: str, kind: str = "person", **fields: Any) -> dict[str, Any]:
+    return {"class": kind, "name": name, "background_story": f"{name} is here.", **fields}
+
+
+def config_of(*persons: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    experiment = {"scenario": "The park", "survey_questions": parts.pop("questions", [])}
+    end = {"class": "iteration", "max_num_msgs": 4, **parts.pop("end", {})}
+    everybody = list(persons or (person("Ada"), person("Ben")))
+    return {"persons": everybody, "host": HOST, "endType": end, "experiment": experiment, **parts}
+
+
+def finished(model: DiscussionModel, steps: int = 300) -> DiscussionModel:
+    while model.running and model.time < steps:
+        model.step()
+    return model
+
+
+@pytest.fixture
+def discussion(tmp_path):
+    def make(config: dict[str, Any], **options: Any) -> DiscussionModel:
+        file = tmp_path / "talk.json"
+        file.write_text(json.dumps(config), encoding="utf-8")
+        return DiscussionModel(config=str(file), rng=1, **options)
+
+    return make
+
+
+# -- files
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"persons": [person("A", "robot")]}, r"persons\[0\]\.class: unknown; one of person, "),
+        ({"persons": []}, r"persons: .*at least 1"),
+        ({"persons": [person("A"), person("A")]}, r"persons: 'A' is there 2 times; names have to differ"),
+        ({"persons": [{"class": "person", "name": "A"}]}, r"persons\[0\]\.background_story: missing"),
+        ({"persons": [person("A", "fake_person")]}, r"persons\[0\]\.things_to_say: missing"),
+        ({"host": {"class": "random"}}, r"host\.start_person_index: missing; a number from -2 to 1"),
+        ({"host": {"class": "king"}}, r"host\.class: input should be 'Round Robin Host'"),
+        ({"host": {**HOST, "start_person_index": 2}}, r"host\.start_person_index: 2; a number from -2 to 1"),
+        ({"endType": {"class": "iteration"}}, r"endType\.max_num_msgs: missing"),
+        ({"endType": {"class": "limits", "agreement": "x"}}, r"endType\.agreement: no survey question is called 'x'"),
+        ({"experiment": {}}, r"experiment\.scenario: field required"),
+        ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day is HH:MM"),
+        (
+            {"experiment": {"scenario": "s", "survey_questions": [QUESTION] * 2}},
+            r"survey_questions: ids have to differ",
+        ),
+        ({"sessionRoom": 3}, r"sessionRoom: 3; 'base' or 'batch'"),
+    ],
+)
+def test_a_fault_in_a_file_is_named_with_its_key_and_what_is_allowed(changes, fault) -> None:
+    with pytest.raises(ConfigError, match=f"^talk.json: .*{fault}"):
+        plan_of(config_of() | changes, "talk.json")
+
+
+def test_a_file_that_is_not_there_or_no_json_is_named(tmp_path) -> None:
+    file = tmp_path / "broken.json"
+    file.write_text("{", encoding="utf-8")
+    for config in (str(file), "nothing", str(tmp_path)):
+        with pytest.raises(ConfigError, match="debate, trolley, or a file in JSON or TOML"):
+            DiscussionModel(config=config)
+
+
+def test_a_key_without_meaning_is_named_in_a_warning(caplog) -> None:
+    plan_of(config_of(person("Ada", mood="good"), person("Ben")) | {"colour": "red"}, "talk.json")
+    assert [record.getMessage() for record in caplog.records] == [
+        "talk.json: colour is no key of a discussion, and is ignored",
+        "talk.json: persons.mood is no key of a discussion, and is ignored",
+    ]
+
+
+def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> None:
+    toml = Path("models/discussion/data/trolley.toml").read_text(encoding="utf-8")
+    file = tmp_path / "trolley.json"
+    file.write_text(json.dumps(tomllib.loads(toml)), encoding="utf-8")
+    assert read_plan(str(file)) == read_plan("trolley")
+
+
+# -- turns
+
+
+def test_silent_persons_do_not_go_on_for_ever(discussion) -> None:
+    quiet = [person(name, "first_decides_then_generates", talkativeness=0) for name in "AB"]
+    model = finished(discussion(config_of(*quiet)))
+    assert (model.n_messages, model.time) == (0, 6)
+    assert model.results()["ends"] == {"nobody spoke for 6 turns": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "calls"),
+    [("person", 4), ("choosing_person", 4), ("first_decides_then_generates", 8), ("first_generates_then_decides", 8)],
+)
+def test_each_way_to_speak_costs_its_number_of_requests(discussion, kind, calls) -> None:
+    def reply(request):
+        wants = request.schema is not None and "speak" in str(request.schema)
+        if wants:
+            return {"speak": True, "reason": "now"}
+        return ToolCall("say", {"text": "Well."}) if request.tools else {"answer": "Well."}
+
+    model = finished(discussion(config_of(person("A", kind), person("B", kind)), llm=ScriptedLLM(reply)))
+    assert (model.n_messages, model.usage.calls, model.usage.failures) == (4, calls, 0)
+
+
+def test_one_model_decides_and_another_writes(discussion) -> None:
+    decider = ScriptedLLM(lambda request: {"speak": True, "reason": "now"}, name="decider")
+    writer = ScriptedLLM(lambda request: ToolCall("say", {"text": "Well."}), name="writer")
+    persons = [person(name, "first_decides_then_generates") for name in "AB"]
+    model = finished(discussion(config_of(*persons), llm={"decide": decider, "*": writer}))
+    assert model.runlog.calls()["model"].value_counts().to_dict() == {"decider": 4, "writer": 4}
+
+
+def test_models_that_a_file_names_are_mapped_to_others(discussion) -> None:
+    persons = [person("A", "person_hugging_face", model_path="big"), person("B", "person_gpt3_5")]
+    model = finished(discussion(config_of(*persons), providers={"big": "random", "person_gpt3_5": "rule"}))
+    assert set(model.runlog.decisions()["by"]) == {"random", "rule"}
+
+
+def test_a_failed_reply_is_a_silence_with_its_reason(discussion) -> None:
+    model = discussion(config_of(), llm=ScriptedLLM(lambda request: "no call"), attempts=1)
+    model.step()
+    (silence,) = model.sessions[0].room.silences
+    decision = model.last_decisions[silence.agent_id]
+    assert isinstance(decision, Failure)
+    assert silence.reason.startswith("the reply")
+
+
+@pytest.mark.parametrize("host", ["random", "moderator", "everyone"])
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_every_host_brings_a_conversation_to_its_end(host, llm) -> None:
+    model = finished(DiscussionModel(config="debate", host=host, rng=2, llm=llm))
+    assert not model.running
+    assert model.n_messages >= 12
+
+
+def test_another_activation_lets_people_speak_without_a_host() -> None:
+    model = finished(DiscussionModel(config="debate", activation="everyone", rng=1))
+    assert (model.time, model.n_messages) == (3, 12)
+
+
+def test_a_moderator_by_rule_lets_everybody_speak_equally() -> None:
+    model = finished(DiscussionModel(config="debate", host="moderator", rng=2))
+    assert list(model.talk()["messages"]) == [3, 3, 3, 3]
+
+
+def test_those_called_on_together_do_not_hear_one_another() -> None:
+    model = DiscussionModel(config="debate", host="everyone", rng=1)
+    model.step()
+    observed = model.runlog.decisions()
+    assert len(observed) == model.n_messages == 4
+
+
+def test_a_limit_of_time_ends_the_talk_by_the_clock_of_the_room() -> None:
+    model = finished(DiscussionModel(config="trolley", max_messages=1000, max_minutes=2, rng=1))
+    assert model.results()["ends"] == {"the time is up": 1}
+    assert 2 <= model.minutes < 2.5
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_the_time_left_is_shown_if_it_is_to_be(shows) -> None:
+    model = DiscussionModel(config="trolley", shows_time_left=shows, rng=1)
+    assert ("min 0 s are left" in model.persons[0].observe().text) == shows
+
+
+# -- questions aside
+
+
+def test_questions_aside_see_the_conversation_and_never_enter_it(discussion) -> None:
+    def reply(request):
+        return {"answer": "yes"} if request.salt.purpose == "survey" else ToolCall("say", {"text": "I am for it."})
+
+    model = finished(discussion(config_of(questions=[QUESTION]), llm=ScriptedLLM(reply)))
+    room = model.sessions[0].room
+    assert [line.text for line in room.lines] == ["I am for it."] * 4
+    assert [answer.after for answer in room.answers] == [0, 0, 2, 2, 4, 4]
+    prompts = model.runlog.calls().query("purpose == 'survey'")["prompt"]
+    assert [prompt.count("I am for it.") for prompt in prompts] == [0, 0, 2, 2, 4, 4]
+
+
+def test_a_question_is_asked_once_at_a_number_of_messages_however_long_the_silence(discussion) -> None:
+    quiet = [person(name, "first_decides_then_generates", talkativeness=0) for name in "AB"]
+    model = finished(discussion(config_of(*quiet, questions=[{**QUESTION, "iterations": "always"}])))
+    assert len(model.sessions[0].room.answers) == 2
+
+
+def test_a_missing_answer_is_counted_and_never_a_zero(discussion) -> None:
+    question = {**QUESTION, "choices": [], "scale": [0, 10], "iterations": [0]}
+
+    def reply(request):
+        wrong = request.salt.agent == 1
+        return {"answer": 11 if wrong else 7} if request.salt.purpose == "survey" else ToolCall("say", {"text": "Hm."})
+
+    model = discussion(config_of(questions=[question]), llm=ScriptedLLM(reply))
+    model.step()
+    assert (model.n_missing, model.results()["vote_missing"]) == (1, 1)
+    assert list(model.attitudes()["answer"]) == [7]
+
+
+def test_agreement_ends_the_talk(discussion) -> None:
+    persons = [person(name, attitude=attitude, strength=0) for name, attitude in (("A", 9), ("B", 1), ("C", 8))]
+    question = {**QUESTION, "iterations": "always", "choices": ["no", "yes"]}
+    model = finished(discussion(config_of(*persons, questions=[question], end={"agreement": "vote"})))
+    assert model.results()["ends"] == {"all answered 'vote' alike: yes": 1}
+
+
+def test_scripted_persons_say_each_of_their_lines_once(discussion) -> None:
+    lines = ["one", "two", "aside", "last"]
+    persons = [person(name, "fake_person", things_to_say=lines) for name in "AB"]
+    questions = [{"id": name, "question": "?", "iterations": [-1]} for name in ("p", "q")]
+    output = sauce_output(finished(discussion(config_of(*persons, questions=questions), llm="random")))
+    assert [entry["answer"] for entry in output["chat_entry"]] == ["one", "one", "two", "two"]
+    answers = [[entry["answer"] for entry in record["chat_entry"]] for record in output["survey_question"]]
+    assert answers == [["aside", "aside"], ["last", "last"]]
+    assert [record["iteration"] for record in output["survey_question"]] == [4, 4]
+
+
+# -- several rooms, and the studies
+
+
+def test_rooms_run_side_by_side_in_one_step_and_hear_nothing_of_one_another() -> None:
+    model = finished(DiscussionModel(config="debate", n_rooms=5, rng=1))
+    assert (model.time, model.n_messages) == (12, 60)
+    rooms = [session.room for session in model.sessions]
+    assert len({tuple(line.text for line in room.lines) for room in rooms}) > 1
+    speakers = [{line.speaker_id for line in room.lines} for room in rooms]
+    assert not speakers[0] & speakers[1]
+
+
+def test_lists_of_names_make_rooms(discussion) -> None:
+    seats = [
+        {"class": "person", "tag": tag, "names": [f"{tag}1", f"{tag}2"], "background_stories": ["x", "y"]}
+        for tag in "AB"
+    ]
+    model = finished(discussion(config_of(*seats)))
+    assert [[one.plan.name for one in session.persons] for session in model.sessions] == [["A1", "B1"], ["A2", "B2"]]
+    assert [len(one["chat_entry"]) for one in sauce_output(model)] == [4, 4]
+
+
+def test_an_attitude_is_pulled_by_the_latest_of_each_other() -> None:
+    lines = [Line(2, "B", "I put it at 0 of 10."), Line(2, "B", "now 2 of 10"), Line(3, "C", "8 of 10")]
+    assert attitude_after(5, 1, lines) == 5
+    assert attitude_after(6, 0.5, lines) == pytest.approx(0.5 * 6 + 0.5 * (6 + 2 + 8) / 3)
+    assert attitude_after(5, 0, [Line(2, "B", "no number")]) == 5
+
+
+@pytest.mark.parametrize(("strength", "moves"), [(1.0, False), (0.0, True)])
+def test_a_debate_moves_those_who_can_be_moved_to_the_middle(discussion, strength, moves) -> None:
+    plan = read_plan("debate").model_dump(by_alias=True)
+    persons = [{**one, "strength": strength} for one in plan["persons"]]
+    model = finished(discussion({**plan, "persons": persons, "sessionRoom": "base"}))
+    found = curve([model], "toll")
+    gaps = found.groupby("after")["mean"].agg(lambda means: means.max() - means.min())
+    assert gaps.iloc[0] == 6
+    assert (gaps.iloc[-1] <= 1) == moves  # answers are whole numbers
+    assert (drift([model])["moved"].abs().sum() > 0) == moves
+
+
+def test_in_the_trolley_study_people_talk_as_often_as_they_are_talkative() -> None:
+    shares = talk_shares([run_rooms("trolley", n_rooms=60, rng=3)]).set_index("name")
+    assert list(shares.index) == ["Lena", "Oskar", "Tomi", "Ruth"]
+    # 60 rooms × about 13 calls: a standard error of at most 0.02, and 0.08 is four of them
+    assert shares["spoke"].to_list() == pytest.approx([0.9, 0.5, 0.25, 0.15], abs=0.08)
+    assert shares["share"].is_monotonic_decreasing
+
+
+def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:
+    llm = ScriptedLLM(lambda request: ToolCall("say", {"text": "Well."}))
+    model = finished(discussion(config_of(end={"max_num_msgs": 50, "max_calls": 6}), llm=llm, n_rooms=2))
+    assert model.usage.calls == 6
+    assert model.results()["ends"] == {"6 replies are spent": 2}
+
+
+# -- what is shown and written
+
+
+def test_the_chat_shows_who_kept_silent_and_why_newest_first() -> None:
+    model = DiscussionModel(config="trolley", rng=3)
+    room = model.sessions[0].room
+    lena, oskar, *_ = room.members
+    room.say(lena, "<b>Well</b>")
+    room.call([oskar])
+    room.due()
+    room.receive(oskar, Wish(speak=False, reason="I listen."), "decide")
+    room.say(lena, "Oskar?")
+    items = chat_items(model.sessions[0])
+    assert [(item["name"], item["is_silence"], item["text"]) for item in items] == [
+        ("Lena", False, "Oskar?"),
+        ("Oskar", True, "I listen."),
+        ("Lena", False, "<b>Well</b>"),
+    ]
+    shown = markup(CHAT, topic="", n_lines=2, n_silences=1, now="", end="", items=items)
+    assert "&lt;b&gt;Well&lt;/b&gt;" in shown
+
+
+def test_people_play_those_whom_the_file_calls_human(discussion) -> None:
+    config = config_of(person("Hal", "human"), person("Ida", "asynchronous_human"), person("Bob"))
+    assert [one.llm for one in discussion(config, llm="random").persons] == ["human", "human", "random"]
+    machines = discussion(config, llm="random", people_play=False)
+    assert [one.llm for one in machines.persons] == ["random"] * 3
+
+
+def test_a_run_log_gives_the_output_of_the_run(discussion, tmp_path, capsys) -> None:
+    log, file = tmp_path / "run.sqlite", tmp_path / "out.json"
+    model = finished(discussion(config_of(questions=[QUESTION]), llm="random", log=log))
+    model.close()
+    assert main([str(log), str(file)]) == 0
+    assert json.loads(file.read_text(encoding="utf-8")) == sauce_output(model)
+    assert main([str(log)]) == main([str(file), str(file)]) == 2
+
+
+@pytest.mark.parametrize("llm", ["rule", "random"])
+@pytest.mark.parametrize("manner", get_args(Manner))
+@pytest.mark.parametrize("rules", ["corrected", "original"])
+def test_every_way_to_speak_ends_by_itself(discussion, llm, manner, rules) -> None:
+    kind = next(name for name, known in MANNERS.items() if known == manner)
+    persons = [person(name, kind, opinion="Yes.", things_to_say=["x"]) for name in "AB"]
+    options = {"llm": llm, "rules": rules, "people_play": False}
+    model = finished(discussion(config_of(*persons, questions=[QUESTION]), **options))
+    assert (model.running, model.usage.failures) == (False, 0)

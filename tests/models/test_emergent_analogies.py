@@ -1,0 +1,114 @@
+"""Emergent analogies: problems that are made, solved and judged."""
+
+import hashlib
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesa_llm import ConfigError, ScriptedLLM
+from models.emergent_analogies import letters, matrices
+from models.emergent_analogies.model import EmergentAnalogiesModel
+from models.emergent_analogies.problems import distractors
+from models.emergent_analogies.verbal import load_verbal
+
+
+def run(**parameters):
+    model = EmergentAnalogiesModel(**{"rng": 1, "n_per_type": 1, **parameters})
+    while model.running:
+        model.step()
+    return model
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from([*matrices.KINDS, *matrices.MANY_RULES]), st.integers(0, 10**6))
+def test_every_matrix_is_solved_by_its_rules_and_none_comes_twice(kind, seed) -> None:
+    made = matrices.make_matrices(kind, 6, random.Random(seed))
+    assert len({one.cells for one in made}) == len(made) == (4 if kind == "prog_size2" else 6)
+    for one in made:
+        assert matrices.solve(one) == (tuple(sorted(one.key)) if one.is_set else one.key)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(letters.KINDS), st.integers(0, 10**6))
+def test_every_letter_string_has_one_solution(kind, seed) -> None:
+    for one in letters.make_letters(kind, 5, random.Random(seed)):
+        assert letters.solve(one) == [one.key]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(matrices.KINDS), st.integers(0, 10**6))
+def test_the_seven_distractors_are_wrong_and_different(kind, seed) -> None:
+    rng = random.Random(seed)
+    matrix = matrices.make_matrices(kind, 1, rng)[0]
+    wrong = [frozenset(one) if matrix.is_set else one for one in distractors(matrix, rng)]
+    key = frozenset(matrix.key) if matrix.is_set else matrix.key
+    assert len({*wrong, key}) == 8
+
+
+@pytest.mark.parametrize("task", ["matrices", "letters", "verbal"])
+def test_the_rule_twin_solves_as_much_as_it_is_skilled(task) -> None:
+    assert run(task=task).mean_accuracy == 1
+    assert run(task=task, skill=0).mean_accuracy == 0
+
+
+@pytest.mark.parametrize(("task", "answers"), [("matrices", "free"), ("matrices", "choice"), ("verbal", "free")])
+def test_random_answers_have_the_exact_expectation(task, answers) -> None:
+    model = run(task=task, answers=answers, llm="random", n_agents=20, n_per_type=3)
+    for name in model.categories:
+        n = sum(problem.category == name for problem, _, _ in model.verdicts())
+        chance = model.chance(name)
+        assert model.accuracy(name) == pytest.approx(chance, abs=4.5 * (chance * (1 - chance) / n) ** 0.5)
+
+
+def test_a_chat_model_may_repeat_the_matrix_before_it_answers() -> None:
+    def reply(request):
+        problem = next(one for one in model.problems.values() if one.text == request.messages[-1].content)
+        return f"{problem.text}{problem.solution}"
+
+    model = EmergentAnalogiesModel(rng=1, n_per_type=1, llm=ScriptedLLM(reply))
+    model.step()
+    assert model.mean_accuracy == 1
+
+
+def test_words_are_wrong_and_no_reply_is_missing() -> None:
+    results = run(llm=ScriptedLLM(lambda request: "Five, I think.")).results()
+    assert (results["mean"], results["unreadable"], results["missing"]) == (0, 32, 0)
+
+
+def test_a_file_that_is_not_the_published_one_is_not_opened(tmp_path) -> None:
+    path = tmp_path / "all_problems.npz"
+    np.savez(path, all_problems=np.array({"row_constant": 1}, dtype=object))
+    with pytest.raises(ConfigError, match="only the published files are opened"):
+        EmergentAnalogiesModel(matrices=str(path))
+
+
+def test_a_file_of_the_original_form_is_read(tmp_path) -> None:
+    path = tmp_path / "all_problems.npz"
+    cells = np.array([[[[6]] * 3, [[1]] * 3, [[3]] * 3]])
+    problems = {"row_constant": {"prob": cells, "perm_invariant": False}}
+    np.savez(path, all_problems=np.array(problems, dtype=object))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    (matrix,) = matrices.load_matrices(path, frozenset({digest}))["row_constant"]
+    assert matrix.text == "[6] [6] [6]\n[1] [1] [1]\n[3] [3] ["
+    assert matrices.solve(matrix) == matrix.key == (3,)
+
+
+def test_there_are_six_verbal_analogies_of_each_relation() -> None:
+    relations = [one.relation for one in load_verbal()]
+    assert {relation: relations.count(relation) for relation in relations} == dict.fromkeys(
+        ("synonym", "opposite", "function", "category"), 6
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("A,B\n1,2\n", "no column 'Relation'"), ("Relation,A,B,C,D,D'\nfunction,a,b,c,,e\n", "line 2: a word is missing")],
+)
+def test_a_bad_file_of_verbal_analogies_is_one_clear_error(tmp_path, text, wanted) -> None:
+    path = tmp_path / "vat.csv"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=wanted):
+        EmergentAnalogiesModel(task="verbal", verbal=str(path))

@@ -1,0 +1,120 @@
+"""EmotionBench: sheets by default and in situations, and how they differ."""
+
+import math
+
+import pytest
+
+from mesa_llm import ConfigError, ScriptedLLM
+from models.emotionbench.instruments import load_instruments, with_situation
+from models.emotionbench.model import EmotionBenchModel
+from models.emotionbench.scores import mean_distance, published
+from models.emotionbench.situations import load_situations
+
+
+def run(**parameters):
+    model = EmotionBenchModel(**{"rng": 1, "repetitions": 1, **parameters})
+    while model.running:
+        model.step()
+    return model
+
+
+def test_the_rule_twin_feels_worse_in_situations_and_better_in_their_twins() -> None:
+    model = run(repetitions=2)
+    by_emotion = [one for one in model.changes() if not one.factor]
+    assert {(one.subscale, one.relation) for one in by_emotion} == {("Positive Affect", "<"), ("Negative Affect", ">")}
+    assert model.mean_of("Positive Affect", "twins") > model.mean_of("Positive Affect", "default")
+    assert model.mean_of("Negative Affect", "twins") < model.mean_of("Negative Affect", "default")
+
+
+def test_a_rule_twin_that_feels_nothing_in_situations_does_not_change() -> None:
+    overall = [one for one in run(sensitivity=0, n_defaults=20).changes() if not one.emotion]
+    assert [one.relation for one in overall] == ["=", "="]
+
+
+def test_a_random_respondent_has_the_exact_expectation() -> None:
+    model = run(llm="random", repetitions=4, n_defaults=20)
+    results = model.results()
+    assert results["Positive Affect, random"] == results["Negative Affect, random"] == 30
+    subscale = model.instrument.subscales[0]
+    error = model.instrument.random_sd(subscale) / math.sqrt(80)
+    assert results["Positive Affect, default"] == pytest.approx(30, abs=4 * error)
+
+
+def test_a_random_respondent_is_as_far_from_the_published_model_as_a_mean_over_sixteen_numbers() -> None:
+    pairs = [(one.emotion, one.subscale) for one in published() if one.respondent == "gpt-4" and one.emotion]
+    assert mean_distance(dict.fromkeys(pairs, 30.0), "gpt-3.5-turbo") == pytest.approx(4.85, abs=0.01)
+    assert mean_distance(dict.fromkeys(pairs, 0.0), "gpt-3.5-turbo", of_changes=True) == pytest.approx(8.77, abs=0.01)
+
+
+def test_a_sheet_that_lacks_an_answer_has_no_score_and_the_item_is_counted() -> None:
+    def reply(request):
+        line = request.messages[-1].content.splitlines()
+        number = next(text.split(".")[0] for text in line if text.endswith(". angry"))
+        return {str(index): 3 for index in range(1, 21)} | {number: 9}
+
+    results = run(llm=ScriptedLLM(reply), emotions=["Fear"], n_defaults=1)
+    assert results.results()["sheets"] == 0
+    assert results.world.lacking() == {"AffectList-20 6": {"out_of_range": 12}}
+
+
+def test_no_reply_is_missing_and_a_reply_of_words_unparsable() -> None:
+    model = run(llm=ScriptedLLM(lambda request: "I am only a program."), emotions=["Fear"], n_defaults=1, attempts=1)
+    assert model.results()["unparsable"] == 12 * 20
+    assert math.isnan(model.results()["Positive Affect, default"])
+
+
+def test_each_sheet_has_an_order_of_its_own_unless_it_is_canonical() -> None:
+    def orders(model):
+        return {tuple(item.label for item in turn.observation.facts.items) for turn in model.repetition()[0]}
+
+    assert len(orders(EmotionBenchModel(rng=1))) == 5 + 72 + 8
+    assert len(orders(EmotionBenchModel(rng=1, order="canonical"))) == 1
+
+
+def test_there_are_two_situations_for_each_of_36_factors_and_a_twin_for_each_emotion() -> None:
+    situations = load_situations()
+    factors = [(one.emotion, one.factor) for one in situations if not one.is_twin]
+    assert (len(factors), len(set(factors)), len(situations) - len(factors)) == (72, 36, 8)
+    assert len({one.text for one in situations}) == len({one.label for one in situations}) == 80
+
+
+def test_the_situation_stands_where_the_instrument_says() -> None:
+    instrument = load_instruments()["AffectList-20"]
+    assert with_situation(instrument, "") == instrument.instructions.removeprefix("SCENARIO ")
+    text = with_situation(instrument, "It rains.")
+    assert text.startswith("Imagine that this is happening to you: It rains.\n\nBelow")
+
+
+def test_published_means_are_not_compared_with_our_own_items() -> None:
+    with pytest.raises(ConfigError, match="give questionnaires= and situations="):
+        run(emotions=["Fear"]).distance("human-crowd")
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("[]", "at least 1"),
+        ("{", "JSON"),
+        ('[{"name": "A", "compute_mode": "MAX", "prompt": "1 to 5", "scale": 6, "categories": [{"cat_name": "x", '
+         '"cat_questions": [1]}], "questions": {"1": "a"}}]', "compute_mode is SUM, AVG or SUM"),
+        ('[{"name": "A", "compute_mode": "SUM", "prompt": "from 1 to 4", "scale": 6, "categories": [{"cat_name": "x", '
+         '"cat_questions": [1]}], "questions": {"1": "a"}}]', "do not fit scale 6"),
+        ('[{"name": "A", "compute_mode": "SUM", "prompt": "", "scale": 6, "categories": [{"cat_name": "x", '
+         '"cat_questions": [2]}], "questions": {"1": "a"}}]', r"key names items \[2\]"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_of_instruments_is_one_clear_error(tmp_path, written, wanted) -> None:
+    path = tmp_path / "q.json"
+    path.write_text(written)
+    with pytest.raises(ConfigError, match=wanted) as caught:
+        EmotionBenchModel(questionnaires=str(path))
+    assert str(path) in str(caught.value)
+
+
+def test_unknown_names_are_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"no 'Boredom'; .* has: Anger, Anxiety"):
+        EmotionBenchModel(emotions=["Boredom"])
+    with pytest.raises(ConfigError, match="no 'PANAS'; there are: AffectList-20"):
+        EmotionBenchModel(instrument="PANAS")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        EmotionBenchModel(situations="nowhere.json")

@@ -1,0 +1,173 @@
+"""PsychoBench: protocols, scores that are known beforehand, the original file, and norms for it alone."""
+
+import json
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mesa_llm import ConfigError, ScriptedLLM
+from models.psychobench.instruments import FORMS, own_instruments, read_original
+from models.psychobench.model import PsychoBenchModel
+from models.psychobench.scores import score_table
+
+ORIGINAL = Path(os.environ.get("MESA_LLM_DATA", "nowhere"), "psychobench", "questionnaires.json")
+needs_original = pytest.mark.skipif(not ORIGINAL.is_file(), reason="MESA_LLM_DATA holds no questionnaires.json")
+
+
+def always(answer):
+    """Answer every item with one number."""
+
+    def reply(request):
+        asked = request.schema["properties"]
+        return {name: answer for name in asked if name != "reasoning"}
+
+    return ScriptedLLM(reply)
+
+
+def entry(**changes):
+    traits = {"cat_name": "Extraversion", "cat_questions": [1, 2], "crowd": []}
+    fields = {"name": "BFI", "questions": {"1": "I talk.", "2": "I am shy."}, "prompt": "Rate:", "scale": 6}
+    return fields | {"compute_mode": "AVG", "reverse": [2], "categories": [traits]} | changes
+
+
+@pytest.mark.parametrize("history", [True, False])
+@pytest.mark.parametrize("per_request", [1, 7, 200])
+def test_by_rule_scores_tell_the_respondents_levels(per_request, history) -> None:
+    model = PsychoBenchModel(administrations=6, per_request=per_request, history=history, rng=2)
+    model.run_for(6)
+    (respondent,) = model.agents
+    assert model.totals.answered == model.totals.asked == 6 * 177
+    errors = [
+        abs(row.share(row.mean) - respondent.levels[row.instrument, row.subscale])
+        for row in model.scores()
+        if row.instrument == "Interests"
+    ]
+    assert sum(errors) / len(errors) < 0.12
+
+
+def test_a_later_page_shows_the_earlier_ones_of_its_own_questionnaire_alone() -> None:
+    model = PsychoBenchModel(llm=always(3), instruments=["Five traits", "Money"], per_request=8, rng=1)
+    model.step()
+    prompts = [json.loads(prompt) for prompt in model.runlog.calls()["prompt"]]
+    assert [len(prompt) for prompt in prompts] == [2, 2, 4, 6]
+    assert prompts[-1][1]["content"] == prompts[0][1]["content"]
+    assert prompts[-1][2]["role"] == "assistant"
+
+
+def test_without_history_every_page_is_asked_by_itself() -> None:
+    model = PsychoBenchModel(llm=always(3), instruments=["Five traits"], per_request=8, history=False, rng=1)
+    model.step()
+    assert [len(json.loads(prompt)) for prompt in model.runlog.calls()["prompt"]] == [2, 2, 2]
+
+
+def test_the_published_order_comes_first_where_it_is_asked_for() -> None:
+    model = PsychoBenchModel(instruments=["Money"], order="published first", rng=1)
+    texts = []
+    for _ in range(2):
+        (seen,) = model.observations().values()
+        texts.append([item.facts[1] for item in seen.facts.items])
+        model.step()
+    assert texts[0] == [1, 2, 3, 4, 5, 6] != texts[1]
+
+
+def test_one_answer_for_all_gives_the_middle_where_items_are_reversed_in_pairs() -> None:
+    model = PsychoBenchModel(llm=always(5), instruments=["Five traits"], rng=1)
+    model.step()
+    assert {name: mean for name, mean in model.results().items() if ":" in name} == {
+        f"Five traits: {name}": 3
+        for name in ("Extraversion", "Agreeableness", "Conscientiousness", "Neuroticism", "Openness")
+    }
+
+
+def test_answers_off_the_scale_are_counted_and_never_scored() -> None:
+    model = PsychoBenchModel(llm=always(7), instruments=["Money"], rng=1)
+    model.run_for(2)
+    assert model.results() == {
+        "Money: Rich": None,
+        "Money: Motivator": None,
+        "Money: Important": None,
+        "answered": 0,
+        "out of range": 12,
+        "unparsable": 0,
+        "missing": 0,
+    }
+
+
+def test_a_reply_that_cannot_be_read_is_counted_for_each_item() -> None:
+    model = PsychoBenchModel(llm=ScriptedLLM(lambda request: "I am a language model."), instruments=["Money"], rng=1)
+    model.step()
+    assert model.n_unparsable == 6
+    assert model.n_missing == 0
+
+
+def test_own_statements_have_every_score_of_the_originals_and_no_norms() -> None:
+    own = own_instruments()
+    names = [sorted(subscale.name for subscale in one.subscales) for one in own]
+    assert sorted(names) == sorted(sorted(form.subscales) for form in FORMS.values())
+    assert not set(FORMS) & {one.name for one in own}
+    assert not any(subscale.norms for one in own for subscale in one.subscales)
+
+
+@needs_original
+def test_the_original_file_gives_69_scores_with_norms() -> None:
+    model = PsychoBenchModel(items=str(ORIGINAL), llm="random", administrations=2, rng=1)
+    model.run_for(2)
+    assert model.totals.answered == 2 * 512
+    table = score_table(model)
+    assert len(table.drop_duplicates(["instrument", "subscale"])) == 69
+    norm = table.query("instrument == 'BFI' and subscale == 'Openness'").iloc[0]
+    assert (norm["norm_mean"], norm["norm_sd"], norm["norm_n"]) == (3.92, 0.66, 6076)
+    assert set(table["relation"]) <= {"<", "=", ">"}
+
+
+@needs_original
+def test_the_original_file_is_fetched_once_and_kept(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pooch")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "mesa_llm" / "psychobench").mkdir(parents=True)
+    shutil.copy(ORIGINAL, tmp_path / "mesa_llm" / "psychobench")
+    assert len(PsychoBenchModel(items="original").instruments) == 13
+
+
+@pytest.mark.skipif(find_spec("pooch") is not None, reason="pooch is installed")
+def test_without_pooch_the_error_says_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"pip install pooch.*https://raw.*items="):
+        PsychoBenchModel(items="original")
+
+
+@needs_original
+def test_a_changed_file_has_no_norms(tmp_path) -> None:
+    changed = tmp_path / "questionnaires.json"
+    changed.write_text(ORIGINAL.read_text(encoding="utf-8").replace("talkative", "silent"), encoding="utf-8")
+    assert not any(subscale.norms for one in read_original(changed) for subscale in one.subscales)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "Invalid JSON"),
+        ([entry(name="MBTI")], "name 'MBTI' is no instrument here; allowed: BFI"),
+        ([entry(scale=8)], "BFI: scale is 8, wanted 6"),
+        ([entry(reverse=[9])], r"BFI: the key names items \[9\]"),
+        ([entry(questions={})], r"0\.questions"),
+        ([{"name": "BFI"}], r"0\.questions: Field required"),
+    ],
+)
+def test_a_bad_file_is_one_clear_error(tmp_path, content, message) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"file\.json: .*{message}"):
+        PsychoBenchModel(items=str(path))
+
+
+def test_a_missing_file_says_where_the_original_is() -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.json: No such file.*https://raw"):
+        PsychoBenchModel(items="nowhere.json")
+
+
+def test_an_unknown_instrument_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match="there is no 'BFI' in items='own'; allowed: Five traits"):
+        PsychoBenchModel(instruments=["BFI"])

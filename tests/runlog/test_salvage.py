@@ -1,0 +1,169 @@
+"""Damaged run logs: every command says so in one line, and what can be read is salvaged."""
+
+import json
+import random
+import sqlite3
+from contextlib import closing, suppress
+
+import pytest
+from typer.testing import CliRunner
+
+from mesa_llm import ConfigError, RunLog
+from mesa_llm.cli.app import app
+from mesa_llm.runlog.salvage import salvage
+from mesa_llm.testing import honest
+from models.social.model import SocialModel
+from tests.pot import PotModel
+
+NEVER_JSON = [None, "{", "null", "[1, 2]", "[" * 100_000, b"\xff", 2**62, -1, 1e308, '{"text": 5, "tool_calls": []}']
+
+
+def typed(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """Record a run of some forty pages, once."""
+    path = tmp_path_factory.mktemp("sound") / "run.sqlite"
+    model = SocialModel(n_agents=6, rng=1, llm=honest(), log=path)
+    for _ in range(4):
+        model.step()
+    model.close()
+    return path.read_bytes()
+
+
+def truncate(rng, file) -> None:
+    file.write_bytes(file.read_bytes()[: rng.randrange(file.stat().st_size)])
+
+
+def flip(rng, file) -> None:
+    content = bytearray(file.read_bytes())
+    for _ in range(rng.choice([1, 20, 300])):
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    file.write_bytes(content)
+
+
+def blank_a_page(rng, file) -> None:
+    content = bytearray(file.read_bytes())
+    page = rng.randrange(len(content) // 4096)
+    content[page * 4096 : (page + 1) * 4096] = rng.choice([bytes(4096), rng.randbytes(4096)])
+    file.write_bytes(content)
+
+
+def change_a_column(rng, file) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        table = rng.choice(["manifest", "texts", "calls", "decisions", "actions", "steps"])
+        column = rng.choice([field[1] for field in database.execute(f"PRAGMA table_info({table})")])
+        with suppress(sqlite3.IntegrityError):
+            database.execute(f"UPDATE {table} SET {column} = ?", [rng.choice(NEVER_JSON)])
+
+
+def change_the_schema(rng, file) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        table = rng.choice(["manifest", "texts", "calls", "decisions", "steps"])
+        column = database.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
+        change = rng.choice([f"RENAME COLUMN {column} TO other", "RENAME TO other", "ADD COLUMN other"])
+        database.execute(f"ALTER TABLE {table} {change}")
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, blank_a_page, change_a_column, change_the_schema])
+def test_a_damaged_log_never_ends_in_a_traceback(damage, sound, tmp_path) -> None:
+    for number in range(10):
+        file, new = tmp_path / f"run{number}.sqlite", tmp_path / f"new{number}.sqlite"
+        file.write_bytes(sound)
+        damage(random.Random(f"{damage.__name__} {number}"), file)
+        looks = [("inspect", file, "--calls", "--usage"), ("inspect", file, "--decisions", "--csv")]
+        for words in [*looks, ("replay", file, "--json"), ("inspect", file, "--salvage", new), ("replay", new)]:
+            done = typed(*words)
+            assert isinstance(done.exception, SystemExit | None), words
+            if done.exit_code == 2 and "It differs from" not in done.stderr:
+                assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_log_whose_pages_are_gone_is_salvaged_and_gone_on_with(tmp_path) -> None:
+    def run(log):
+        model = PotModel(20, honest(), rng=2, log=log)
+        model.run_for(20)
+        model.close()
+        return model
+
+    whole = run(tmp_path / "run.sqlite")
+    content = bytearray((tmp_path / "run.sqlite").read_bytes())
+    content[:4096] = bytes(4096)
+    middle = len(content) // 2 // 4096 * 4096
+    content[middle : middle + 4096] = bytes(4096)
+    (tmp_path / "run.sqlite").write_bytes(content)
+    results = {result.table: result for result in salvage(tmp_path / "run.sqlite", tmp_path / "new.sqlite")}
+    assert 0.8 * whole.usage.calls < results["calls"].kept <= whole.usage.calls
+    again = run(tmp_path / "new.sqlite")
+    assert again.runlog.digest == whole.runlog.digest
+    assert again.usage.replayed == results["calls"].kept
+    assert (tmp_path / "run.sqlite").read_bytes() == content
+
+
+def test_rows_around_a_lost_stretch_are_all_kept_and_the_lost_ones_counted(tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    model = PotModel(50, honest(), rng=2, log=log)
+    model.run_for(10)
+    model.close()
+    with closing(sqlite3.connect(log)) as database, database:
+        database.execute("UPDATE calls SET purpose = CAST(x'ff' AS TEXT) WHERE rowid IN (3, 4, 5, 100, 499)")
+    calls = next(result for result in salvage(log, tmp_path / "new.sqlite") if result.table == "calls")
+    assert (calls.kept, calls.lost, calls.is_whole) == (495, 5, True)
+
+
+def test_what_is_salvaged_never_overwrites_a_file(tmp_path) -> None:
+    PotModel(rng=1, log=tmp_path / "run.sqlite").runlog.close()
+    (tmp_path / "new.sqlite").write_text("mine")
+    with pytest.raises(ConfigError, match="exists already"):
+        salvage(tmp_path / "run.sqlite", tmp_path / "new.sqlite")
+    assert (tmp_path / "new.sqlite").read_text() == "mine"
+
+
+def test_what_is_salvaged_to_a_place_that_cannot_be_written_is_one_line(tmp_path) -> None:
+    model = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
+    model.run_for(1)
+    model.close()
+    with pytest.raises(ConfigError, match="cannot be written; name a new file"):
+        salvage(tmp_path / "run.sqlite", tmp_path / "no folder" / "new.sqlite")
+
+
+@pytest.mark.parametrize("held", ["dear diary" * 1000, ""])
+def test_nothing_is_salvaged_of_what_is_no_log(held, tmp_path) -> None:
+    (tmp_path / "notes.txt").write_text(held)
+    done = typed("inspect", tmp_path / "notes.txt", "--salvage", tmp_path / "new.sqlite")
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_a_log_of_another_format_is_not_taken_for_a_damaged_one(tmp_path) -> None:
+    PotModel(rng=1, log=tmp_path / "run.sqlite").runlog.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database, database:
+        database.execute("PRAGMA user_version=2")
+        database.execute("UPDATE manifest SET value = ? WHERE name = 'format'", [json.dumps(2)])
+    with pytest.raises(ConfigError, match="is a run log of format 2"):
+        salvage(tmp_path / "run.sqlite", tmp_path / "new.sqlite")
+
+
+def test_a_recorded_reply_that_is_none_is_said_to_be_damaged(tmp_path) -> None:
+    model = PotModel(rng=1, llm=honest(), log=tmp_path / "run.sqlite")
+    model.step()
+    model.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database, database:
+        database.execute("UPDATE calls SET reply = NULL")
+    again = PotModel(rng=1, llm="ScriptedLLM", log=tmp_path / "run.sqlite", replay=True)
+    with pytest.raises(ConfigError, match=r"run\.sqlite' is damaged: .* --salvage"):
+        again.step()
+    assert len(RunLog(tmp_path / "run.sqlite", "read").calls()) == 4
+
+
+def test_a_damaged_manifest_stops_no_run_in_a_traceback(tmp_path) -> None:
+    PotModel(rng=1, log=tmp_path / "run.sqlite").runlog.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database, database:
+        database.execute("UPDATE manifest SET value = '5' WHERE name = 'versions'")
+    PotModel(rng=1, log=tmp_path / "run.sqlite").runlog.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database, database:
+        database.execute("UPDATE manifest SET value = '{' WHERE name = 'model'")
+    with pytest.raises(ConfigError, match="is damaged"):
+        PotModel(rng=1, log=tmp_path / "run.sqlite")

@@ -1,0 +1,48 @@
+"""What models, agents, decisions and prompts look like in a terminal and in Jupyter."""
+
+import re
+
+from mesa_llm import ChatMessage, Decision, Failure, Observation, ScriptedLLM, ToolCall
+from mesa_llm.testing import honest_reply
+from models.social.model import SocialModel
+from tests.pot import PotModel
+
+
+def test_a_model_says_how_far_it_is_and_what_its_agents_think_with() -> None:
+    model = PotModel(3, rng=1)
+    model.step()
+    assert repr(model) == "<PotModel: step 1, 3 agents, llm rule>"
+    model.running = False
+    assert repr(model) == "<PotModel: step 1, ended, 3 agents, llm rule>"
+    assert "llm several" in repr(PotModel(3, {"*": "rule"}, rng=1))
+    assert "llm ScriptedLLM" in repr(PotModel(3, ScriptedLLM(honest_reply), rng=1))
+    assert "secret" not in repr(PotModel(3, "m@http://ann:secret@127.0.0.1:9/v1", rng=1))
+    assert repr(PotModel.__new__(PotModel)) == "<PotModel, not set up>"
+
+
+def test_an_agent_says_its_class_number_and_name() -> None:
+    assert repr(PotModel(1, rng=1).agents[0]) == "<Payer 1>"
+    assert re.fullmatch(r"<SocialUser 1: \w+ \w+>", repr(SocialModel(n_agents=1, rng=1).agents[0]))
+
+
+def test_a_decision_says_who_decided_what() -> None:
+    decided = Decision(3, (ToolCall("pay", {"coins": 2}),), by="rule", keys=("0" * 64,))
+    assert repr(decided) == "<Decision of agent 3 by rule: pay(coins=2)>"
+    assert str(Decision(3, answer="yes")) == "answer 'yes'"
+    assert str(Decision(3)) == "nothing"
+    assert repr(Decision(3, answer=4, by="m", label="item 1")) == "<Decision of agent 3 on 'item 1' by m: answer 4>"
+
+
+def test_jupyter_shows_decisions_failures_prompts_and_observations_as_text_that_is_no_markup() -> None:
+    agent = PotModel(1, rng=1).agents[0]
+    shown = [
+        agent.prompt(Observation("<script>1</script>")),
+        Decision(1, (ToolCall("say", {"text": "<script>1</script>"}),), text="<script>1</script>", by="m"),
+        Failure(1, "<script>1</script>", "Unparsed", "m"),
+        ChatMessage("user", "<script>1</script>"),
+        Observation("<script>1</script>", options={"id": ("<script>1</script>",)}),
+    ]
+    for record in shown:
+        html = record._repr_html_()
+        assert "&lt;script&gt;1&lt;/script&gt;" in html
+        assert "<script>" not in html

@@ -1,0 +1,138 @@
+"""Tools and actions: what a model is told of them, and what it may do with them."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from mesa_llm import DoNothing, ToolCall, ToolError, action, tool
+from mesa_llm.errors import ConfigError
+from mesa_llm.tools.toolbox import ToolBox
+
+
+class Shop(DoNothing):
+    name = "shop"
+
+    @action
+    def sell(self, actor: int, price: Annotated[float, Field(gt=0)], to: Literal["anna", "bo"] = "anna") -> str:
+        """Sell your apple.
+
+        Args:
+            price: What you ask, in euros.
+        """
+        return f"{actor} sold to {to} at {price}"
+
+
+class Fair(DoNothing):
+    name = "fair"
+
+    @action
+    def sell(self, actor: int, what: str) -> str:
+        """Sell something at the fair."""
+        return what
+
+
+class Seller:
+    is_rich = False
+
+    @tool(when="may_look")
+    def look(self) -> str:
+        """Look around."""
+        return "apples"
+
+    def may_look(self) -> bool:
+        return self.is_rich
+
+
+def shop_box() -> ToolBox:
+    return ToolBox.of(Seller(), 3, [Shop()])
+
+
+def test_the_docstring_becomes_the_description_of_tool_and_arguments() -> None:
+    (spec,) = [spec for spec in shop_box().specs if spec.name == "sell"]
+    assert spec.description == "Sell your apple."
+    assert spec.parameters["properties"]["price"]["description"] == "What you ask, in euros."
+    assert spec.parameters["required"] == ["price"]
+    assert "actor" not in spec.parameters["properties"]
+
+
+def test_a_call_is_converted_checked_and_run_for_the_acting_agent() -> None:
+    assert shop_box().call(ToolCall("sell", {"price": "2.5"})) == "3 sold to anna at 2.5"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"price": float("nan")},
+        {"price": float("inf")},
+        {"price": -1},
+        {"price": "much"},
+        {"price": None},
+        {},
+        {"price": 1, "to": "carl"},
+        {"price": 1, "hidden": True},
+        {"price": 1, "to": "x" * 30_000},
+        {"price": [1]},
+    ],
+    ids=str,
+)
+def test_arguments_that_do_not_fit_are_refused_in_words(arguments) -> None:
+    with pytest.raises(ToolError, match=r"sell|longer"):
+        shop_box().call(ToolCall("sell", arguments))
+
+
+def test_numbers_that_no_database_holds_are_refused() -> None:
+    class Counter:
+        @action
+        def count(self, n: int) -> int:
+            """Count."""
+            return n
+
+    with pytest.raises(ToolError, match="too large"):
+        ToolBox.of(Counter(), 1).call(ToolCall("count", {"n": 10**30}))
+
+
+def test_an_unknown_tool_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ToolError, match=r"no tool 'steal'.*sell"):
+        shop_box().call(ToolCall("steal"))
+
+
+def test_a_name_two_worlds_share_is_told_apart_and_doing_nothing_is_offered_once() -> None:
+    names = list(ToolBox.of(object(), 1, [Shop(), Fair()]))
+    assert names == ["do_nothing", "shop_sell", "fair_sell"]
+    assert list(ToolBox.of(object(), 1, [Shop(), Fair()]).only(["sell"])) == ["shop_sell", "fair_sell"]
+
+
+def test_a_tool_is_offered_only_while_its_condition_holds() -> None:
+    seller = Seller()
+    assert "look" not in ToolBox.of(seller, 1).usable
+    seller.is_rich = True
+    assert "look" in ToolBox.of(seller, 1).usable
+
+
+def test_a_researchers_own_function_becomes_a_tool() -> None:
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        return f"rain in {city}"
+
+    box = ToolBox.of(object(), 1, [], [weather])
+    assert box.call(ToolCall("weather", {"city": "Ulm"})) == "rain in Ulm"
+
+
+def test_a_function_without_types_is_refused_when_it_is_given() -> None:
+    def vague(x):
+        """Do."""
+
+    with pytest.raises(ConfigError, match="'x' of tool 'vague' has no type"):
+        ToolBox.of(object(), 1, [], [vague])
+
+
+@pytest.mark.parametrize("kind", [object(), Callable[[int], int], Literal[range], Annotated[int, Field(gt="a")]])
+def test_an_argument_that_json_cannot_describe_is_refused_when_the_tool_is_given(kind) -> None:
+    def strange(x) -> None:
+        """Do."""
+
+    strange.__annotations__["x"] = kind
+    with pytest.raises(ConfigError, match="'strange' has an argument that JSON cannot describe"):
+        ToolBox.of(object(), 1, [], [strange])

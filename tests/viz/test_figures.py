@@ -1,0 +1,110 @@
+"""Plots of what a model is and measures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure as PlainFigure
+
+from mesa_llm.viz.figures import Figure, cost_figure, enlarge, measure_figure, numbers_of, picture_of, title_of
+from mesa_llm.viz.markup import in_words
+from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
+from tests.browser.apps.village import Village
+
+PNG = b"\x89PNG\r\n"
+
+FRESH = """
+from mesa_llm.viz import Figure
+from IPython.core.formatters import DisplayFormatter
+figure = Figure()
+figure.subplots().plot([1, 2])
+print(sorted(DisplayFormatter().format(figure)[0]))
+"""
+
+
+def stepped(steps: int = 2, **parameters: Any) -> Village:
+    """Make a village, and some steps."""
+    model = Village(rng=1, **parameters)
+    for _ in range(steps):
+        model.step()
+    return model
+
+
+def test_a_figure_is_shown_by_a_kernel_that_has_not_loaded_matplotlib_s_backend() -> None:
+    shown = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
+    assert "image/png" in shown
+    assert isinstance(Figure(), PlainFigure)
+
+
+def test_every_number_that_is_collected_is_a_measure_and_what_a_run_costs_is_not() -> None:
+    model = stepped()
+    model.datacollector.model_vars["mood"] = ["good"] * 3
+    model.datacollector.model_vars["is_calm"] = [True] * 3
+    measures, costs = numbers_of(model)
+    assert list(measures) == ["greetings"]
+    assert list(costs) == ["calls", "tokens", "dollars", "failures", "seconds"]
+
+
+def test_a_measure_that_was_not_always_known_is_drawn() -> None:
+    model = stepped()
+    model.datacollector.model_vars["greetings"][:2] = [None, float("nan")]
+    figure = measure_figure("greetings")(model)
+    assert picture_of(figure).startswith(PNG)
+    assert title_of(figure) == "Greetings"
+
+
+def test_what_a_run_costs_is_one_figure() -> None:
+    figure = cost_figure(stepped(llm="scripted"))
+    assert len(figure.axes) == 5
+    assert b"<svg" in picture_of(figure, "svg")
+
+
+def test_names_in_code_are_written_as_words_and_keep_their_capitals() -> None:
+    assert [in_words(name) for name in ("largest_cascade", "n_posts", "buy_YES")] == [
+        "Largest cascade",
+        "Number of posts",
+        "Buy YES",
+    ]
+
+
+def test_agents_on_a_drawn_space_can_be_clicked_where_they_stand() -> None:
+    model = stepped()
+    renderer = rendered(plain_renderer, model)
+    places = redraw(renderer, model)
+    axes: Any = renderer.canvas
+    picture_of(axes.get_figure())
+    spots = spots_on(axes, places)
+    assert has_space(model)
+    assert [spot.name for spot in spots] == [f"{number} · Villager {number}" for number in (1, 2, 3, 4)]
+    assert all(0 < spot.x < 100 and 0 < spot.y < 100 for spot in spots)
+
+
+def test_a_network_that_grows_is_drawn_as_it_is_now() -> None:
+    model = stepped()
+    renderer = rendered(plain_renderer, model)
+    model.grid.G.add_edge(0, 99)
+    assert len(redraw(renderer, model)) == 4
+
+
+def test_agents_keep_their_places_when_ties_change_and_newcomers_find_theirs() -> None:
+    places: dict[int, Any] = {}
+    lay_out([1, 2, 3], [(1, 2)], places)
+    before = {number: tuple(place) for number, place in places.items()}
+    lay_out([1, 2, 3, 4], [(1, 3), (3, 4)], places)
+    assert {number: tuple(places[number]) for number in before} == before
+    assert 4 in places
+
+
+def test_ties_are_drawn_between_agents_of_the_model_alone() -> None:
+    figure, places = network_figure(stepped(), lambda model: [(1, 2), (1, 77)], "Friends")
+    assert len(figure.axes[0].collections[0].get_paths()) == 1
+    assert [place.agent.unique_id for place in places] == [1, 2, 3, 4]
+
+
+def test_text_is_enlarged_and_the_size_on_the_screen_stays() -> None:
+    figure = Figure(figsize=(7, 3.5), dpi=100)
+    enlarge(figure)
+    assert (figure.get_size_inches() * figure.dpi) == pytest.approx([700, 350])

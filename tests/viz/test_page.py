@@ -1,0 +1,725 @@
+"""What pages are made of, without a browser."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import reacton
+from mesa.visualization import Slider
+from reacton import use_effect
+from solara.core import component
+
+from mesa_llm import Decision, ScriptedLLM, ToolCall
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import BudgetSpent, ConfigError
+from mesa_llm.llm.human.desk import HumanDesk, HumanLLM
+from mesa_llm.llm.human.questions import Asked, offers_of
+from mesa_llm.records import Request, Salt, ToolSpec, Usage
+from mesa_llm.viz import LLMPage, Runner, markup
+from mesa_llm.viz.controls import status
+from mesa_llm.viz.cost import tiles_of
+from mesa_llm.viz.forms import hint_of, read_fields
+from mesa_llm.viz.gate import Gate, gate_of, place_steady, steady
+from mesa_llm.viz.human import desks_of
+from mesa_llm.viz.inspector import AgentInspector
+from mesa_llm.viz.page import tabs_of
+from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, share, shown_address, takes, worded
+from mesa_llm.viz.runner import wait_until_closed
+from mesa_llm.viz.runs import Runs
+from mesa_llm.viz.session import Session
+from mesa_llm.viz.tables import ActionTable, action_row
+from mesa_llm.viz.ticker import TICK_S, moment, watch, words
+from mesa_llm.viz.trace import MAX_CHARACTERS, shortened, thoughts_of
+from tests.browser.apps.village import HOSTILE, Village, renderer, say
+from tests.browser.attacker import Endpoint, serving
+
+PATIENCE_S = 10.0
+
+
+def until(holds: Any) -> None:
+    """Wait until something holds; fail if it does not within `PATIENCE_S`."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < give_up, "it did not come true in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def make_runner() -> Iterator[Any]:
+    """Make runners, and close them."""
+    made: list[Runner] = []
+
+    def make(**parameters: Any) -> Runner:
+        made.append(Runner(Village(rng=1, **parameters), pause_s=0.0))
+        return made[-1]
+
+    yield make
+    for runner in made:
+        runner.close()
+
+
+class Broken(Village):
+    """A village with a fault in its second step."""
+
+    def end_step(self) -> None:
+        """Break, once."""
+        if self.now == 2 and not self.square.greetings.count("broken"):
+            self.square.greetings.append("broken")
+            raise ValueError("the well is poisoned")
+
+
+# -- the runner
+
+
+def test_a_runner_makes_the_steps_it_is_asked_for(make_runner: Any) -> None:
+    runner = make_runner()
+    runner.start(3)
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.error, runner.note) == (3, "", "")
+
+
+def test_pause_lets_the_step_that_runs_end(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=0.2)
+    runner.start()
+    until(lambda: runner.pulse.seconds is not None)
+    runner.pause()
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.note) == (1, "")
+
+
+def test_a_page_that_nobody_has_open_plays_on_no_further_and_says_why() -> None:
+    session = Session(Village, Choice(seed="1"))
+    assert session.runner
+    session.runner.start()
+    until(lambda: session.runner and session.runner.model.time > 1)
+    session.rest()
+    until(lambda: session.runner and not session.runner.busy)
+    assert session.runner.note.startswith("Paused, since this page was not open")
+    session.close()
+
+
+def test_stop_ends_a_step_in_the_middle_and_the_next_one_makes_it_good(make_runner: Any) -> None:
+    runner = make_runner(llm=ScriptedLLM(say, lambda request: 30.0 if request.salt.agent == 3 else 0.0))
+    runner.start(1)
+    until(lambda: runner.decided == 3)
+    begun = time.monotonic()
+    runner.stop()
+    until(lambda: not runner.busy)
+    assert time.monotonic() - begun < 1.0
+    assert (runner.model.time, runner.error) == (0, "")
+    assert runner.note.startswith("Stopped.")
+
+
+def test_after_a_stop_a_step_can_be_made(make_runner: Any) -> None:
+    waits = {"each": 30.0}
+    runner = make_runner(llm=ScriptedLLM(say, lambda request: waits["each"]))
+    runner.start(1)
+    until(lambda: runner.pulse.seconds is not None)
+    runner.stop()
+    until(lambda: not runner.busy)
+    waits["each"] = 0.0
+    runner.start(1)
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.error, runner.note) == (1, "", "")
+
+
+def test_a_step_that_fails_is_told_and_the_next_one_works() -> None:
+    runner = Runner(Broken(rng=1), pause_s=0.0)
+    runner.start(2)
+    until(lambda: not runner.busy)
+    assert runner.error == "The step failed with ValueError: the well is poisoned"
+    runner.start(1)
+    until(lambda: not runner.busy)
+    assert runner.error == ""
+    runner.close()
+
+
+def test_reset_during_a_step_takes_the_new_model_at_once(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=30.0)
+    runner.start()
+    until(lambda: runner.pulse.seconds is not None)
+    new = Village(rng=2)
+    runner.reset(new)
+    assert (runner.model, runner.busy) == (new, False)
+    runner.start(1)
+    until(lambda: not runner.busy)
+    assert new.time == 1
+
+
+def test_a_second_start_changes_nothing(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=0.3)
+    runner.start(1)
+    runner.start(5)
+    until(lambda: not runner.busy)
+    assert runner.model.time == 1
+
+
+def test_a_model_that_has_ended_is_not_stepped(make_runner: Any) -> None:
+    runner = make_runner()
+    runner.model.running = False
+    runner.start()
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.note) == (0, "The model has ended; Reset begins anew.")
+
+
+def test_the_status_counts_who_has_decided(make_runner: Any) -> None:
+    runner = make_runner(llm=ScriptedLLM(say, lambda request: 30.0 if request.salt.agent == 3 else 0.0))
+    assert status(runner) == "Ready."
+    runner.start(1)
+    until(lambda: runner.decided == 3)
+    assert status(runner).startswith("Step 1: 3 of 4 have decided")
+
+
+def silent(request: Request) -> Any:
+    """Reply with no action, if the agent is no later than the third."""
+    return "I would rather not." if request.salt.agent <= 3 else ToolCall("rest")
+
+
+@pytest.mark.parametrize(("on_error", "n_agents", "share"), [("skip", 3, "All 3"), ("rule", 5, "3 of 5")])
+def test_play_stops_where_most_decisions_of_a_step_failed(
+    make_runner: Any, on_error: str, n_agents: int, share: str
+) -> None:
+    runner = make_runner(llm=ScriptedLLM(silent), on_error=on_error, n_agents=n_agents)
+    runner.start()
+    until(lambda: not runner.busy)
+    assert runner.model.time == 1
+    assert runner.alarm.startswith(f"{share} decisions of step 1 failed. Unparsed: the reply names no action. The tab")
+
+
+def test_play_goes_on_where_half_of_the_decisions_failed(make_runner: Any) -> None:
+    runner = make_runner(llm=ScriptedLLM(silent), n_agents=6)
+    runner.start(2)
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.alarm) == (2, "")
+
+
+# -- the gate
+
+
+def test_a_reader_waits_for_the_writer() -> None:
+    gate, seen = Gate(), list[str]()
+
+    def read() -> None:
+        with gate.reading():
+            seen.append("read")
+
+    with gate.writing():
+        reader = threading.Thread(target=read)
+        reader.start()
+        time.sleep(0.05)
+        seen.append("written")
+    reader.join(PATIENCE_S)
+    assert seen == ["written", "read"]
+
+
+def test_readers_are_let_in_while_the_writer_waits() -> None:
+    gate = Gate()
+    entered = threading.Event()
+
+    def read() -> None:
+        with gate.reading():
+            entered.set()
+
+    with gate.writing(), gate.waiting():
+        threading.Thread(target=read).start()
+        assert entered.wait(PATIENCE_S)
+
+
+def test_a_reader_may_read_within_reading_while_a_writer_waits() -> None:
+    gate = Gate()
+
+    def write() -> None:
+        with gate.writing():
+            pass
+
+    with gate.reading():
+        writer = threading.Thread(target=write)
+        writer.start()
+        with gate.reading():
+            assert writer.is_alive()
+    writer.join(PATIENCE_S)
+    assert not writer.is_alive()
+
+
+def test_readers_who_wait_go_before_the_next_writer() -> None:
+    gate, done = Gate(), list[str]()
+
+    def read() -> None:
+        with gate.reading():
+            done.append("read")
+
+    with gate.writing():
+        reader = threading.Thread(target=read)
+        reader.start()
+        time.sleep(0.05)
+    with gate.writing():
+        done.append("written")
+    reader.join(PATIENCE_S)
+    assert done == ["read", "written"]
+
+
+def test_a_component_is_drawn_only_while_the_model_stands_still() -> None:
+    model, done = Village(rng=1), list[str]()
+
+    @component
+    def Careless() -> None:
+        done.append("drawn")
+
+    @component
+    def Page() -> None:
+        place_steady(Careless(), model)
+
+    with gate_of(model).writing():
+        page = threading.Thread(target=reacton.render, args=(Page(),))
+        page.start()
+        time.sleep(0.3)
+        done.append("written")
+    page.join(PATIENCE_S)
+    assert done == ["written", "drawn"]
+
+
+def test_a_page_may_look_at_a_model_while_its_agents_think(make_runner: Any) -> None:
+    runner = make_runner(llm="scripted", delay_s=30.0)
+    runner.start(1)
+    until(lambda: runner.model.engine.decisions == 0 and runner.pulse.seconds is not None)
+    begun = time.monotonic()
+    with steady(runner.model):
+        assert time.monotonic() - begun < 1.0
+
+
+# -- the ticker
+
+
+class Restless:
+    """Something that is never the same for long."""
+
+    drawn = 0
+    seen: object = None
+    still = staticmethod(nullcontext)
+
+    def rest(self) -> None:
+        """Go on all the same."""
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """Change all the time."""
+        return (time.monotonic(),)
+
+
+def test_a_page_that_is_slow_to_draw_gets_done_although_the_ticker_has_more_to_say() -> None:
+    restless, drawings = Restless(), list[float]()
+
+    @component
+    def Page() -> None:
+        now = moment()
+        use_effect(lambda: setattr(restless, "seen", now), [now])
+        drawings.append(time.monotonic())
+        time.sleep(2 * TICK_S)
+
+    _, context = reacton.render(Page(), handle_error=False)
+    end = watch(restless)
+    words.set(object())  # as a click does; comes back when nothing is left to draw
+    end()
+    assert len(drawings) < 6
+    context.close()
+
+
+# -- what is chosen
+
+
+def test_a_choice_gives_only_the_arguments_a_model_takes() -> None:
+    def small(rng: Any = None) -> Any:
+        return rng
+
+    assert Choice("random", seed=" 7 ").arguments(small) == {"rng": "7"}
+    assert Choice("random", seed="7").arguments(Village) == {"llm": "random", "rng": "7"}
+    assert not takes(small, "llm")
+
+
+def test_another_model_has_to_be_named() -> None:
+    with pytest.raises(ConfigError, match="name the model"):
+        Choice("other").arguments(Village)
+
+
+def test_another_model_may_have_an_endpoint_and_a_limit() -> None:
+    choice = Choice("other", model_id="ollama/qwen3", api_base="http://localhost:1/v1", max_dollars=0.5)
+    arguments = choice.arguments(Village)
+    assert (str(arguments.pop("llm").name), arguments) == ("qwen3@http://localhost:1/v1", {"max_dollars": 0.5})
+
+
+def asked_with(key: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> set[str | None]:
+    """Step a model at an endpoint typed on the page; give the Authorization headers that it gets."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    monkeypatch.setenv("MESA_LLM_API_KEY", "sk-of-the-environment-too")
+    with serving(Endpoint()) as endpoint:
+        choice = Choice("other", model_id="openai/m", api_base=endpoint.url, api_key=key)
+        Village(**choice.arguments(Village, **options), on_error="skip").step()
+        return set(endpoint.authorizations)
+
+
+def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked_with("", monkeypatch) == {None}
+    assert asked_with("sk-typed", monkeypatch) == {"Bearer sk-typed"}
+    assert asked_with("", monkeypatch, access=Access(max_calls=9)) == {None}
+
+
+def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
+    purse = Access(max_calls=10)  # a step of four villagers takes eight: the stub is asked once more for each
+    with serving(Endpoint()) as endpoint:
+        choice = Choice("other", model_id="m", api_base=endpoint.url, max_dollars=1.0)
+        first, second = (Village(**choice.arguments(Village, purse)) for _ in range(2))
+        first.step()
+        with pytest.raises(BudgetSpent):
+            second.step()
+        assert len(endpoint.authorizations) == 10
+
+
+def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:
+    with pytest.raises(ConfigError, match="takes no access="):
+        Choice("rule").arguments(lambda llm: llm, Access(max_calls=6))
+
+
+def test_an_endpoint_that_was_typed_leaves_the_access_of_the_server_with_its_model() -> None:
+    access = Access(max_calls=1000)
+    share(access)
+    try:
+        with serving(Endpoint()) as endpoint:
+            typed = Choice("other", model_id="m", api_base=endpoint.url, api_key="sk-typed", seed="1")
+            session = Session(Village, typed)
+            for choice in (typed, Choice(seed="1")):
+                runner = session.runner
+                assert runner is not None
+                runner.start(1)
+                until(lambda runner=runner: not runner.busy)
+                assert len(access._routes) == 1
+                session.build(choice)
+                wait_until_closed(10)
+                assert len(access._routes) == 0
+            session.close()
+    finally:
+        _shared.clear()
+
+
+@pytest.mark.parametrize("fixed", [{"api_base": "http://localhost:1/v1"}, {"max_dollars": 1.0}, {"concurrency": 2}])
+def test_a_page_with_an_access_of_its_own_is_told_where_to_put_it_on_a_server_with_a_budget(fixed) -> None:
+    with pytest.raises(ConfigError, match=rf"^this page fixes {next(iter(fixed))} in model_params, .*mesa-llm\.toml"):
+        Choice("random", parameters=fixed).arguments(Village, Access(max_calls=6))
+    assert Choice("random", parameters=fixed).arguments(Village) == {"llm": "random", **fixed}
+
+
+@pytest.mark.parametrize("name", ["m@http://evil.example/v1", "huggingface/http://evil.example", "m@evil.example"])
+def test_a_name_of_a_model_holds_no_endpoint(name: str) -> None:
+    with pytest.raises(ConfigError, match="type the address under Endpoint"):
+        Choice("other", model_id=name).arguments(Village)
+    assert Choice("other", model_id="vertex_ai/claude@20240620").llm() == "vertex_ai/claude@20240620"
+
+
+SECRET = "http://ann:pass%40word@localhost:1/v1?key=sk-query&v=1"
+
+
+def test_an_address_is_shown_without_what_may_be_secret() -> None:
+    assert shown_address(SECRET) == "http://•••@localhost:1/v1?•••"
+    assert shown_address("ann:secret@localhost") == "•••@localhost"
+    assert shown_address("http://localhost:1/v1") == "http://localhost:1/v1"
+    with pytest.raises(ConfigError, match="type the whole address"):
+        Choice("other", model_id="m", api_base=shown_address(SECRET)).arguments(Village)
+
+
+def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
+    choice = Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed")
+    told = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
+    assert told == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
+    assert "sk-" not in repr(choice)
+    assert "pass" not in repr(choice)
+
+
+def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    def leaky(llm: Any) -> Any:
+        raise ValueError(f"sk-typed is not valid at {SECRET}")
+
+    session = Session(leaky, Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
+    assert session.error.startswith(
+        "The model could not be built: ValueError: (key) is not valid at http://(key)@localhost"
+    )
+    assert "ValueError" in caplog.text
+    assert not any(secret in session.error + caplog.text for secret in ("sk-typed", "sk-query", "pass%40word"))
+
+
+def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixture) -> None:
+    runner = Runner(Broken(rng=1), pause_s=0.0, hide=Choice(api_key="poisoned").hide)
+    runner.start(2)
+    until(lambda: not runner.busy)
+    assert runner.error == "The step failed with ValueError: the well is (key)"
+    assert "poisoned" not in caplog.text
+    runner.close()
+
+
+def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
+    chosen = Choice("local", reasoning="first", reply_tokens=900)
+    assert chosen.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
+    assert Choice("local").arguments(Village) == {"llm": "local"}
+    assert replace(chosen, thinker="rule").arguments(Village) == {"llm": "rule"}
+
+
+def test_a_model_whose_runner_was_closed_is_closed_when_that_was_waited_for(tmp_path: Path) -> None:
+    runner = Runner(Village(rng=1, log=tmp_path / "run.sqlite"), pause_s=0.0)
+    runner.start()
+    runner.close()
+    wait_until_closed(PATIENCE_S)
+    assert not (tmp_path / "run.sqlite-wal").exists()
+
+
+def test_a_person_plays_one_agent_or_all() -> None:
+    one, everyone = Choice("human", plays=2).llm(), Choice("human", plays=0).llm()
+    assert isinstance(one, dict)
+    assert one["*"] == "rule"
+    assert isinstance(one[2], HumanLLM)
+    assert isinstance(everyone, HumanLLM)
+
+
+def test_parameters_start_as_mesa_describes_them() -> None:
+    described = {"a": Slider("A", 3, 1, 5), "b": {"type": "Checkbox", "value": True}, "c": "fixed"}
+    assert defaults(described) == {"a": 3, "b": True, "c": "fixed"}
+
+
+def test_a_list_offers_words_for_the_values_that_a_model_takes() -> None:
+    assert [worded(value) for value in ("in_turn", "rule,value", 3, None)] == ["in turn", "rule, value", "3", "none"]
+
+
+def test_a_parameter_of_a_type_that_no_page_knows_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"model_params\['a'\] has the type 'Dial'"):
+        controls_of({"a": {"type": "Dial", "value": 3}})
+
+
+def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
+    session = Session(Village, Choice(seed="1"))
+    old = session.runner and session.runner.model
+    session.build(Choice(seed="forty-two"))
+    assert "rng is a whole number" in session.error
+    assert session.runner
+    assert session.runner.model is old
+    session.close()
+
+
+def test_a_page_without_any_model_says_why() -> None:
+    session = Session(Village, Choice(seed="one"))
+    assert session.runner is None
+    assert "rng is a whole number" in session.error
+
+
+# -- what is shown
+
+
+def test_thoughts_hold_prompt_reply_decision_and_outcome() -> None:
+    model = Village(llm="scripted", rng=1)
+    model.step()
+    (thought,) = thoughts_of(model, 3)
+    assert [line.role for line in thought.calls[0].prompt] == ["system", "user"]
+    assert thought.calls[0].reply == "greet(words: Hello from 3)"
+    assert json.loads(thought.calls[0].raw)["tool_calls"] == [["greet", {"words": "Hello from 3"}, ""]]
+    assert [verdict.failure for verdict in thought.verdicts] == [""]
+    assert thought.deeds[0].result == "1 greetings were heard."
+
+
+def test_thoughts_hold_what_a_language_model_was_told_of_each_tool() -> None:
+    model = Village(llm="scripted", rng=1)
+    model.step()
+    greet, rest = thoughts_of(model, 3)[0].calls[0].tools
+    assert (greet.name, rest.name) == ("greet", "rest")
+    assert greet.description.startswith("Greet everybody on the square.")
+    assert json.loads(greet.parameters)["properties"]["words"]["description"] == "What you say."
+
+
+def test_thoughts_hold_why_a_decision_failed() -> None:
+    model = Village(llm="scripted", rng=1)
+    model.step()
+    (thought,) = thoughts_of(model, 2)
+    assert len(thought.calls) == 2
+    assert thought.verdicts[0].failure == "Unparsed: the reply names no action."
+    assert thought.deeds == ()
+
+
+def test_thoughts_without_a_language_model_have_no_calls() -> None:
+    model = Village(rng=1)
+    model.step()
+    model.step()
+    newest, oldest = thoughts_of(model, 1)
+    assert (newest.time, oldest.time) == (2, 1)
+    assert (newest.calls, newest.verdicts[0].by) == ((), "the rule twin")
+
+
+def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
+    assert shortened("x" * MAX_CHARACTERS) == "x" * MAX_CHARACTERS
+    assert shortened("x" * 30_000).endswith("… (30,000 characters)")
+
+
+def test_what_agents_wrote_is_escaped() -> None:
+    model = Village(llm="scripted", rng=1)
+    model.step()
+    html = markup("thought.html", thought=thoughts_of(model, 1)[0], open=True)
+    assert HOSTILE not in html
+    assert "&lt;img src=x" in html
+
+
+def test_a_refused_action_is_marked() -> None:
+    fields = {"time": 2, "agent": 7, "action": "greet", "arguments": '{"words":"boo"}', "ok": 0, "result": '"No."'}
+    row = action_row(fields, {7: "Ada"})
+    assert (row.cells, row.mood) == (("2", "Ada", "greet(words: boo)", "No."), "failed")
+
+
+def test_the_meter_marks_failures_and_tells_of_the_log_only_if_it_was_used() -> None:
+    tiles = {tile.what: tile for tile in tiles_of(Usage(calls=2, prompt_tokens=1200, failures=1), 5)}
+    assert (tiles["tokens"].number, tiles["failed"].mood) == ("1,200", "failed")
+    assert "from the log" not in tiles
+
+
+def test_components_stand_on_the_tabs_they_name() -> None:
+    def plot(model: Any) -> None: ...
+
+    tabs = tabs_of([(plot, 0), (plot, 2), (plot, "Feed")])
+    assert list(tabs) == ["Model", "Page 2", "Feed", "Measures", "Agents", "Actions", "News", "About"]
+
+
+@pytest.mark.parametrize("shows", [ActionTable, AgentInspector, lambda model: Runs(model, Village, None, print)])
+def test_what_is_drawn_just_after_reset_has_closed_a_model_raises_nothing(shows: Any) -> None:
+    model = Village(rng=1)
+    model.step()
+    model.close()
+    _, context = reacton.render(shows(model), handle_error=False)
+    context.close()
+
+
+# -- people
+
+
+def asked(**fields: Any) -> Request:
+    """Make a request of agent 1."""
+    return Request("human", (), Salt(0, 1, 1, "decide", 0), **fields)
+
+
+GREET = ToolSpec(
+    "greet",
+    "Greet somebody.",
+    {
+        "type": "object",
+        "properties": {
+            "user_id": {"type": "integer", "description": "Whom."},
+            "loud": {"type": "boolean"},
+            "words": {"type": "string"},
+        },
+        "required": ["user_id", "loud"],
+        "additionalProperties": False,
+    },
+    is_action=True,
+)
+
+
+def whole(schema: dict[str, Any], **options: tuple[Any, ...]) -> Asked:
+    """Ask for what a schema says."""
+    return offers_of(asked(schema=schema, options=options))[0].asked
+
+
+def properties(**schemas: dict[str, Any]) -> dict[str, Any]:
+    """Make the schema of an object that needs all its properties."""
+    return {"type": "object", "properties": schemas, "required": list(schemas), "additionalProperties": False}
+
+
+def test_a_question_offers_its_actions_with_the_values_they_may_take() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
+    assert (offer.name, offer.told, offer.asked.lines[0].values) == ("greet", "Greet somebody.", [4, 9])
+    assert read_fields(offer.asked, {("user_id",): "9"}, {}) == ({"user_id": 9, "loud": False}, {})
+
+
+def test_a_field_says_what_it_is_for_and_what_fits() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
+    told = [hint_of(line) for line in offer.asked.lines]
+    assert told == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
+
+
+def test_a_missing_value_is_asked_for() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,)))
+    assert read_fields(offer.asked, {("words",): "Hello"}, {})[1] == {("user_id",): "Fill this in first."}
+
+
+def test_what_is_not_offered_is_taken_when_it_is_sent_once_more() -> None:
+    (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
+    first, other = {("user_id",): "5"}, {("user_id",): "6"}
+    assert "press once more" in read_fields(offer.asked, first, {})[1]["user_id",]
+    assert "press once more" in read_fields(offer.asked, other, first)[1]["user_id",]
+    assert read_fields(offer.asked, other, other) == ({"user_id": 6, "loud": False}, {})
+
+
+def test_an_amount_is_free_where_figures_are_but_examples() -> None:
+    price = whole(properties(price={"type": "number", "minimum": 0}), price=(10.0, 20.0))
+    assert hint_of(price.lines[0]) == "(number from 0; the list holds examples)"
+    assert read_fields(price, {("price",): "12.34"}, {}) == ({"price": 12.34}, {})
+    assert read_fields(price, {("price",): "-1"}, {})[1] == {("price",): "Wanted is number from 0."}
+
+
+def test_a_part_of_a_part_has_a_field_of_its_own() -> None:
+    bid = whole(properties(lot={"type": "string"}, offer=properties(dollars={"type": "integer"})))
+    assert [line.name for line in bid.lines] == ["lot", "offer, dollars"]
+    written = {("lot",): "Vase", ("offer", "dollars"): "5"}
+    assert read_fields(bid, written, {})[0] == {"lot": "Vase", "offer": {"dollars": 5}}
+
+
+def test_an_answer_that_is_no_object_is_one_field() -> None:
+    assert read_fields(whole({"type": "integer", "minimum": 1}), {(): "4"}, {}) == (4, {})
+    assert read_fields(offers_of(asked())[0].asked, {(): "By no means."}, {}) == ("By no means.", {})
+
+
+def test_what_may_be_null_can_stay_empty() -> None:
+    note = whole(properties(note={"anyOf": [{"type": "string"}, {"type": "null"}]}))
+    assert read_fields(note, {}, {}) == ({"note": None}, {})
+
+
+def test_items_are_written_with_commas() -> None:
+    cards = whole(properties(cards={"type": "array", "items": {"type": "integer"}}))
+    assert hint_of(cards.lines[0]) == "(list of integer; commas between)"
+    assert read_fields(cards, {("cards",): "1, 2"}, {}) == ({"cards": [1, 2]}, {})
+    assert read_fields(cards, {("cards",): "one"}, {})[1] == {("cards",): "Wanted is integer."}
+
+
+def test_the_desks_of_a_model_are_found_once_each() -> None:
+    desk = HumanDesk()
+    person = HumanLLM(desk)
+    model = Village(llm={1: person, 2: person, "*": "rule"}, rng=1)
+    assert desks_of(model) == [desk]
+
+
+def test_a_person_decides_for_an_agent(make_runner: Any) -> None:
+    desk = HumanDesk()
+    runner = make_runner(llm={1: HumanLLM(desk), "*": "rule"})
+    runner.start(1)
+    until(lambda: desk.pending)
+    desk.answer(desk.pending[0].question_id, ToolCall("rest"))
+    until(lambda: not runner.busy)
+    decided = runner.model.last_decisions[1]
+    assert isinstance(decided, Decision)
+    assert [call.name for call in decided.actions] == ["rest"]
+
+
+# -- the whole page
+
+
+def test_a_page_can_be_drawn_without_a_server() -> None:
+    box, context = reacton.render(
+        LLMPage(Village, model_params={"n_agents": 3}, renderer=renderer, name="Village"), handle_error=False
+    )
+    assert context.find() is not None
+    assert box.children
+    context.close()
+
+
+def test_the_page_of_the_social_network_is_an_element() -> None:
+    from models.social.app import page
+
+    assert isinstance(page, reacton.core.Element)

@@ -1,0 +1,127 @@
+"""The runs of a page, which are kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesa_llm import ScriptedLLM
+from mesa_llm.viz.controls import dropping
+from mesa_llm.viz.parameters import Choice
+from mesa_llm.viz.runner import wait_until_closed
+from mesa_llm.viz.runs import KeptRun, downloads_of, kept_runs, run_bytes, runs_folder
+from mesa_llm.viz.session import Session
+from tests.browser.apps.village import Village, say
+from tests.viz.test_page import until
+
+FIRST = Choice(seed="42", parameters={"n_agents": 4})
+
+
+def run_of(session: Session) -> Any:
+    """Return what runs the model of a session."""
+    assert session.runner is not None
+    return session.runner
+
+
+def played(folder: Path, choice: Choice, steps: int = 2) -> KeptRun:
+    """Run a village on a page for some steps, close the page, and return what is kept."""
+    session = Session(Village, choice, folder)
+    run_of(session).start(steps)
+    until(lambda: not run_of(session).busy)
+    session.close()
+    wait_until_closed(10)
+    return kept_runs(folder, Village)[0]
+
+
+def test_a_run_is_kept_and_one_without_a_step_is_not(tmp_path: Path) -> None:
+    Session(Village, FIRST, tmp_path).close()
+    wait_until_closed(10)
+    assert list(tmp_path.iterdir()) == []
+    kept = played(tmp_path, FIRST)
+    assert (kept.steps, kept.manifest["rng"]) == (2, 42)
+    assert kept.path.parent == tmp_path
+
+
+def test_a_run_is_gone_on_with_where_it_was_left(tmp_path: Path) -> None:
+    chosen = Choice("scripted", seed="7", parameters={"n_agents": 3})
+    kept = played(tmp_path, chosen)
+    session = Session(Village, FIRST, None)
+    session.build(chosen, kept)
+    until(lambda: not run_of(session).busy)
+    assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
+    run_of(session).start(1)
+    until(lambda: not run_of(session).busy)
+    assert run_of(session).model.usage.calls > 0
+    session.close()
+
+
+def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) -> None:
+    chosen = Choice("scripted", seed="7", parameters={"n_agents": 3})
+    kept = played(tmp_path, chosen)
+    session = Session(Village, FIRST, None)
+    session.build(chosen, kept, replays=True)
+    run_of(session).start()
+    until(lambda: not run_of(session).busy)
+    assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
+    assert run_of(session).note.startswith("The recording ends here")
+    session.close()
+
+
+def kept_with(**parameters: Any) -> KeptRun:
+    """Make a run that was kept with these parameters."""
+    return KeptRun(Path("run.sqlite"), {"rng": 5, "parameters": parameters}, 1, 1, 0.0)
+
+
+def test_what_was_chosen_for_a_run_is_chosen_again() -> None:
+    choice = kept_with(llm="rule", n_agents=9, stranger=1).choice(FIRST, FIRST)
+    assert (choice.thinker, choice.seed, choice.parameters) == ("rule", "5", {"n_agents": 9})
+    assert kept_with(llm={"2": "human", "*": "rule"}).choice(FIRST, FIRST).plays == 2
+    assert kept_with(llm="openai/m").choice(FIRST, FIRST).model_id == "openai/m"
+
+
+def test_a_key_goes_to_no_other_endpoint_than_it_was_typed_for() -> None:
+    typed = Choice("other", model_id="m", api_base="http://localhost:1/v1", api_key="sk-typed")
+    assert kept_with(llm="m@http://localhost:1/v1").choice(FIRST, typed).api_key == "sk-typed"
+    assert kept_with(llm="m@http://localhost:2/v1").choice(FIRST, typed).api_key == ""
+    assert kept_with(llm="openai/m").choice(FIRST, typed).api_key == ""
+
+
+def test_a_run_can_be_downloaded_while_it_is_written(tmp_path: Path) -> None:
+    model = Village(rng=1, log=tmp_path / "run.sqlite")
+    model.step()
+    (tmp_path / "copy.sqlite").write_bytes(run_bytes(tmp_path / "run.sqlite"))
+    steps = sqlite3.connect(tmp_path / "copy.sqlite").execute("SELECT count(*) FROM steps").fetchone()
+    assert steps == (1,)
+    model.close()
+
+
+def test_a_run_is_offered_with_its_measures_decisions_and_actions() -> None:
+    model = Village(rng=1)
+    model.step()
+    offered = {download.name: download.content().decode() for download in downloads_of(model)}
+    assert list(offered) == [f"village-seed-1-step-1-{name}.csv" for name in ("measures", "decisions", "actions")]
+    assert offered["village-seed-1-step-1-measures.csv"].startswith(",greetings,")
+
+
+def test_what_reset_would_drop_is_said() -> None:
+    model = Village(rng=1, llm=ScriptedLLM(say), n_agents=1)
+    model.step()
+    assert dropping(model) == "This run holds 1 reply of language models. It is kept nowhere."
+
+
+def test_files_that_are_no_runs_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "other.sqlite").write_text("no run")
+    assert kept_runs(tmp_path, Village) == []
+
+
+def test_the_environment_says_where_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MESA_LLM_RUNS", str(tmp_path / "kept"))
+    assert runs_folder() == tmp_path / "kept"
+    monkeypatch.setenv("MESA_LLM_RUNS", "none")
+    assert runs_folder() is None
+    monkeypatch.delenv("MESA_LLM_RUNS")
+    monkeypatch.chdir(tmp_path)
+    assert runs_folder() == tmp_path / "runs"
