@@ -9,6 +9,7 @@ import logging
 import random
 import signal
 import threading
+import time as clock
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -348,6 +349,23 @@ class Engine:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def finish(self) -> None:
+        """Send nothing more of what is being asked now, and cancel it once the replies to what was sent have come.
+
+        From any thread, as a Ctrl-C does in the main one; returns at once.
+        """
+        running = self._running
+        if running is not None and not running.done():
+            submit(self._finished(self._in_flight))
+
+    async def _finished(self, in_flight: InFlight) -> None:
+        await _ended(in_flight)
+        ends = clock.monotonic() + self._transports.access.timeout_s
+        while in_flight.n and clock.monotonic() < ends:
+            await asyncio.sleep(0.01)
+        if in_flight is self._in_flight:
+            self._cancel()
+
     def stop(self) -> bool:
         """Cancel what is being asked now, from any thread; replies that came are kept.
 
@@ -393,6 +411,8 @@ class Engine:
         await asyncio.gather(*workers)
         if raised:
             raise raised[min(raised)]
+        if self._in_flight.is_ending and any(result is None for result in results):
+            raise Stopped("stopped before everybody was asked; nothing has happened in this step yet")
 
     def _done(self, decided: Decision | Failure, purpose: str) -> Decision | Failure:
         if isinstance(decided, Failure):

@@ -51,10 +51,12 @@ class EmotionBenchScenario(LLMScenario):
     """Name of the instrument; None: the first of the file, or our own AffectList-20."""
 
     questionnaires: str | None = None
-    """The original's `questionnaires.json`; None: our own instrument."""
+    """The original's `questionnaires.json`; `original`: downloaded at first use (research alone); None: our own
+    instrument."""
 
     situations: str | None = None
-    """The original's `situations.json`; None: our own situations."""
+    """The original's `situations.json`; `original`: downloaded at first use (research alone); None: our own
+    situations."""
 
     memory: str = "none"
     """What respondents remember with; the original's have none."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from mesa_llm import ConfigError
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
-from models.emotionbench.instruments import read_text
+from models.emotionbench.instruments import SITUATIONS, read_text
 
 OWN = resources.files("models.emotionbench").joinpath("data", "situations.json")
 """Our own situations, two for each factor, and a pleasant twin for each emotion."""
@@ -67,7 +67,8 @@ def load_situations(
     """Load situations.
 
     Args:
-        path: The original's `situations.json`, or a file of its form; None or empty: our own.
+        path: The original's `situations.json`, or a file of its form; `original`: the original's, downloaded at first
+            use; None or empty: our own.
         emotions: Which emotions; None: all.
         per_factor: Maximum number of situations of a factor, the first of each; None: all.
         has_twins: Whether the pleasant twins come along, where there are any.
@@ -75,7 +76,7 @@ def load_situations(
     Raises:
         ConfigError: If the file cannot be read or holds something else, or there is no such emotion.
     """
-    name, text = ("situations.json", OWN.read_text(encoding="utf-8")) if not path else read_text(path)
+    name, text = ("situations.json", OWN.read_text(encoding="utf-8")) if not path else read_text(path, SITUATIONS)
     try:
         written = _Written.model_validate_json(text)
     except ValidationError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +13,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.text import one_line
 from mesa_llm.worlds.questionnaire import Instrument, Mode, Norm, Scale, Subscale, describe_scale
+from models.originals import fetch_original
 
 ORIGINAL_SHA256 = "eb5d531edd8f9815eb4495fa3de1ff1a783e2f1b5c8a90a8a527967873906826"
 """Digest of the original `questionnaires.json`; norms are compared with this very file alone."""
@@ -238,24 +237,14 @@ def _own(entry: Mapping[str, Any]) -> Instrument:
 # -- the original file
 
 
-def fetch_original() -> Path:
+def fetch_file() -> Path:
     """Download the original file, once, and check its digest; it is kept in the user's cache.
 
     Raises:
         ConfigError: If pooch is not installed, or the file cannot be had.
     """
     advice = f"download {ORIGINAL_URL} yourself, and give its path as items="
-    try:
-        pooch = importlib.import_module("pooch")
-    except ImportError:
-        raise ConfigError(f"items='original' needs pooch: `pip install pooch`, or {advice}") from None
-    folder = Path(pooch.os_cache("mesa_llm"), "psychobench")
-    digest = f"sha256:{ORIGINAL_SHA256}"
-    try:
-        return Path(pooch.retrieve(ORIGINAL_URL, digest, fname="questionnaires.json", path=folder))
-    except (OSError, ValueError) as error:
-        reason = one_line(str(error), 200)
-        raise ConfigError(f"the original questionnaires cannot be fetched ({reason}); {advice}") from error
+    return fetch_original(ORIGINAL_URL, ORIGINAL_SHA256, "psychobench", advice)
 
 
 class _Crowd(BaseModel):
@@ -357,7 +346,7 @@ def load_instruments(items: str, names: Sequence[str] | None = None) -> list[Ins
     Raises:
         ConfigError: If there is no file, or no instrument of a name.
     """
-    path = fetch_original() if items == "original" else items
+    path = fetch_file() if items == "original" else items
     known = {one.name: one for one in (own_instruments() if items == "own" else read_original(path))}
     if names is None:
         return list(known.values())

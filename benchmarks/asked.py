@@ -1,0 +1,69 @@
+"""What is measured of the benchmark's tasks, in a process of its own, against an endpoint that replies what fits."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cell import Cell, measured, run_cell
+from ours import steps
+
+from mesa_llm import Access, LLMModel
+from mesa_llm.benchmark import Task, find_task
+
+WIDE: dict[str, dict[str, Any]] = {
+    "psychobench": {"n_agents": 3, "administrations": 100, "per_request": 1, "history": False},
+    "sotopia": {"n_dyads": 450},
+}
+"""Task → parameters with which it asks much in one step, all at once."""
+
+N_ITEMS = 132
+"""Number of items that each of three respondents is asked in one step: the first instruments that have so many."""
+
+
+@contextmanager
+def made(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
+    """Make the model of a task, which asks the endpoint and keeps its run log in a file."""
+    access = Access(api_base=cell.base, concurrency=cell.concurrency)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "run.sqlite")
+        model = task.make(**{**task.setting, **parameters}, llm="stub", access=access, log=log, rng=1)
+        try:
+            yield model
+        finally:
+            model.close()
+            access.close()
+
+
+def task(cell: Cell) -> dict[str, Any]:
+    """Measure whole steps of a task in its published setting, until it has made so many decisions."""
+    asked = find_task(cell.name)
+    small = asked.as_quick()
+    with made(small, cell) as model:  # loads the code, and is not measured
+        model.run(min(small.max_steps, 6))
+    with made(asked, cell) as model:
+        model.step()  # connects
+        before, decided = model.usage, model.engine.decisions
+        with measured() as stretch:
+            while model.running and model.time < asked.max_steps and model.engine.decisions - decided < cell.agents:
+                model.step()
+        used, decisions = model.usage - before, model.engine.decisions - decided
+    return {**vars(stretch), "decisions": decisions, "requests": used.calls, "failures": used.failures}
+
+
+def wide(cell: Cell) -> dict[str, Any]:
+    """Measure the second step of a task that asks all it can at once."""
+    with made(find_task(cell.name), cell, **WIDE[cell.name]) as model:
+        model.step()
+        before = model.engine.decisions
+        begun = time.perf_counter()
+        model.step()
+        return {"wall_s": time.perf_counter() - begun, "decisions": model.engine.decisions - before}
+
+
+if __name__ == "__main__":
+    run_cell({kind.__name__: kind for kind in (steps, task, wide)})
