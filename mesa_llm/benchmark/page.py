@@ -123,7 +123,7 @@ def _rows(report: Report, task: Task, names: list[str]) -> Figure:
         if known:
             axes.plot([value for _, value in known], [row for row, _ in known], marker, color=GREY, label=label)
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     _tidy(axes)
     figure.legend(loc="outside lower center", ncols=len(report.candidates) + 2, frameon=False)
     return figure
