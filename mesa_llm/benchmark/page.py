@@ -22,6 +22,9 @@ GREY = "#475569"
 MAX_ROWS = 24
 """Maximum number of scores that have a row each; more are points over the target's."""
 
+FAR = 20
+"""Ratio of the largest to the smallest target from which axes are logarithmic."""
+
 
 def page(report: Report) -> str:
     """Write a report as an HTML page that needs no other file."""
@@ -115,10 +118,9 @@ def _rows(report: Report, task: Task, names: list[str]) -> Figure:
         scores = report.result(task, one).scores
         for row, name in enumerate(names):
             if name in scores:
-                _dot(axes, scores[name], row + (index - 1) * spread, colour)
+                _dot(axes, scores[name], row + (index - (len(report.candidates) - 1) / 2) * spread, colour)
         axes.plot([], [], "o", color=colour, label=one.name)
-    for reference, marker, label in ((task.target, "D", "target"), (task.people, "x", "people")):
-        values = {} if reference is None else reference.values
+    for values, marker, label in zip(report.published(task), "Dx", ("target", "people"), strict=True):
         known = [(row, values[name]) for row, name in enumerate(names) if name in values]
         if known:
             axes.plot([value for _, value in known], [row for row, _ in known], marker, color=GREY, label=label)
@@ -130,7 +132,7 @@ def _rows(report: Report, task: Task, names: list[str]) -> Figure:
 
 
 def _scatter(report: Report, task: Task) -> Figure:
-    target = task.target.values if task.target is not None else {}
+    target = report.published(task)[0]
     figure = Figure(figsize=(6.4, 5.4), layout="constrained")
     axes: Any = figure.subplots()
     for one, colour in reversed(list(zip(report.candidates, COLOURS, strict=False))):
@@ -142,6 +144,9 @@ def _scatter(report: Report, task: Task) -> Figure:
         axes.plot([target[name] for name in scores], values, "o", color=colour, markersize=4, label=one.name)
     ends = [min(target.values()), max(target.values())]
     axes.plot(ends, ends, color=GREY, linewidth=1, label="as the target")
+    if ends[0] > 0 and ends[1] > FAR * ends[0]:
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=ends[0] / 2)
     axes.set_xlabel("target", color=GREY)
     axes.set_ylabel("mean over runs", color=GREY)
     _tidy(axes)

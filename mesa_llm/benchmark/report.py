@@ -9,7 +9,7 @@ from typing import Any
 
 from mesa_llm.benchmark.runs import Candidate, Run
 from mesa_llm.benchmark.scores import Estimate, TaskScores, constant_error, people_error, summarise
-from mesa_llm.benchmark.task import Task
+from mesa_llm.benchmark.task import Task, Values
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
 
@@ -17,6 +17,10 @@ MAX_SCORES = 12
 """Maximum number of scores of a task that the table shows; the page and JSON hold all."""
 
 NOT_KNOWN = "–"
+"""What stands for a figure that there is not."""
+
+TINY = 5e-5
+"""Figures below it are shown as 0."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,23 @@ class Report:
         """What all runs have used."""
         return sum((run.usage for run in self.runs), Usage())
 
+    def is_compared(self, task: Task) -> bool:
+        """Check whether a run of a task may be compared with published values."""
+        return any(run.is_comparable for run in self.runs if run.plan.task.name == task.name)
+
+    def published(self, task: Task) -> tuple[Values, Values]:
+        """Return the scores of the target and of people that runs are compared with; none if they cannot be."""
+        if not self.is_compared(task):
+            return {}, {}
+        target, people = ({} if one is None else one.values for one in (task.target, task.people))
+        return target, people
+
     def note_on(self, task: Task) -> str:
         """Say what a task's error is held against, and why it has none if it has none."""
         parts = [task.target_note]
         if task.target is not None:
             parts.insert(0, f"target: {task.target.respondent} ({task.target.source})")
-            if any(run.error is None and not run.is_comparable for run in self.runs if run.plan.task.name == task.name):
+            if not self.is_compared(task):
                 parts.append("these runs cannot be compared with it, as their items are not the published ones")
         if task.published is not None:
             parts.append(f"{task.published.source}: {task.published.setting}")
@@ -140,7 +155,7 @@ class Report:
         """Return a row for each score of a task: the candidates' means with intervals, the target, and people's."""
         results = [self.result(task, one) for one in self.candidates]
         names = list(dict.fromkeys(name for result in results for name in result.scores))
-        published = [{} if one is None else one.values for one in (task.target, task.people)]
+        published = self.published(task)
         return [
             [
                 name,
@@ -188,6 +203,8 @@ def shown(value: float | None) -> str:
     """Write a figure with three digits that mean something."""
     if value is None:
         return NOT_KNOWN
+    if abs(value) < TINY:
+        return "0"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 

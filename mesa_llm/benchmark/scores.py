@@ -84,7 +84,7 @@ def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True)
     split = None
     if len(runs) > 1:
         halves = [_named(names, _means(table[first::2])) for first in (0, 1)]
-        split = task.error(halves[0], {name: value for name, value in halves[1].items() if name in target})
+        split = _finite(task.error(halves[0], {name: value for name, value in halves[1].items() if name in target}))
     return TaskScores(scores, error if math.isfinite(error.value) else None, split)
 
 
@@ -93,7 +93,7 @@ def constant_error(task: Task) -> float | None:
     if task.target is None:
         return None
     mean = math.fsum(task.target.values.values()) / len(task.target.values)
-    return task.error(dict.fromkeys(task.target.values, mean), task.target.values)
+    return _finite(task.error(dict.fromkeys(task.target.values, mean), task.target.values))
 
 
 def people_error(task: Task) -> float | None:

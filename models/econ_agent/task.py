@@ -21,8 +21,8 @@ TASK = Task(
     2,
     "Li et al. (2024), EconAgent, ACL, arXiv 2310.10436",
     setting={"n_agents": 100, "rules": "original", "fidelity": "original", "memory": "none"},
-    quick={"n_agents": 4},
-    quick_steps=3,
+    quick={"n_agents": 3},
+    quick_steps=12,
     target=Reference(
         {"phillips_r": -0.619, "okun_r": -0.918, "unemployment_mean": 0.0784},
         "GPT-3.5, one run with memory",
