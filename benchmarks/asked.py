@@ -47,12 +47,20 @@ def task(cell: Cell) -> dict[str, Any]:
         model.run(min(small.max_steps, 6))
     with made(asked, cell) as model:
         model.step()  # connects
-        before, decided = model.usage, model.engine.decisions
+        before, decided, stages = model.usage, model.engine.decisions, [0]
+        gather = model.engine.gather
+
+        def counted_gather(*arguments: Any) -> Any:
+            stages[0] += 1
+            return gather(*arguments)
+
+        model.engine.gather = counted_gather
         with measured() as stretch:
             while model.running and model.time < asked.max_steps and model.engine.decisions - decided < cell.agents:
                 model.step()
         used, decisions = model.usage - before, model.engine.decisions - decided
-    return {**vars(stretch), "decisions": decisions, "requests": used.calls, "failures": used.failures}
+    counts = {"decisions": decisions, "requests": used.calls, "failures": used.failures, "stages": stages[0]}
+    return {**vars(stretch), **counts}
 
 
 def wide(cell: Cell) -> dict[str, Any]:
