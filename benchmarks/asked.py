@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,20 @@ from ours import steps
 from mesa_llm import Access, LLMModel
 from mesa_llm.benchmark import Task, find_task
 
-WIDE: dict[str, dict[str, Any]] = {
-    "psychobench": {"n_agents": 3, "administrations": 100, "per_request": 1, "history": False},
-    "sotopia": {"n_dyads": 450},
+ITEM_BY_ITEM = {
+    "administrations": 100,
+    "per_request": 1,
+    "history": False,
+    "instruments": ["Five traits", "Temperament", "Dark traits", "Interests", "Emotional abilities"],
 }
-"""Task → parameters with which it asks much in one step, all at once."""
+"""Parameters of PsychoBench with which 132 items are asked at once, of each respondent."""
 
-N_ITEMS = 132
-"""Number of items that each of three respondents is asked in one step: the first instruments that have so many."""
+WIDE: dict[str, tuple[str, dict[str, Any]]] = {
+    "132 items": ("psychobench", ITEM_BY_ITEM),
+    "132 items, 3 respondents": ("psychobench", {**ITEM_BY_ITEM, "n_agents": 3}),
+    "450 dyads": ("sotopia", {"n_dyads": 450}),
+}
+"""What asks much in one step → its task, and the parameters with which it does."""
 
 
 @contextmanager
@@ -50,9 +56,9 @@ def task(cell: Cell) -> dict[str, Any]:
         before, decided, stages = model.usage, model.engine.decisions, [0]
         gather = model.engine.gather
 
-        def counted_gather(*arguments: Any) -> Any:
+        def counted_gather(agents: Sequence[Any], seen: Sequence[Any]) -> list[Any]:
             stages[0] += 1
-            return gather(*arguments)
+            return gather(agents, seen)
 
         model.engine.gather = counted_gather
         with measured() as stretch:
@@ -65,7 +71,8 @@ def task(cell: Cell) -> dict[str, Any]:
 
 def wide(cell: Cell) -> dict[str, Any]:
     """Measure the second step of a task that asks all it can at once."""
-    with made(find_task(cell.name), cell, **WIDE[cell.name]) as model:
+    name, parameters = WIDE[cell.name]
+    with made(find_task(name), cell, **parameters) as model:
         model.step()
         before = model.engine.decisions
         begun = time.perf_counter()

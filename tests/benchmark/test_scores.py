@@ -20,8 +20,10 @@ def test_means_are_over_runs_and_the_error_is_that_of_the_means() -> None:
 def test_intervals_hold_the_mean_and_are_the_same_for_the_same_runs() -> None:
     runs = [{"coins": float(coins)} for coins in (10, 12, 14, 16, 30)]
     found = summarise(POT, runs)
-    assert found.scores["coins"].low < 16.4 < found.scores["coins"].high
-    assert found.error.low <= found.error.value <= found.error.high
+    mean = found.scores["coins"]
+    assert mean.low is not None
+    assert mean.high is not None
+    assert 10 < mean.low < 16.4 < mean.high < 30
     assert summarise(POT, runs) == found
 
 
@@ -44,5 +46,6 @@ def test_what_an_error_is_held_against() -> None:
 
 
 def test_compost_compares_distributions_and_not_persona_by_persona() -> None:
-    turned = dict(zip(COMPOST.target.values, reversed(COMPOST.target.values.values()), strict=True))
-    assert COMPOST.error(turned, COMPOST.target.values) == pytest.approx(0)
+    target = dict(COMPOST.target.values) if COMPOST.target else {}
+    turned = dict(zip(target, reversed(list(target.values())), strict=True))
+    assert COMPOST.error(turned, target) == pytest.approx(0)
