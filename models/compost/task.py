@@ -51,7 +51,7 @@ TASK = Task(
         "n_personas": len(PERSONAS),
         "n_topics": len(TOPICS),
         "rounds": 10,
-        "texts_per_round": 10,
+        "texts_per_round": 2,
         "rules": "original",
     },
     quick={"n_personas": 2, "n_topics": 2, "rounds": 1},
@@ -61,7 +61,10 @@ TASK = Task(
         "GPT-4, online forum",
         "printed in the authors' notebook exaggeration_scores.ipynb",
     ),
-    target_note="our topics are others, and vectors are wordllama's unless embedder= says otherwise",
+    target_note=(
+        "20 texts of each persona on each topic (published: 100, so texts_per_round=10); our topics are others, and "
+        "vectors are wordllama's unless embedder= says otherwise"
+    ),
     error=transport_cost,
     unit="transport cost of exaggeration",
     published=PublishedError(0.06, 0.23, "gpt-3.5-turbo-0125, to the scores in the paper; baseline: not described"),
