@@ -22,6 +22,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import MesaLLMError, NothingDecided, Stopped
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import AROUND
 from mesa_llm.records import Usage, canonical_json
 from mesa_llm.text import counted
 
@@ -47,14 +48,6 @@ class Candidate:
     design: AgentDesign | None = None
     """Task-independent choice of the agents' components; None: each model's own."""
 
-    @property
-    def file_name(self) -> str:
-        """Its name as a part of a file name, which no other candidate has."""
-        design = {} if self.design is None else self.design.to_json()
-        digest = hashlib.sha256(canonical_json([self.name, design]).encode()).hexdigest()[:6]
-        plain = re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-.")[:60]
-        return plain if plain == self.name and not design else f"{plain}-{digest}"
-
 
 class Plan(NamedTuple):
     """A run that is to be made."""
@@ -68,9 +61,20 @@ class Plan(NamedTuple):
     seed: int
     """Seed of the run."""
 
-    def log_in(self, folder: Path) -> Path:
-        """Return where its run log is kept."""
-        return folder / f"{self.task.name}-{self.candidate.file_name}-{self.seed}.sqlite"
+    def log_in(self, folder: Path, options: Mapping[str, Any]) -> Path:
+        """Return where its run log is kept: another file for each setting, so that none is refused.
+
+        Args:
+            folder: The folder.
+            options: Options of all models.
+        """
+        candidate = self.candidate
+        design = {} if candidate.design is None else candidate.design.to_json()
+        chosen = {name: value for name, value in options.items() if name not in AROUND}
+        what = canonical_json([candidate.name, design, dict(self.task.setting), chosen])
+        digest = hashlib.sha256(what.encode()).hexdigest()[:8]
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
+        return folder / f"{self.task.name}-{name}-{digest}-{self.seed}.sqlite"
 
     def make(self, **options: Any) -> LLMModel:
         """Make its model.
@@ -190,7 +194,7 @@ class Runs:
     def _run(self, plan: Plan) -> Run:
         """Make one run, whatever happens in it."""
         begun = clock.perf_counter()
-        log = None if self.folder is None else plan.log_in(self.folder)
+        log = None if self.folder is None else plan.log_in(self.folder, self.options)
         if self._is_ending:
             return Run(plan, log=log, error=Stopped("stopped before it began"))
         try:

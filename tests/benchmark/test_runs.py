@@ -43,7 +43,7 @@ def test_what_is_in_the_logs_is_not_asked_again(tmp_path) -> None:
     again = made(plans(FIVE), tmp_path)
     used = sum(run.usage.calls for run in first), sum(run.usage.calls for run in again)
     assert used == (15, 3 * 12 - 15)
-    assert sorted(file.name for file in tmp_path.iterdir()) == [f"pot-somebody-{seed}.sqlite" for seed in (1, 2, 3)]
+    assert len(list(tmp_path.glob("pot-somebody-*.sqlite"))) == 3
     assert made(plans(FIVE, seeds=(1,)))[0].digest == again[0].digest
 
 
@@ -64,10 +64,17 @@ def test_a_run_that_produces_nothing_is_an_error_and_disturbs_no_other(plan, why
     assert other.error is None
 
 
-def test_candidates_with_other_designs_have_other_logs() -> None:
-    names = {
-        Candidate("a/b", "rule").file_name,
-        Candidate("a-b", "rule").file_name,
-        Candidate("a-b", "rule", AgentDesign(memory="window:2")).file_name,
-    }
-    assert len(names) == 3
+def test_whoever_or_whatever_is_another_has_another_log(tmp_path) -> None:
+    (plan,) = plans("rule", seeds=(1,))
+    designed = replace(plan.candidate, design=AgentDesign(memory="window:2"))
+    others = [
+        plan._replace(candidate=designed),
+        plan._replace(candidate=replace(plan.candidate, name="some/body")),
+        plan._replace(candidate=replace(plan.candidate, name="some-body")),
+        plan._replace(task=POT.as_quick()),
+        plan._replace(seed=2),
+    ]
+    logs = {one.log_in(tmp_path, {"retry_failures": True}) for one in (plan, *others)}
+    assert len(logs) == 6
+    assert plan.log_in(tmp_path, {"retry_failures": False}) in logs
+    assert plan.log_in(tmp_path, {"reply_tokens": 9}) not in logs

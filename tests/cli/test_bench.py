@@ -39,9 +39,16 @@ def test_a_benchmark_prints_a_table_and_leaves_a_page_and_a_log_for_each_run(tmp
     assert done.exit_code == 0, done.output
     assert "pot" in done.stdout
     assert "target: somebody (a guess); A study: a model; baseline: chance" in done.stdout
-    logs = {f"pot-{llm}-{seed}.sqlite" for llm in ("random", "rule") for seed in (1, 2)}
-    assert {file.name for file in tmp_path.iterdir()} == {"report.html", "report.json", *logs}
+    assert len(list(tmp_path.glob("pot-random-*-[12].sqlite"))) == 2
+    assert len(list(tmp_path.glob("pot-rule-*-[12].sqlite"))) == 2
+    assert len(list(tmp_path.iterdir())) == 6
     assert "data:image/svg+xml" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_another_setting_is_run_in_the_same_folder(tmp_path) -> None:
+    words = [POT, "--repeats", 1, "--out", tmp_path]
+    first, other = told(*words), told(*words, "--quick")
+    assert [one["tasks"][0]["results"]["rule"]["runs"][0]["decisions"] for one in (first, other)] == [12, 2]
 
 
 def test_json_holds_scores_errors_and_runs_of_everybody(tmp_path) -> None:
