@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.decision import Asking
-from mesa_llm.engine.loop import run_now, submit
+from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.transports import EngineOptions, Opened, Transports
 from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
@@ -354,16 +354,14 @@ class Engine:
 
         From any thread, as a Ctrl-C does in the main one; returns at once.
         """
-        running = self._running
-        if running is not None and not running.done():
-            submit(self._finished(self._in_flight))
+        asyncio.run_coroutine_threadsafe(self._finished(self._in_flight), EventLoop.get())
 
     async def _finished(self, in_flight: InFlight) -> None:
         await _ended(in_flight)
         ends = clock.monotonic() + self._transports.access.timeout_s
         while in_flight.n and clock.monotonic() < ends:
             await asyncio.sleep(0.01)
-        if in_flight is self._in_flight:
+        if in_flight is self._in_flight:  # and nothing else is asked by now
             self._cancel()
 
     def stop(self) -> bool:
