@@ -112,7 +112,7 @@ class Run:
     """What it used; failures are those of decisions."""
 
     seconds: float = 0.0
-    """Seconds it took."""
+    """Seconds it took, scoring included."""
 
     digest: str = ""
     """Digest of the run, by which a replay is compared."""
@@ -209,7 +209,7 @@ class Runs:
             finally:
                 with self._lock:
                     self._models.discard(model)
-            return self._ended(plan, model, clock.perf_counter() - begun, error)
+            return self._ended(plan, model, begun, error)
 
     def _over(self, plan: Plan, model: LLMModel) -> Exception | None:
         """Step a model until its run is over; return what broke it off, if anything did."""
@@ -223,7 +223,7 @@ class Runs:
         return None
 
     @staticmethod
-    def _ended(plan: Plan, model: LLMModel, seconds: float, error: Exception | None) -> Run:
+    def _ended(plan: Plan, model: LLMModel, begun: float, error: Exception | None) -> Run:
         """Score a run that came to its end; one that produced nothing is an error."""
         scores: dict[str, float] = {}
         is_comparable = False
@@ -241,7 +241,7 @@ class Runs:
             int(model.time),
             model.engine.decisions,
             model.usage,
-            seconds,
+            clock.perf_counter() - begun,
             model.runlog.digest,
             model.runlog.path,
             error,

@@ -177,8 +177,11 @@ class Task:
         return replace(self, setting={**self.setting, **parameters})
 
 
-def find_tasks() -> tuple[dict[str, Task], dict[str, str]]:
+def find_tasks(wanted: str = "") -> tuple[dict[str, Task], dict[str, str]]:
     """Find the tasks of all models: `TASK` in the module `task` of a model's package.
+
+    Args:
+        wanted: Name of a model, to import its task alone; empty: all.
 
     Returns:
         Name → task, by level and name; and name of the model → why its task cannot be used.
@@ -190,7 +193,8 @@ def find_tasks() -> tuple[dict[str, Task], dict[str, str]]:
         try:
             if not entry.package or entry.error or find_spec(module) is None:
                 continue
-            found.append(_task_in(module, "TASK"))
+            if not wanted or _same(wanted, entry.name):
+                found.append(_task_in(module, "TASK"))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's module; it is listed with its error
             broken[entry.name] = f"{type(error).__name__}: {error}"
     return {task.name: task for task in sorted(found, key=lambda one: (one.level, one.name))}, broken
@@ -205,13 +209,19 @@ def find_task(name: str) -> Task:
     module, colon, qualname = name.partition(":")
     if colon:
         return _task_in(module, qualname)
-    tasks, broken = find_tasks()
-    found = [task for known, task in tasks.items() if known.replace("-", "_") == name.replace("-", "_")]
-    if found:
-        return found[0]
-    if name in broken:
-        raise ConfigError(f"the task {name!r} cannot be used: {broken[name]}")
+    for wanted in (name, ""):  # nearly always it is called as its model is
+        tasks, broken = find_tasks(wanted)
+        for known, task in tasks.items():
+            if _same(name, known):
+                return task
+        for known, fault in broken.items():
+            if _same(name, known):
+                raise ConfigError(f"the task {name!r} cannot be used: {fault}")
     raise ConfigError(f"there is no task {name!r}; there are: {', '.join(tasks) or 'none'}")
+
+
+def _same(name: str, other: str) -> bool:
+    return name.replace("-", "_") == other.replace("-", "_")
 
 
 def _task_in(module: str, name: str) -> Task:

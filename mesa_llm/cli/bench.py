@@ -13,7 +13,6 @@ from typing import Any
 from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.benchmark.page import page
 from mesa_llm.benchmark.rehearsal import Cost, rehearse
 from mesa_llm.benchmark.report import NOT_KNOWN, Report, shown, table
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
@@ -218,6 +217,8 @@ def _write(report: Report, folder: Path, *, as_json: bool, say: Say) -> None:
     Raises:
         ConfigError: If a file cannot be written.
     """
+    from mesa_llm.benchmark.page import page  # Matplotlib loads for a second
+
     figures = json.dumps(report.to_json())
     try:
         (folder / "report.json").write_text(figures + "\n", encoding="utf-8")

@@ -26,9 +26,10 @@ def against_rules(*, llm: Any = "rule", **options: Any) -> AuctionArena:
 
 
 def scores(model: AuctionArena) -> Mapping[str, float]:
-    """Return what the measured bidder reached: TrueSkill, mean profit in dollars, mean number of lots."""
+    """Return what the measured bidder reached: TrueSkill, and means of its profit and its lots."""
     results, name = model.results(), model.bidders[BIDDER].config.name
-    return {measure: results[f"{measure}.{name}"] for measure in ("skill", "profit", "lots")}
+    profit = results[f"profit.{name}"] / 1000
+    return {"skill": results[f"skill.{name}"], "profit, $1,000": profit, "lots": results[f"lots.{name}"]}
 
 
 TASK = Task(
