@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
 from mesa_llm.text import one_line
+from mesa_llm.viz import Figure
 from models.compost.scores import CHANCE
 from models.figures import COLOURS, GREY, LIGHT
 
