@@ -1,4 +1,4 @@
-"""Draws how far decisions lean the way of each bias."""
+"""RNG how far decisions lean the way of each bias."""
 
 from __future__ import annotations
 

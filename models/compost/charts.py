@@ -1,4 +1,4 @@
-"""Draws caricatures: the plane of both scores, and exaggeration by persona and topic."""
+"""RNG caricatures: the plane of both scores, and exaggeration by persona and topic."""
 
 from __future__ import annotations
 

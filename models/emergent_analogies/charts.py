@@ -1,4 +1,4 @@
-"""Draws how many problems were solved."""
+"""RNG how many problems were solved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws how feelings change in situations."""
+"""RNG how feelings change in situations."""
 
 from __future__ import annotations
 

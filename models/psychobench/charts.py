@@ -1,4 +1,4 @@
-"""Draws the scores: a radar of each group, and every score between its ends, beside chance and norms."""
+"""RNG the scores: a radar of each group, and every score between its ends, beside chance and norms."""
 
 from __future__ import annotations
 
