@@ -124,6 +124,7 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Serve the pages under test."""
     with serve_guarded(tmp_path_factory.mktemp("server")) as served:
         yield served
+        assert "raised exception" not in served.log.read_text(), "a component of a page raised"
 
 
 def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
