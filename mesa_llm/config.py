@@ -50,14 +50,14 @@ class Settings(BaseModel):
     @cached_property
     def sent(self) -> dict[str, Any]:
         """The settings that are sent, without those left to the endpoint."""
-        sent: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in ("temperature", "max_tokens", "top_p", "reasoning_effort"):
             value = getattr(self, name)
             if value is not None:
-                sent[name] = value
+                values[name] = value
         if self.stop:
-            sent["stop"] = list(self.stop)
-        return {**sent, **self.extra}
+            values["stop"] = list(self.stop)
+        return {**values, **self.extra}
 
 
 class AgentConfig(BaseModel):

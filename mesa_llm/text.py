@@ -24,9 +24,9 @@ _UNSEEN = re.compile(
 """What nobody sees: terminal escapes, control characters, zero-width and bidirectional marks, lone surrogates."""
 
 
-def counted(number: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def clip(text: str, max_characters: int) -> str:

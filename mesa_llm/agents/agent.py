@@ -73,10 +73,10 @@ class ToolMixin:
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
         if not agent.config.world_tools:
             box = box.without_tools_of_worlds
-        named = seen.tools
-        if named is not None and self.tools:
-            named = dict.fromkeys((*named, *(function.__name__ for function in self.tools)))
-        return box.only(named).only(agent.config.tools).usable
+        names = seen.tools
+        if names is not None and self.tools:
+            names = dict.fromkeys((*names, *(function.__name__ for function in self.tools)))
+        return box.only(names).only(agent.config.tools).usable
 
     def demand_actions(self) -> None:
         """Demand that the agent's config leaves it something to do.
@@ -147,8 +147,8 @@ class LLMMixin:
         """What the agent thinks with."""
         if self._llm is not None:
             return self._llm
-        chosen = getattr(self.model, "llm_of", None)
-        return chosen(self) if chosen is not None else "rule"
+        choose = getattr(self.model, "llm_of", None)
+        return choose(self) if choose is not None else "rule"
 
     @llm.setter
     def llm(self, llm: str | LLM | None) -> None:
@@ -195,13 +195,13 @@ class LLMMixin:
 
     def with_news(self, seen: Observation) -> Observation:
         """Put what arrived for the agent after an observation: messages, and news of other worlds."""
-        told = [seen.text]
+        parts = [seen.text]
         bridge = getattr(self.model, "bridge", None)
         if inbox := Mailbox.of(self.model).inbox(self.unique_id):
-            told.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
+            parts.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
         if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
-            told.append(f"News from elsewhere:\n{news}")
-        return seen if len(told) == 1 else _with_text(seen, "\n\n".join(filter(None, told)))
+            parts.append(f"News from elsewhere:\n{news}")
+        return seen if len(parts) == 1 else _with_text(seen, "\n\n".join(filter(None, parts)))
 
     # -- decide
 
@@ -230,22 +230,22 @@ class LLMMixin:
         """Decide on an observation, and check the decision, whoever makes it: the engine's way in."""
         decide = self._design_decides
         if decide is not None:
-            decided = self._checked_again(await decide(self, seen), seen)
+            decision = self._checked_again(await decide(self, seen), seen)
         else:
-            decided = await self.decide(seen)
+            decision = await self.decide(seen)
             if type(self).decide is not LLMMixin.decide:
-                decided = self._checked_again(decided, seen)
-        self._settled = replace(decided, label=seen.label) if seen.label else decided
+                decision = self._checked_again(decision, seen)
+        self._settled = replace(decision, label=seen.label) if seen.label else decision
         return self._settled
 
-    def _checked_again(self, decided: Any, seen: Observation) -> Decision | Failure:
+    def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
         """Check what somebody's own code decided; a language model in it may have been shown more options by tools."""
         agent: Any = self
-        if isinstance(decided, Decision) and decided.keys:
+        if isinstance(decision, Decision) and decision.keys:
             box: ToolBox = agent.toolbox(seen)
             if any(bound.tool.shows_more for bound in box.values()):
                 seen = replace(seen, options={})
-        return self.checked(decided, seen, self.opened.name)
+        return self.checked(decision, seen, self.opened.name)
 
     async def decide(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation: one request, plus tools called and one repair; reads only.
@@ -282,7 +282,7 @@ class LLMMixin:
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning(opened)))
+        return await decide(engine.query(opened, seen, box, request, self.request_reasoning(opened)))
 
     async def consult(
         self,
@@ -315,15 +315,15 @@ class LLMMixin:
         Raises:
             ConfigError: If the purpose is taken, or a rule is consulted and there is none.
         """
-        how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
-        return await advise(self, llm, prompt, purpose=purpose, **how)
+        options = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
+        return await advise(self, llm, prompt, purpose=purpose, **options)
 
     @property
     def request_settings(self) -> Mapping[str, Any]:
         """The sampling settings of its requests: its config's, with the reply length that the model demands."""
-        sent = self.config.settings.sent
+        settings = self.config.settings.sent
         reply_tokens = getattr(self.model, "reply_tokens", None)
-        return sent if reply_tokens is None else {**sent, "max_tokens": reply_tokens}
+        return settings if reply_tokens is None else {**settings, "max_tokens": reply_tokens}
 
     def request_reasoning(self, opened: Opened) -> Reasoning:
         """Return how it reasons before it decides: as the model demands, or as its config says.
@@ -364,8 +364,12 @@ class LLMMixin:
         is_answer = seen.answer is not None and isinstance(decided, list) and not decided
         decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
         if decision.agent != self.unique_id or decision.label not in ("", seen.label):
-            its, wanted = (f" on {label!r}" if label else "" for label in (decision.label, seen.label))
-            reason = f"agent {decision.agent} has decided that{its}, not agent {self.unique_id}{wanted}"
+            decision_label, expected_label = (
+                f" on {label!r}" if label else "" for label in (decision.label, seen.label)
+            )
+            reason = (
+                f"agent {decision.agent} has decided that{decision_label}, not agent {self.unique_id}{expected_label}"
+            )
             return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
         if isinstance(decision, Failure):
             return decision
@@ -392,19 +396,19 @@ class LLMMixin:
         agent: Any = self
         outcomes: list[Outcome] = []
         if decision.has_answer:
-            outcomes.append(self._answered(decision, seen or Observation()))
+            outcomes.append(self._deliver_answer(decision, seen or Observation()))
         elif decision.actions:
             box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
             for call in decision.actions:
                 try:
-                    ok, result = True, _done(box, call, is_checked=decision is self._settled)
+                    ok, result = True, _run_action(box, call, is_checked=decision is self._settled)
                 except ToolError as error:
                     ok, result = False, str(error)
                 outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result, decision.label))
         self.remember(decision, outcomes, seen)
         return outcomes
 
-    def _answered(self, decision: Decision, seen: Observation) -> Outcome:
+    def _deliver_answer(self, decision: Decision, seen: Observation) -> Outcome:
         """Take an answer to who asked, and return what came of it."""
         try:
             ok, result = True, self.receive(decision.answer, seen.label, seen.world)
@@ -428,9 +432,11 @@ class LLMMixin:
             ToolError: If the world refuses the answer.
             ConfigError: If it is not clear who asked.
         """
-        receivers = [one for one in self.worlds if isinstance(one, Receiver) and world in ("", one.name)]
+        receivers = [
+            receiver for receiver in self.worlds if isinstance(receiver, Receiver) and world in ("", receiver.name)
+        ]
         if len(receivers) > 1:
-            names = ", ".join(one.name for one in receivers)
+            names = ", ".join(receiver.name for receiver in receivers)
             raise ConfigError(f"{names} all receive answers; the observation names its own: Observation(world=…)")
         if world and not receivers:
             raise ConfigError(f"the observation asks for world {world!r}, which receives no answers here")
@@ -441,21 +447,23 @@ class LLMMixin:
         world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
         unit = self.unit_in(world)
         if seen is not None and is_conversation:
-            said = written_answer(decision.answer, seen.answer) if decision.has_answer else _said(decision.actions)
+            decision_text = (
+                written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
+            )
             self.memory.add(MemoryEntry(now, "observation", seen.text, world=world, unit=unit))
-            self.memory.add(MemoryEntry(now, "decision", said, world=world, unit=unit))
+            self.memory.add(MemoryEntry(now, "decision", decision_text, world=world, unit=unit))
         else:
             self.remember_messages()
         for outcome in outcomes:
-            came = outcome.result if outcome.ok else f"refused: {outcome.result}"
+            result_text = outcome.result if outcome.ok else f"refused: {outcome.result}"
             if outcome.action != "answer":
-                given = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
-                came = f"{outcome.action}({given}): {came}"
+                arguments = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+                result_text = f"{outcome.action}({arguments}): {result_text}"
             elif not is_conversation:
                 text = f"You answered: {written_answer(decision.answer)}"
                 self.memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
-            if came:
-                self.memory.add(MemoryEntry(now, "outcome", str(came)[:600], world=world, unit=unit))
+            if result_text:
+                self.memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
 
     def _world_of(self, seen: Observation | None) -> str:
         """Return the name of the world that something happened in; empty where it may have been several."""
@@ -467,7 +475,7 @@ class LLMMixin:
     def unit_in(self, world: str = "") -> str:
         """Return what a step is in one of its worlds; without a name, in all of them: `step`, `month`, …"""
         worlds = self.worlds
-        return unit_of(*(worlds if not world or len(worlds) == 1 else [one for one in worlds if one.name == world]))
+        return unit_of(*(worlds if not world or len(worlds) == 1 else [own for own in worlds if own.name == world]))
 
     def remember_messages(self) -> None:
         """Keep in memory what arrived for the agent, once a step: at most `mailbox.MAX_INBOX` messages."""
@@ -547,7 +555,7 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
             return Decision(agent, answer=decided, by=by)
 
 
-def _done(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
+def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
     """Run an action, unless its own condition says that it cannot be done now.
 
     Args:
@@ -563,10 +571,10 @@ def _done(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
     return box.run(call) if is_checked else box.call(call)
 
 
-def _said(actions: Iterable[ToolCall]) -> str:
+def _actions_text(actions: Iterable[ToolCall]) -> str:
     """Write actions as a model has to write them; nothing if there are none."""
-    said = [{"action": call.name, "arguments": call.arguments} for call in actions]
-    return canonical_json(said[0] if len(said) == 1 else {"actions": said}) if said else ""
+    entries = [{"action": call.name, "arguments": call.arguments} for call in actions]
+    return canonical_json(entries[0] if len(entries) == 1 else {"actions": entries}) if entries else ""
 
 
 def _with_text(seen: Observation, text: str) -> Observation:

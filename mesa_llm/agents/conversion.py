@@ -76,7 +76,7 @@ class AgentsByType(dict[type, Any]):
 
     def __contains__(self, kind: object) -> bool:
         """Check whether there were agents of a class."""
-        return super().__contains__(kind) or any(kind is entered for entered in self.entered)
+        return super().__contains__(kind) or any(kind is minded_kind for minded_kind in self.entered)
 
     def get(self, kind: type, default: Any = None) -> Any:
         """Return the agents of a class."""
@@ -91,9 +91,9 @@ class AgentsByType(dict[type, Any]):
             random: The model's generator.
         """
         if kind not in self.entered:
-            born = self.pop(kind, ())
+            existing = self.pop(kind, ())
             self.entered[kind] = MindedSet((), random, self[body])
-            for agent in born:
+            for agent in existing:
                 self.entered[kind].add(agent)
         return self.entered[kind]
 

@@ -142,8 +142,8 @@ class Hourly:
     def __call__(self, model: Any) -> list[Stage]:
         """Draw who acts in this hour, and in which order."""
         hour = self.hour(model.now)
-        chance = model.random.random
-        agents = [agent for agent in minded(model) if chance() < self.probabilities(agent)[hour]]
+        uniform = model.random.random
+        agents = [agent for agent in minded(model) if uniform() < self.probabilities(agent)[hour]]
         model.random.shuffle(agents)
         return [agents]
 

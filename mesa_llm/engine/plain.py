@@ -65,11 +65,11 @@ class StepLog(RunLog):
         if self._open_step is None or self._is_closed:
             return super().digest
         step, facts, digest = self._open_step, list(self._facts), self._digest.copy()
-        rows = {table: list(kept) for table, kept in self._rows.items()}
+        rows = {table: list(records) for table, records in self._rows.items()}
         self._open_step = None
-        told = self.end_step(step, {})
+        digest_so_far = self.end_step(step, {})
         self._open_step, self._facts, self._rows, self._digest = step, facts, rows, digest
-        return told
+        return digest_so_far
 
 
 def connect(
@@ -131,5 +131,5 @@ def engine_of(model: Any) -> Engine:
 
 def _identity(model: Any, run_seed: int) -> Mapping[str, Any]:
     """Identify the run; the parameters of a plain model are not known."""
-    named = f"{type(model).__module__}:{type(model).__qualname__}"
-    return {"model": named, "parameters": {}, "rng": None, "run_seed": run_seed}
+    name = f"{type(model).__module__}:{type(model).__qualname__}"
+    return {"model": name, "parameters": {}, "rng": None, "run_seed": run_seed}

@@ -67,24 +67,24 @@ def survey(
     """
     import pandas as pd
 
-    _demand_purpose(purpose, OWN_PURPOSES - {"survey"})
+    _check_purpose(purpose, OWN_PURPOSES - {"survey"})
     if isinstance(questions, str):
         raise ConfigError("a survey takes a list of questions, got one text; write [text]")
-    asked = [question if isinstance(question, Question) else Question(question) for question in questions]
-    if not asked:
+    items = [question if isinstance(question, Question) else Question(question) for question in questions]
+    if not items:
         raise ConfigError("a survey needs at least one question")
     engine = engine_of(model)
-    interviewed = minded(model) if agents is None else list(agents)
-    scenes = [_scene(agent) if shows_scene else Observation() for agent in interviewed]
+    respondents = minded(model) if agents is None else list(agents)
+    scenes = [_scene(agent) if shows_scene else Observation() for agent in respondents]
     jobs = [
         _Interview(agent, question, scene, purpose, series_of(model, question.text))
-        for agent, scene in zip(interviewed, scenes, strict=True)
-        for question in asked
+        for agent, scene in zip(respondents, scenes, strict=True)
+        for question in items
     ]
     rows: list[dict[str, Any]] = []
-    for job, given in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
-        answer = given.answer if isinstance(given, Decision) else None
-        failure = given.reason if isinstance(given, Failure) else None
+    for job, result in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
+        answer = result.answer if isinstance(result, Decision) else None
+        failure = result.reason if isinstance(result, Failure) else None
         question = job.question.name or job.question.text
         row = {"time": int(model.time), "agent": job.unique_id, "question": question}
         rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
@@ -95,8 +95,8 @@ def survey(
     return table
 
 
-def _demand_purpose(purpose: str, taken: Iterable[str]) -> None:
-    if purpose in taken or not purpose.isidentifier():
+def _check_purpose(purpose: str, reserved: Iterable[str]) -> None:
+    if purpose in reserved or not purpose.isidentifier():
         raise ConfigError(f"purpose={purpose!r} cannot be; name what is asked for in one word, such as 'judge'")
 
 
@@ -167,7 +167,7 @@ class Aside:
             adapter=agent.config.adapter,
         )
         seen = replace(seen, answer=answer)
-        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
+        return await decide(engine.query(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
 
     def by_rule(self) -> Decision | Failure:
         """Return the failure of a rule that has no answer."""
@@ -253,9 +253,9 @@ class Consultation:
 
     def __post_init__(self) -> None:
         """Refuse what would otherwise fail, or be ignored, when it is asked."""
-        given: Any = self.settings
-        if not isinstance(given, Settings):
-            raise ConfigError(f"settings= takes Settings(temperature=…), got {given!r}")
+        settings: Any = self.settings
+        if not isinstance(settings, Settings):
+            raise ConfigError(f"settings= takes Settings(temperature=…), got {settings!r}")
         demand_reasoning(self.reasoning)
 
     @property
@@ -290,7 +290,7 @@ class Consultation:
         )
         reasoning = self.reasoning if opened.is_language_model else "none"
         seen = replace(seen, answer=self.answer)
-        return await decide(engine.asking(opened, seen, NO_TOOLS, request, reasoning))
+        return await decide(engine.query(opened, seen, NO_TOOLS, request, reasoning))
 
 
 def consult(
@@ -299,38 +299,38 @@ def consult(
     prompts: Iterable[str | Sequence[ChatMessage]],
     *,
     purpose: str = "judge",
-    **how: Any,
+    **options: Any,
 ) -> list[Decision | Failure]:
     """Ask a language model that takes no part in the run, all prompts at once; see `LLMModel.consult`."""
     if isinstance(prompts, str):
         raise ConfigError("consult takes a list of prompts, got one text; write [text]")
-    _demand_purpose(purpose, OWN_PURPOSES)
+    _check_purpose(purpose, OWN_PURPOSES)
     jobs: list[Consultation] = []
     for prompt in prompts:
         messages = _conversation(prompt)
-        jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **how))
+        jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **options))
     engine = engine_of(model)
-    given = [replace(one, label=purpose) for one in engine.gather(jobs, [Observation()] * len(jobs))]
+    results = [replace(result, label=purpose) for result in engine.gather(jobs, [Observation()] * len(jobs))]
     if getattr(model, "is_stepping", True):
-        for one in given:
-            engine.runlog.add(one, jobs[0].now)
-    return given
+        for result in results:
+            engine.runlog.add(result, jobs[0].now)
+    return results
 
 
-async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **how: Any) -> Decision | Failure:
+async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **options: Any) -> Decision | Failure:
     """Ask another language model while an agent decides; see `LLMMixin.consult`.
 
     The request has the agent's number, and its place among those of its turn. It is no decision of the run: it stands
     in the calls of the log alone.
     """
-    purpose = how.pop("purpose")
-    _demand_purpose(purpose, OWN_PURPOSES)
-    given = await Consultation(
-        agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **how
+    purpose = options.pop("purpose")
+    _check_purpose(purpose, OWN_PURPOSES)
+    result = await Consultation(
+        agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **options
     ).settle(Observation())
-    if isinstance(given, Failure):
+    if isinstance(result, Failure):
         engine_of(agent.model).count_failure(purpose)
-    return given
+    return result
 
 
 def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -344,9 +344,9 @@ def summarise(agents: Iterable[Any]) -> None:
     """
     jobs: list[Aside] = []
     for agent in agents:
-        wanted = agent.memory.summary_request() if agent.opened.is_language_model else None
-        if wanted is not None:
-            jobs.append(Aside(agent, "memory", (ChatMessage("user", wanted),)))
+        text = agent.memory.summary_request() if agent.opened.is_language_model else None
+        if text is not None:
+            jobs.append(Aside(agent, "memory", (ChatMessage("user", text),)))
     summaries = engine_of(jobs[0].agent.model).gather(jobs, [Observation()] * len(jobs)) if jobs else []
     for job, summary in zip(jobs, summaries, strict=True):
         if isinstance(summary, Decision):
@@ -361,5 +361,5 @@ def _prompt(agent: Any, question: Question, scene: Observation) -> tuple[ChatMes
     user = "\n\n".join(filter(None, (memory, scene.text, f"{aside}\n{question.text}")))
     shared = getattr(agent.model, "instructions_text", "")
     system = "\n\n".join(filter(None, (shared, scene.instructions, agent.config.text)))
-    first = (ChatMessage("system", system),) if system else ()
-    return (*first, *agent.memory.messages(), ChatMessage("user", user))
+    opening = (ChatMessage("system", system),) if system else ()
+    return (*opening, *agent.memory.messages(), ChatMessage("user", user))

@@ -33,7 +33,7 @@ STRAY_AFTER = 50
 PATIENCE_S = 0.5
 """Pause, in seconds, after a complaint without `Retry-After` about the only request in flight; it doubles."""
 
-MOST_PATIENCE_S = 30.0
+MAX_PATIENCE_S = 30.0
 
 GIVE_UP_S = 180.0
 """Seconds of nothing but complaints after which requests fail at once instead of waiting for the next pause's end."""
@@ -51,20 +51,22 @@ class Pace:
     One object belongs to one event loop at a time.
     """
 
-    def __init__(self, most: int, requests_per_min: float | None = None, tokens_per_min: float | None = None) -> None:
+    def __init__(
+        self, max_in_flight: int, requests_per_min: float | None = None, tokens_per_min: float | None = None
+    ) -> None:
         """Start unlearned.
 
         Args:
-            most: Maximum number of requests in flight.
+            max_in_flight: Maximum number of requests in flight.
             requests_per_min: Maximum number of requests in any minute.
             tokens_per_min: Maximum number of tokens in any minute.
         """
-        self.most = most
+        self.most = max_in_flight
         self._requests = None if requests_per_min is None else PerMinute(requests_per_min)
         self._tokens = None if tokens_per_min is None else PerMinute(tokens_per_min)
         self.rate: float | None = None
-        self._allowed = float(min(most, START))
-        self._ceiling = float(most)
+        self._allowed = float(min(max_in_flight, START))
+        self._ceiling = float(max_in_flight)
         self._level = self._allowed
         self._has_complained = False
         self._epoch = 0
@@ -169,7 +171,7 @@ class Pace:
             self._complaining_since = self._now()
         if retry_after_s is None and others == 0:  # alone and refused: it is not the number in flight
             retry_after_s = self._patience_s
-            self._patience_s = min(2 * self._patience_s, MOST_PATIENCE_S)
+            self._patience_s = min(2 * self._patience_s, MAX_PATIENCE_S)
         if epoch == self._epoch:
             self._epoch += 1
             self._level = self._allowed
@@ -196,12 +198,12 @@ class Pace:
 
     def _learn_rate(self, retry_after_s: float) -> None:
         """Space requests at the rate that was taken since this stretch of asking began, or wider than before."""
-        taken, seconds, is_soon = self._stretch
+        n_requests, seconds, is_soon = self._stretch
         slowest = 1 / max(retry_after_s, 1.0)  # after each pause one request may well go out
         if self.rate is not None:
             rate = 0.85 * self.rate
-        elif is_soon and taken > 0 and retry_after_s > 0:
-            rate = 0.95 * taken / (seconds + retry_after_s)
+        elif is_soon and n_requests > 0 and retry_after_s > 0:
+            rate = 0.95 * n_requests / (seconds + retry_after_s)
         else:
             return
         self._rate_learned, self._growth, self._rate_set = max(rate, slowest), RATE_GROWTH, self._now()
@@ -220,8 +222,8 @@ class Pace:
         self.rate = rate
         self._spacing = AsyncLimiter(1, 1 / rate)
 
-    def _allow(self, number: float) -> None:
-        self._allowed = min(max(number, 1.0), float(self.most))
+    def _allow(self, n_requests: float) -> None:
+        self._allowed = min(max(n_requests, 1.0), float(self.most))
         if self._slots.most != self.allowed:
             self._slots.resize(self.allowed)
 
@@ -239,9 +241,9 @@ class Pace:
 class Slots:
     """Room for a number of requests that may change while some wait; first come, first served."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, maximum: int) -> None:
         """Start empty."""
-        self.most = most
+        self.most = maximum
         self.taken = 0
         self._queue: deque[asyncio.Future[None]] = deque()
 
@@ -267,9 +269,9 @@ class Slots:
         self.taken -= 1
         self._admit()
 
-    def resize(self, most: int) -> None:
+    def resize(self, maximum: int) -> None:
         """Change the number of places; who has one keeps it."""
-        self.most = most
+        self.most = maximum
         self._admit()
 
     def _admit(self) -> None:

@@ -66,14 +66,14 @@ class Capabilities:
         return {flag: True for flag in _NOTED if getattr(self, flag)}
 
     @classmethod
-    def of_name(cls, name: str, noted: object) -> Capabilities:
+    def of_name(cls, name: str, attributes: object) -> Capabilities:
         """Return the capabilities of a transport that is known by its name.
 
         Args:
             name: The name.
-            noted: What was noted of it, as it was read from a file; anything else than set flags is left out.
+            attributes: What was noted of it, as it was read from a file; anything else than set flags is left out.
         """
-        flags = cast("Mapping[str, Any]", noted) if isinstance(noted, Mapping) else {}
+        flags = cast("Mapping[str, Any]", attributes) if isinstance(attributes, Mapping) else {}
         return cls(name, **{flag: True for flag in _NOTED if flags.get(flag) is True})
 
 

@@ -174,8 +174,8 @@ class SavedMemory(BaseModel):
             return cls.model_validate(dict(saved))
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in fault["loc"]) or "it"
-            raise ConfigError(f"this is no memory that to_json() wrote: {place}: {fault['msg']}") from None
+            path = ".".join(str(part) for part in fault["loc"]) or "it"
+            raise ConfigError(f"this is no memory that to_json() wrote: {path}: {fault['msg']}") from None
 
 
 class EntryMemory(Memory):
@@ -230,23 +230,23 @@ class EntryMemory(Memory):
             self.add(entry)
 
 
-def whole_number(name: str, value: object, least: int) -> int:
+def whole_number(name: str, value: object, minimum: int) -> int:
     """Check a setting of a memory that counts something.
 
     Raises:
         ConfigError: If it is no integer, or below the least.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{name} of a memory must be a whole number of {least} or more, got {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise ConfigError(f"{name} of a memory must be a whole number of {minimum} or more, got {value!r}")
     return value
 
 
-def number_within(name: str, value: object, least: float, most: float) -> float:
+def number_within(name: str, value: object, minimum: float, maximum: float) -> float:
     """Check a setting of a memory that measures something.
 
     Raises:
         ConfigError: If it is no number, or outside the range.
     """
-    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise ConfigError(f"{name} of a memory must be a number in {least}..{most}, got {value!r}")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
+        raise ConfigError(f"{name} of a memory must be a number in {minimum}..{maximum}, got {value!r}")
     return float(value)

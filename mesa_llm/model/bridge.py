@@ -135,12 +135,12 @@ class Bridge:
         self._own_worlds = own_worlds
         self._relevance = relevance
         self._checks = {kind: TypeAdapter[Any](facts) for kind, facts in (payloads or {}).items()}
-        self._wanted: dict[int, frozenset[str]] = {}
+        self._subscriptions: dict[int, frozenset[str]] = {}
         self._published: list[Event] = []
         self._current: list[tuple[int, Event]] = []
         self._hooks: dict[str, list[Hook]] = {}
         self._time = 0
-        self._noted: dict[int, list[Event]] = {}  # agent → what it heard in this step
+        self._delivered: dict[int, list[Event]] = {}  # agent → what it heard in this step
         self.log: list[tuple[int, Event]] = []
         self.deliveries: list[Delivery] = []
 
@@ -156,9 +156,9 @@ class Bridge:
             kinds: Kinds it wants to hear of; None: all, as at first.
         """
         if kinds is None:
-            self._wanted.pop(agent, None)
+            self._subscriptions.pop(agent, None)
         else:
-            self._wanted[agent] = frozenset(kinds)
+            self._subscriptions[agent] = frozenset(kinds)
 
     def publish(self, events: Iterable[Event]) -> list[Event]:
         """Take events to be read in the next step; equal ones are taken once.
@@ -183,17 +183,19 @@ class Bridge:
         Returns:
             The scheduled events that are delivered now.
         """
-        due = [replace(event, source=event.source or "schedule") for event in self._schedule if event.time == time]
-        arrived = [*due, *self._published]
+        scheduled = [
+            replace(event, source=event.source or "schedule") for event in self._schedule if event.time == time
+        ]
+        arrived = [*scheduled, *self._published]
         self._published = []
-        self._time, self._noted = time, {}
+        self._time, self._delivered = time, {}
         self._current = [(t, event) for t, event in self._current if time - t < self._steps_alive]
         self._current += [(time, event) for event in arrived if self._steps_alive > 0]
         self.log += [(time, event) for event in arrived]
         for event in arrived:
             for hook in self._hooks.get(event.kind, ()):
                 hook(event)
-        return due
+        return scheduled
 
     def heard(self, worlds: Iterable[str], agent: int | None = None) -> list[Event]:
         """Return what an agent that looks at these worlds hears of the others, oldest first.
@@ -203,14 +205,14 @@ class Bridge:
             agent: Mesa `unique_id`, for what it subscribed to and what matters to it; None: anyone.
         """
         own = frozenset(worlds)
-        told: dict[str, Event] = {}
+        by_line: dict[str, Event] = {}
         for _, event in self._current:
             if (self._own_worlds or event.source not in own) and (agent is None or self._matters(agent, event)):
-                told.setdefault(_line(event), event)
-        kept = list(told)[-self._max_events :]
-        while sum(min(len(line), self._longest_line) for line in kept) > self._max_characters:
-            kept.pop(0)
-        return [told[line] for line in kept]
+                by_line.setdefault(_line(event), event)
+        lines = list(by_line)[-self._max_events :]
+        while sum(min(len(line), self._longest_line) for line in lines) > self._max_characters:
+            lines.pop(0)
+        return [by_line[line] for line in lines]
 
     def digest(self, worlds: Iterable[str], agent: int | None = None) -> str:
         """Describe what an agent that looks at these worlds hears of the others.
@@ -227,15 +229,15 @@ class Bridge:
 
     def deliver(self, worlds: Iterable[str], agent: int) -> list[Event]:
         """Note that an agent heard what `heard` gives it now: once for each step and event."""
-        noted = self._noted.setdefault(agent, [])
-        events = [event for event in self.heard(worlds, agent) if event not in noted]
-        noted += events
+        delivered = self._delivered.setdefault(agent, [])
+        events = [event for event in self.heard(worlds, agent) if event not in delivered]
+        delivered += events
         self.deliveries += [Delivery(self._time, agent, event) for event in events]
         return events
 
     def _matters(self, agent: int, event: Event) -> bool:
-        wanted = self._wanted.get(agent)
-        return (wanted is None or event.kind in wanted) and (self._relevance is None or self._relevance(agent, event))
+        kinds = self._subscriptions.get(agent)
+        return (kinds is None or event.kind in kinds) and (self._relevance is None or self._relevance(agent, event))
 
     def _check(self, event: Event) -> None:
         check = self._checks.get(event.kind)
@@ -255,5 +257,9 @@ def _line(event: Event) -> str:
 def wording(event: Event) -> str:
     """Describe an event that brought no words of its own."""
     facts: Mapping[str, object] = event.facts
-    told = ", ".join(f"{name} {value}" for name, value in facts.items())
-    return f"{event.kind.replace('_', ' ')} ({event.source}): {told}" if told else event.kind.replace("_", " ")
+    description = ", ".join(f"{name} {value}" for name, value in facts.items())
+    return (
+        f"{event.kind.replace('_', ' ')} ({event.source}): {description}"
+        if description
+        else event.kind.replace("_", " ")
+    )

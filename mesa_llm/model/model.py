@@ -32,15 +32,15 @@ from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.options import (
     OnError,
     activation_for,
-    agreed,
-    as_moved,
     check_files,
     constructor,
     identity,
+    settle_parameters,
+    with_recorded_addresses,
 )
 from mesa_llm.model.prompts import find_prompt, render_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
-from mesa_llm.model.step import LastingModel
+from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
@@ -59,7 +59,7 @@ USAGE = {
 """What every DataCollector of an LLM model collects by itself, for each step; no part of the digest."""
 
 
-class LLMModel(LastingModel):
+class LLMModel(ResumableModel):
     """A Mesa model whose agents think.
 
     A step: messages and news arrive; the activation says who acts; they observe, decide together, and act in order;
@@ -85,12 +85,12 @@ class LLMModel(LastingModel):
     option_defaults: ClassVar[Mapping[str, Any]] = {}
     instructions: str = "instructions.md"
     worlds: tuple[World, ...] = ()
-    _given: inspect.BoundArguments
+    _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Note the parameters, so that the run log can say what the run was."""
         model = super().__new__(cls)
-        model._given = constructor(cls).bind_partial(*args, **kwargs)
+        model._arguments = constructor(cls).bind_partial(*args, **kwargs)
         return model
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -146,7 +146,7 @@ class LLMModel(LastingModel):
         """
         by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
         if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
-            raise ConfigError(_unknown(type(self), unknown))
+            raise ConfigError(_unknown_message(type(self), unknown))
         engine_options = cast("EngineOptions", options)
         if on_error not in get_args(OnError):
             raise ConfigError(f"on_error is one of {', '.join(get_args(OnError))}, got {on_error!r}")
@@ -159,8 +159,8 @@ class LLMModel(LastingModel):
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
         self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
-        by_keyword |= {name: value for name, value in self._given.arguments.items() if name != "scenario"}
-        scenario, seed = agreed(type(self), scenario, by_keyword, rng, self.runlog)
+        by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
+        scenario, seed = settle_parameters(type(self), scenario, by_keyword, rng, self.runlog)
         super().__init__(scenario=scenario)
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, engine_options)
@@ -181,14 +181,14 @@ class LLMModel(LastingModel):
         self.last_decisions: dict[int, Decision | Failure] = {}
         self.last_outcomes: dict[int, list[Outcome]] = {}
         self._failed: list[Failure] = []
-        self._asked: dict[int, list[Decision | Failure]] = {}
-        self._usage_before, self._step_usage, self._begun = Usage(), Usage(), 0.0
+        self._step_decisions: dict[int, list[Decision | Failure]] = {}
+        self._usage_before, self._step_usage, self._step_start = Usage(), Usage(), 0.0
         self.step_seconds = 0.0
         self._n_refused = 0
         self._datacollector: DataCollector | None = None
-        run = identity(self, self._given, seed)
+        run = identity(self, self._arguments, seed)
         if engine_options.get("moved"):
-            run = as_moved(run, self.runlog.manifest)
+            run = with_recorded_addresses(run, self.runlog.manifest)
         self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
         check_files(self.runlog, run)
 
@@ -196,8 +196,8 @@ class LLMModel(LastingModel):
         """Write its class, how far it is, who is in it, and what they think with."""
         if not hasattr(self, "llm"):
             return f"<{type(self).__name__}, not set up>"
-        given = "several" if isinstance(self.llm, Mapping) else self.llm
-        llm = written_name(given if isinstance(given, str) else str(getattr(given, "name", type(given).__name__)))
+        choice = "several" if isinstance(self.llm, Mapping) else self.llm
+        llm = written_name(choice if isinstance(choice, str) else str(getattr(choice, "name", type(choice).__name__)))
         ended = "" if self.running else ", ended"
         return f"<{type(self).__name__}: step {int(self.time)}{ended}, {len(self.agents)} agents, llm {llm}>"
 
@@ -238,14 +238,14 @@ class LLMModel(LastingModel):
 
     def llm_of(self, agent: Any) -> str | LLM:
         """Return what an agent thinks with: what `llm=` names for it, the design's choice, or that for all others."""
-        of_design = None if self.design is None else self.design.llm
+        design_llm = None if self.design is None else self.design.llm
         if type(self.llm) is str or not isinstance(self.llm, Mapping):
-            return self.llm if of_design is None else of_design
+            return self.llm if design_llm is None else design_llm
         for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__):
             if name in self.llm:
                 return self.llm[name]
-        if of_design is not None:
-            return of_design
+        if design_llm is not None:
+            return design_llm
         if "*" in self.llm:
             return self.llm["*"]
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
@@ -284,10 +284,10 @@ class LLMModel(LastingModel):
         """Deliver messages and news, and find out who acts. Does nothing if the step has begun, or the run is over."""
         if self._stages is not None or not self.running:
             return
-        self._begun = clock.perf_counter()
+        self._step_start = clock.perf_counter()
         self._usage_before = self.engine.usage
         self._failed.clear()
-        self._asked.clear()
+        self._step_decisions.clear()
         self.last_outcomes = {}
         if self._memories and self.now == 1:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
@@ -365,16 +365,16 @@ class LLMModel(LastingModel):
         with self._alone():
             self._demand_outside()
             keys = list(self.observations())
-            given = {_number(key): decided for key, decided in decisions.items()}
-            if strangers := set(given) - {_number(key) for key in keys}:
-                named = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
-                raise ConfigError(f"not due in this step: agents {named}; see observations()")
-            decided = [
-                self._from_outside(turn, seen, given.get(_number(key)))
+            by_key = {_id_key(key): decision for key, decision in decisions.items()}
+            if strangers := set(by_key) - {_id_key(key) for key in keys}:
+                names = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
+                raise ConfigError(f"not due in this step: agents {names}; see observations()")
+            results = [
+                self._from_outside(turn, seen, by_key.get(_id_key(key)))
                 for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
             ]
             try:
-                outcomes = self._act(decided)
+                outcomes = self._act(results)
             except BaseException as error:
                 self._end_broken(error)
                 raise
@@ -382,13 +382,15 @@ class LLMModel(LastingModel):
                 self._mesa_step()
             self._stop_if_interrupted()
         return {
-            key: came or _refused(decision, given.get(_number(key)))
-            for key, came, decision in zip(keys, outcomes, decided, strict=True)
+            key: outcome_list or _refusals(decision, by_key.get(_id_key(key)))
+            for key, outcome_list, decision in zip(keys, outcomes, results, strict=True)
         }
 
     def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
         """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
-        if any(raw is asked and raw.label == seen.label for asked in self._asked.get(turn.agent.unique_id, ())):
+        if any(
+            raw is earlier and raw.label == seen.label for earlier in self._step_decisions.get(turn.agent.unique_id, ())
+        ):
             return raw
         checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
         self.runlog.add(checked, self.now)
@@ -396,39 +398,39 @@ class LLMModel(LastingModel):
             self.engine.count_failure("decide")
         return checked
 
-    def ask(self, agents: Sequence[Any], seen: Sequence[Observation] | None = None) -> list[Decision | Failure]:
+    def ask(self, agents: Sequence[Any], observations: Sequence[Observation] | None = None) -> list[Decision | Failure]:
         """Let agents decide together and note what they decide: the primitive under a step.
 
         Args:
             agents: Who decides.
-            seen: What each sees; None: what it observes.
+            observations: What each sees; None: what it observes.
 
         Returns:
             Decision or failure of each, in the order asked. With `on_error="rule"` the rule twin has decided for
             those that failed.
         """
-        seen = [agent.observe() for agent in agents] if seen is None else seen
+        observations = [agent.observe() for agent in agents] if observations is None else observations
         self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state
         try:
             if self._stopping and not self._is_writing:
                 raise Stopped("stopped before agents decided; the next step() goes on with this one")
-            decided = self.engine.gather(agents, seen)
+            results = self.engine.gather(agents, observations)
         except BaseException:
             self._stopping &= self._in_step  # a controller from outside has been told now
             self.random.setstate(states[0])
             self.rng.bit_generator.state = states[1]
             raise
         now = self.now
-        for index, (agent, decision) in enumerate(zip(agents, decided, strict=True)):
+        for index, (agent, decision) in enumerate(zip(agents, results, strict=True)):
             self.runlog.add(decision, now)
             if isinstance(decision, Failure):
                 self._failed.append(decision)
                 if self.on_error == "rule":
-                    decided[index] = _labelled(agent.rule_decision(seen[index]), seen[index])
-                    self.runlog.add(decided[index], now)
-            self._asked.setdefault(agent.unique_id, []).append(decided[index])
-        return decided
+                    results[index] = _labelled(agent.rule_decision(observations[index]), observations[index])
+                    self.runlog.add(results[index], now)
+            self._step_decisions.setdefault(agent.unique_id, []).append(results[index])
+        return results
 
     def _check_twins(self, agents: Sequence[Any]) -> None:
         """Find out before anything is asked and paid for that no rule twin could stand in."""
@@ -453,27 +455,27 @@ class LLMModel(LastingModel):
 
     def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
         """Let the agents of the current stage act."""
-        turns, seen = self.due_turns, self._seen or []
+        turns, observations = self.due_turns, self._seen or []
         with self._writing():
             self._seen = None
             was_last = self._stages is not None and len(self._stages) == 1
             if self._stages:
                 self._stages.pop(0)
-            done: list[list[Outcome]] = []
+            results: list[list[Outcome]] = []
             now = self.now
-            for turn, sight, decision in zip(turns, seen, decisions, strict=True):
+            for turn, observation, decision in zip(turns, observations, decisions, strict=True):
                 agent = turn.agent
                 is_alive = agent in self.agents  # those before it in the order may have removed it
-                outcomes = agent.act(decision, sight) if is_alive else []
+                outcomes = agent.act(decision, observation) if is_alive else []
                 self.last_decisions[agent.unique_id] = decision
                 self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
                 for outcome in outcomes:
                     self._n_refused += not outcome.ok
                     self.runlog.add(outcome, now)
-                done.append(outcomes)
-            if was_last and (following := self.next_stage([turn.agent for turn in turns])):
-                self._stages = [[Turn.of(item) for item in following]]
-        return done
+                results.append(outcomes)
+            if was_last and (next_turns := self.next_stage([turn.agent for turn in turns])):
+                self._stages = [[Turn.of(item) for item in next_turns]]
+        return results
 
     def next_stage(self, acted: list[Any]) -> Stage:
         """Return who decides next in this step, once the stages of the activation are over; nobody ends it. Override.
@@ -497,7 +499,7 @@ class LLMModel(LastingModel):
             for event in self.bridge.publish(events):
                 self.runlog.add(event, self.now)
             self._step_usage = self.engine.usage - self._usage_before
-            self.step_seconds = clock.perf_counter() - self._begun
+            self.step_seconds = clock.perf_counter() - self._step_start
             if self._datacollector is not None:
                 self._datacollector.collect(self)
             self.runlog.end_step(self.now, self._collected())
@@ -511,9 +513,11 @@ class LLMModel(LastingModel):
         if self._datacollector is None:
             return {}
         fields = vars(self._datacollector)
-        unasked = set(USAGE.values())
+        cost_attributes = set(USAGE.values())
         reporters = fields["model_reporters"]
-        costs = {name for name, reporter in reporters.items() if isinstance(reporter, str) and reporter in unasked}
+        costs = {
+            name for name, reporter in reporters.items() if isinstance(reporter, str) and reporter in cost_attributes
+        }
         row = {name: values[-1] for name, values in fields["model_vars"].items() if name not in costs and values}
         if agents := fields.get("_agent_records", {}).get(self.time):
             row["agents"] = list(agents)
@@ -559,13 +563,13 @@ class LLMModel(LastingModel):
 
     def story(self) -> str:
         """Describe in words what has happened so far; override for a better description."""
-        done: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         refused = 0
         for action, ok in self.runlog.actions()[["action", "ok"]].itertuples(index=False):
-            done[action] += ok
+            counts[action] += ok
             refused += not ok
-        told = ", ".join(f"{name} {count}" for name, count in done.most_common() if count) or "nothing"
-        return f"Done: {told}. Refused by the world: {refused}."
+        summary = ", ".join(f"{name} {count}" for name, count in counts.most_common() if count) or "nothing"
+        return f"Done: {summary}. Refused by the world: {refused}."
 
     @property
     def usage_by_purpose(self) -> dict[str, Usage]:
@@ -643,41 +647,43 @@ LLMModel.option_defaults = {
 } | dict.fromkeys(EngineOptions.__annotations__)
 
 
-def _unknown(kind: type[LLMModel], names: Sequence[str]) -> str:
+def _unknown_message(kind: type[LLMModel], names: Sequence[str]) -> str:
     """Explain that arguments are unknown, and which there are."""
-    known = [parameter.name for parameter in parameters_of(kind)]
-    likely = get_close_matches(names[0], [*known, *kind.option_defaults], n=1)
-    hint = f"; did you mean {likely[0]}?" if likely else ""
-    its = f"parameters of {kind.__name__}: {', '.join(known) or 'none'}"
-    return f"unknown options: {', '.join(names)}{hint} ({its}; options of all models: see mesa_llm.LLMModel)"
+    own_names = [parameter.name for parameter in parameters_of(kind)]
+    suggestions = get_close_matches(names[0], [*own_names, *kind.option_defaults], n=1)
+    hint = f"; did you mean {suggestions[0]}?" if suggestions else ""
+    own = f"parameters of {kind.__name__}: {', '.join(own_names) or 'none'}"
+    return f"unknown options: {', '.join(names)}{hint} ({own}; options of all models: see mesa_llm.LLMModel)"
 
 
-def _keys(turns: Sequence[Turn], seen: Sequence[Observation]) -> list[Any]:
+def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[Any]:
     """Return what each turn goes by: its agent, or the agent and the label where it has several."""
     counts = Counter(turn.agent.unique_id for turn in turns)
     keys = [
-        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, sight.label)
-        for turn, sight in zip(turns, seen, strict=True)
+        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, observation.label)
+        for turn, observation in zip(turns, observations, strict=True)
     ]
     if len(set(keys)) < len(keys):
         raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
     return keys
 
 
-def _number(key: Any) -> Any:
+def _id_key(key: Any) -> Any:
     """Return an agent as its number, alone or beside a label."""
     agent, *label = key if isinstance(key, tuple) else (key,)
     return (getattr(agent, "unique_id", agent), *label)
 
 
-def _refused(decision: Decision | Failure, raw: Any) -> list[Outcome]:
+def _refusals(decision: Decision | Failure, raw: Any) -> list[Outcome]:
     """Return, for a controller from outside, why nothing was done of what it decided."""
     if not isinstance(decision, Failure) or isinstance(raw, Failure):
         return []
     decided = as_decision(decision.agent, raw, decision.by)
     calls = decided.actions if isinstance(decided, Decision) else ()
-    refused = [(call.name, call.arguments) for call in calls] or [("answer", {"answer": raw})]
-    return [Outcome(decision.agent, name, given, False, decision.reason, decision.label) for name, given in refused]
+    actions = [(call.name, call.arguments) for call in calls] or [("answer", {"answer": raw})]
+    return [
+        Outcome(decision.agent, name, arguments, False, decision.reason, decision.label) for name, arguments in actions
+    ]
 
 
 def _labelled(decision: Decision | Failure, seen: Observation) -> Decision | Failure:

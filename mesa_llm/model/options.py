@@ -48,37 +48,40 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     memories: Mapping[Any, Mapping[str, Any]] | None
 
 
+OPTIONS = frozenset({"llm", "worlds", "rng", *LLMOptions.__annotations__})
+"""Names of the options of all models, which no parameter of a scenario may have."""
+
 AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"})
 """Options that may differ when a run is gone on with."""
 
 
-def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
+def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
     """Return what has to be equal before a recording can be continued.
 
     Args:
         model: The model.
-        given: What its constructor was given.
+        arguments: What its constructor was given.
         seed: Its seed; None if a scenario brought it.
     """
     kind, scenario = type(model), model.scenario
-    given.apply_defaults()
-    parameters = dict(given.arguments)
-    for name, parameter in given.signature.parameters.items():
+    arguments.apply_defaults()
+    parameters = dict(arguments.arguments)
+    for name, parameter in arguments.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            handed_on: dict[str, Any] = parameters.pop(name, {})
-            parameters |= {key: value for key, value in handed_on.items() if not _is_default(kind, key, value)}
+            extra: dict[str, Any] = parameters.pop(name, {})
+            parameters |= {key: value for key, value in extra.items() if not _is_default(kind, key, value)}
         elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
             del parameters[name]
-    was_given = parameters.pop("scenario", None) is not None
+    has_scenario = parameters.pop("scenario", None) is not None
     own = _fields(scenario)
     if isinstance(scenario, kind.scenario_class) and own.keys() - {"rng"} <= set(kind.scenario_class.fields):
         parameters |= {name: own[name] for name in kind.scenario_class.fields}
-    elif was_given:  # a scenario of another class says what else would be said twice
+    elif has_scenario:  # a scenario of another class says what else would be said twice
         parameters = {name: value for name, value in parameters.items() if name not in own}
         parameters["scenario"] = scenario
-    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
-    files = dict(_files(kept))
-    return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
+    recorded = {name: _parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in AROUND}
+    files = dict(_files(recorded))
+    return {"model": name_of(kind), "parameters": recorded, "files": files, "rng": seed, "run_seed": model.run_seed}
 
 
 def _is_default(kind: type[Any], name: str, value: Any) -> bool:
@@ -86,13 +89,13 @@ def _is_default(kind: type[Any], name: str, value: Any) -> bool:
     for parent in kind.__mro__:
         parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
         if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            written = _as_parameter(value)
-            is_same = isinstance(written, str) and written == _as_parameter(parameter.default)
+            written = _parameter_as_json(value)
+            is_same = isinstance(written, str) and written == _parameter_as_json(parameter.default)
             return is_same or value is parameter.default
     return False
 
 
-def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a run is, its models named by the addresses that the recording knows them at."""
 
     def back(now: Any, then: Any) -> Any:
@@ -117,8 +120,8 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for key, value in cast("Mapping[str, Any]", parameters).items():
             yield from _files(value, f"{name}.{key}" if name else str(key))
     elif isinstance(parameters, list | tuple):
-        for place, value in enumerate(cast("Sequence[Any]", parameters)):
-            yield from _files(value, f"{name}.{place}")
+        for index, value in enumerate(cast("Sequence[Any]", parameters)):
+            yield from _files(value, f"{name}.{index}")
     elif isinstance(parameters, str) and _is_file(parameters):
         yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
 
@@ -140,7 +143,7 @@ def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name}: the file has changed since the run was recorded; replay it with the old one")
 
 
-def agreed(
+def settle_parameters(
     kind: type[Any],
     scenario: Scenario[Any] | None,
     by_keyword: Mapping[str, Any],
@@ -169,11 +172,13 @@ def agreed(
         return kind.scenario_class(rng=seed, **fields), seed
     own = _fields(scenario)
     seed = None if rng in (None, "") else seed_for(rng, runlog)
-    twice = {name: value for name, value in by_keyword.items() if name in own and name != "rng"}
-    twice |= {"rng": seed} if seed is not None and own["rng"] is not None else {}
-    for name, value in twice.items():
+    conflicts = {name: value for name, value in by_keyword.items() if name in own and name != "rng"}
+    conflicts |= {"rng": seed} if seed is not None and own["rng"] is not None else {}
+    for name, value in conflicts.items():
         if value != own[name]:
             raise ConfigError(f"{name} is {value!r} by keyword and {own[name]!r} in the scenario; give it once")
+    if isinstance(own["rng"], int | float):
+        checked_seed(own["rng"])
     if own["rng"] is not None:
         return scenario, own["rng"] if isinstance(own["rng"], int) else None
     seed = seed_for(rng, runlog)
@@ -198,15 +203,27 @@ def seed_for(rng: int | str | None, runlog: RunLog) -> int:
     """Find the seed: the one given, that of the recording, or a new one.
 
     Raises:
-        ConfigError: If it is no whole number.
+        ConfigError: If it is no whole number from 0 on.
     """
     if rng is None or rng == "":
         recorded = runlog.manifest.get("rng")
         return recorded if isinstance(recorded, int) else secrets.randbits(31)
+    return checked_seed(rng)
+
+
+def checked_seed(rng: Any) -> int:
+    """Return a seed as an integer, also one that a person wrote as text.
+
+    Raises:
+        ConfigError: If it is no whole number from 0 on, which is what numpy takes.
+    """
     try:
-        return int(rng)
-    except (TypeError, ValueError):
-        raise ConfigError(f"rng is a whole number (the seed), got {rng!r}") from None
+        seed = int(rng)
+    except (TypeError, ValueError, OverflowError):
+        seed = -1
+    if seed < 0 or isinstance(rng, bool) or (isinstance(rng, float) and seed != rng):
+        raise ConfigError(f"rng is the seed, a whole number from 0 on, got {rng!r}; leave it out for a new one")
+    return seed
 
 
 def activation_for(activation: Activation | str) -> Activation:
@@ -234,15 +251,15 @@ def class_named(name: str, parent: type[T]) -> type[T]:
     """
     module, _, qualname = name.partition(":")
     try:
-        found = attrgetter(qualname)(import_module(module))
+        cls = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{name} cannot be found: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, parent)):
+    if not (isinstance(cls, type) and issubclass(cls, parent)):
         raise ConfigError(f"{name} is no {parent.__name__}")
-    return found
+    return cls
 
 
-def as_given(value: Any) -> Any:
+def parameter_from_json(value: Any) -> Any:
     """Return a parameter from how it was written down: scenarios and designs are built again.
 
     Raises:
@@ -258,28 +275,28 @@ def as_given(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _as_parameter(value: Any) -> Any:
+def _parameter_as_json(value: Any) -> Any:
     """Return a parameter as it is written down: a scenario as its class and fields, a transport by its name.
 
     Any parameter may name a model and its address (`judge="NAME@URL"`), which is written without user and query.
     """
     if isinstance(value, Scenario):
-        fields = {name: _as_parameter(field) for name, field in _fields(value).items()}
+        fields = {name: _parameter_as_json(field) for name, field in _fields(value).items()}
         return {"scenario": name_of(type(value)), "fields": fields}
     if isinstance(value, AgentDesign):
         return {"design": value.to_json()}
-    for known, activation in ACTIVATIONS.items():
+    for name_of_activation, activation in ACTIVATIONS.items():
         if value is activation:
-            return known
+            return name_of_activation
     if isinstance(value, LLM):
         return Capabilities.of(value).name
     if isinstance(value, str) and len(value.split()) == 1 and split_name(value)[1] is not None:
         return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(key): _as_parameter(item) for key, item in items.items()}
+        return {str(key): _parameter_as_json(item) for key, item in items.items()}
     if isinstance(value, list | tuple):
-        return [_as_parameter(item) for item in cast("Sequence[Any]", value)]
+        return [_parameter_as_json(item) for item in cast("Sequence[Any]", value)]
     return str(value) if isinstance(value, Path) else value
 
 

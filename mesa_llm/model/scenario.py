@@ -19,6 +19,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import SchemaError
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.options import OPTIONS, checked_seed
 from mesa_llm.tools.tool import describe
 
 _CONFIG = ConfigDict(allow_inf_nan=False, arbitrary_types_allowed=True)
@@ -82,7 +83,7 @@ class Parameter:
         """Return a value as one of the parameter's type.
 
         Args:
-            value: What was given; an empty text stands for None where a text cannot.
+            value: The value; an empty text stands for None where the type allows None but no text.
 
         Raises:
             ConfigError: If it has another type, or lies outside the range.
@@ -90,11 +91,14 @@ class Parameter:
         if isinstance(value, np.generic):  # what numpy's ranges hold
             value = value.item()
         try:
-            return _adapter(self.kind).validate_python(value)
+            checked = _adapter(self.kind).validate_python(value)
         except ValidationError as error:
             if value == "" and self.is_optional:
                 return None
-            raise ConfigError(f"{self.name}: {describe(error)}") from None
+            raise ConfigError(f"{self.name}: {describe(error, root='')}") from None
+        if isinstance(value, bool) and not isinstance(checked, bool):  # pydantic takes True for the number 1
+            raise ConfigError(f"{self.name}: input should be a number, got {value}")
+        return checked
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -111,10 +115,10 @@ class Parameter:
         schema = self.schema
         if values := _choices(schema):
             return " | ".join([*map(str, values), *(["None"] if self.is_optional else [])])
-        least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-        largest, below = schema.get("maximum"), schema.get("exclusiveMaximum")
-        low = f"≥ {least}" if least is not None else f"> {above}" if above is not None else ""
-        high = f"≤ {largest}" if largest is not None else f"< {below}" if below is not None else ""
+        minimum, above = schema.get("minimum"), schema.get("exclusiveMinimum")
+        maximum, below = schema.get("maximum"), schema.get("exclusiveMaximum")
+        low = f"≥ {minimum}" if minimum is not None else f"> {above}" if above is not None else ""
+        high = f"≤ {maximum}" if maximum is not None else f"< {below}" if below is not None else ""
         return ", ".join(filter(None, (low, high)))
 
     @property
@@ -124,12 +128,12 @@ class Parameter:
         if any(isinstance(mark, Hidden) for mark in marks) or self.default is inspect.Parameter.empty:
             return None
         slider = next((mark for mark in marks if isinstance(mark, Slider)), None)
-        named = next((mark.text for mark in marks if isinstance(mark, Label)), "")
-        label = named or (slider.label if slider else "") or _words(self.name)
+        label_text = next((mark.text for mark in marks if isinstance(mark, Label)), "")
+        label = label_text or (slider.label if slider else "") or _label_of(self.name)
         schema = self.schema
         if values := _choices(schema):
-            offered = [None, *values] if self.is_optional else values
-            return {"type": "Select", "label": label, "value": self.default, "values": offered}
+            choices = [None, *values] if self.is_optional else values
+            return {"type": "Select", "label": label, "value": self.default, "values": choices}
         kind = schema.get("type")
         if kind == "boolean":
             return {"type": "Checkbox", "label": label, "value": self.default}
@@ -166,18 +170,23 @@ class LLMScenario(_Declared):
         rng: Any = None
 
     def __init_subclass__(cls) -> None:
-        """Note the fields.
+        """Collect the fields.
 
         Raises:
-            TypeError: If one has no default: every model can be made without arguments.
+            TypeError: If one has no default, as every model can be made without arguments; or has the name of an option
+                of all models, which would never reach it.
         """
         super().__init_subclass__()
         names: dict[str, None] = {}
         for base in reversed(cls.__mro__):
             if issubclass(base, LLMScenario) and base is not LLMScenario:
                 names |= {name: None for name, hint in _annotations(base).items() if not _is_own(name, hint)}
-        if lacking := [name for name in names if not hasattr(cls, name)]:
-            raise TypeError(f"{cls.__name__}.{lacking[0]} needs a default, as models are made without arguments, too")
+        if without_default := [name for name in names if not hasattr(cls, name)]:
+            raise TypeError(
+                f"{cls.__name__}.{without_default[0]} needs a default, as models are made without arguments, too"
+            )
+        if taken := sorted(OPTIONS & set(names)):
+            raise TypeError(f"{cls.__name__}.{taken[0]}: every LLMModel has an option {taken[0]}=; rename the field")
         cls.fields = tuple(names)
 
     def __init__(self, *, rng: Any = None, **values: Any) -> None:
@@ -188,16 +197,18 @@ class LLMScenario(_Declared):
             **values: Parameters by name; the others have their defaults.
 
         Raises:
-            ConfigError: If one is unknown, of another type, or out of its range.
+            ConfigError: If one is unknown, of another type, or out of its range; or `rng` cannot be a seed.
         """
+        if isinstance(rng, int | float):
+            checked_seed(rng)
         own = {name: values.pop(name) for name in ("_scenario_id",) if name in values}
-        known = {parameter.name: parameter for parameter in self.parameters()}
-        if known or type(self) is not LLMScenario:
-            if unknown := sorted(set(values) - set(known)):
+        by_name = {parameter.name: parameter for parameter in self.parameters()}
+        if by_name or type(self) is not LLMScenario:
+            if unknown := sorted(set(values) - set(by_name)):
                 raise ConfigError(
-                    f"{type(self).__name__} has no {unknown[0]!r}; it has: {', '.join(known) or 'nothing'}"
+                    f"{type(self).__name__} has no {unknown[0]!r}; it has: {', '.join(by_name) or 'nothing'}"
                 )
-            values = {name: known[name].check(value) for name, value in values.items()}
+            values = {name: by_name[name].check(value) for name, value in values.items()}
         super().__init__(rng=rng, **values, **own)
         self.check()
 
@@ -268,9 +279,9 @@ def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     if len(options) != 1:
         return schema
-    found = options[0]
-    name = str(found.get("$ref", "")).rpartition("/")[2]
-    return schema.get("$defs", {}).get(name, found)
+    inner = options[0]
+    name = str(inner.get("$ref", "")).rpartition("/")[2]
+    return schema.get("$defs", {}).get(name, inner)
 
 
 def _choices(schema: Mapping[str, Any]) -> list[Any]:
@@ -278,7 +289,7 @@ def _choices(schema: Mapping[str, Any]) -> list[Any]:
     return list(schema["enum"]) if "enum" in schema else [schema["const"]] if "const" in schema else []
 
 
-def _words(name: str) -> str:
+def _label_of(name: str) -> str:
     """Return a name in words: `n_agents` as `Number of agents`."""
     name = f"number of {name[2:]}" if name.startswith("n_") else name
     return name[:1].upper() + name[1:].replace("_", " ")
@@ -302,8 +313,8 @@ def controls(kind: type[Any]) -> dict[str, Any]:
     Args:
         kind: The class, an `LLMModel`.
     """
-    asked = {parameter.name: parameter.control for parameter in parameters_of(kind)}
-    return {name: control for name, control in asked.items() if control is not None}
+    by_name = {parameter.name: parameter.control for parameter in parameters_of(kind)}
+    return {name: control for name, control in by_name.items() if control is not None}
 
 
 def signature_of(kind: type[Any]) -> inspect.Signature:
@@ -315,21 +326,21 @@ def signature_of(kind: type[Any]) -> inspect.Signature:
     own = [*inspect.signature(kind.__init__).parameters.values()][1:]
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own):
         return inspect.Signature(own)
-    named = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
-    taken = {parameter.name for parameter in named}
+    own_parameters = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
+    names = {parameter.name for parameter in own_parameters}
     scenario = kind.scenario_class
     hints = {name: hint for base in reversed(scenario.__mro__) for name, hint in _annotations(base).items()}
     fields = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(scenario, name), annotation=hints[name])
         for name in scenario.fields
-        if name not in taken
+        if name not in names
     ]
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
         for name, default in kind.option_defaults.items()
-        if name not in taken and name not in scenario.fields
+        if name not in names and name not in scenario.fields
     ]
-    return inspect.Signature([*named, *fields, *shared])
+    return inspect.Signature([*own_parameters, *fields, *shared])
 
 
 def _of_constructor(kind: type[Any]) -> Iterator[Parameter]:

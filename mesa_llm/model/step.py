@@ -15,7 +15,7 @@ from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
 from mesa_llm.records import Observation
 
 
-class LastingModel(mesa.Model[Any, Any]):
+class ResumableModel(mesa.Model[Any, Any]):
     """A model whose steps may fail or be stopped.
 
     Mesa (3.5.1 and 4.0.0a0) never schedules a step again that has raised: the model is silently dead. Here it is

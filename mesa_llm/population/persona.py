@@ -59,5 +59,10 @@ class Persona(BaseModel):
         Args:
             **changes: Other fields of the config: `settings`, `tools`, `adapter`, or other values.
         """
-        own: dict[str, Any] = {"name": self.name, "persona": self.persona, "traits": self.traits, "style": self.style}
-        return AgentConfig(**(own | changes))
+        fields: dict[str, Any] = {
+            "name": self.name,
+            "persona": self.persona,
+            "traits": self.traits,
+            "style": self.style,
+        }
+        return AgentConfig(**(fields | changes))

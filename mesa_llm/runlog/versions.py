@@ -13,10 +13,10 @@ PACKAGES = ("mesa-llm-worlds", "mesa", "numpy", "pydantic", "pycurl", "litellm",
 @cache
 def versions() -> dict[str, str]:
     """Return the installed versions, by package; a package that is not installed is left out."""
-    found = {"python": platform.python_version()}
+    by_name = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            by_name[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return by_name

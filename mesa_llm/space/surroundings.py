@@ -11,10 +11,10 @@ from mesa_llm.text import one_line
 SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "nowhere"]
 Place = tuple[int, ...] | tuple[float, ...] | int | str
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Maximum number of neighbours, and most cells, that a text names; it counts the others."""
 
-MOST_CHARACTERS = 300
+MAX_LINE_CHARACTERS = 300
 """Maximum number of characters of one description."""
 
 
@@ -130,10 +130,10 @@ class Surroundings:
         if not self.neighbours:
             return [f"Nobody else is {reach}."]
         lines = [f"{reach[0].upper()}{reach[1:]}:"]
-        for other in self.neighbours[:MOST_SHOWN]:
+        for other in self.neighbours[:MAX_SHOWN]:
             lines.append(f"- {other.description}: {other.where} ({place_label(other.place)})")
-        if len(self.neighbours) > MOST_SHOWN:
-            lines.append(f"- and {len(self.neighbours) - MOST_SHOWN} more")
+        if len(self.neighbours) > MAX_SHOWN:
+            lines.append(f"- and {len(self.neighbours) - MAX_SHOWN} more")
         return lines
 
 
@@ -146,13 +146,13 @@ def place_label(place: Place) -> str:
 
 def spot_list(spots: tuple[Spot, ...]) -> str:
     """Name cells in one line: `1,3 (north); 2,4 (east)`."""
-    named = [f"{spot.label} ({spot.where})" for spot in spots[:MOST_SHOWN]]
-    more = [f"and {len(spots) - MOST_SHOWN} more"] if len(spots) > MOST_SHOWN else []
-    return "; ".join(named + more)
+    names = [f"{spot.label} ({spot.where})" for spot in spots[:MAX_SHOWN]]
+    more = [f"and {len(spots) - MAX_SHOWN} more"] if len(spots) > MAX_SHOWN else []
+    return "; ".join(names + more)
 
 
 def _shown(value: object) -> str:
     """Write a value for a text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else one_line(str(value), MOST_CHARACTERS)
+    return f"{value:.6g}" if isinstance(value, float) else one_line(str(value), MAX_LINE_CHARACTERS)

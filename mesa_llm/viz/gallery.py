@@ -57,8 +57,8 @@ class Exhibit:
     @property
     def title(self) -> str:
         """Its name, to be read: that of its page, else of the model."""
-        named = getattr(self.page, "kwargs", {}).get("name")
-        return named or in_words(self.entry.name)
+        name = getattr(self.page, "kwargs", {}).get("name")
+        return name or in_words(self.entry.name)
 
     @property
     def picture(self) -> str:

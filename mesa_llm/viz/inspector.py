@@ -48,17 +48,17 @@ def AgentInspector(model: LLMModel) -> None:
     """
     update_counter.get()
     words.get()
-    number = inspected.value
+    agent_id = inspected.value
     agents = {agent.unique_id: agent for agent in minded(model)}
     if not agents:
         solara.Info("The model has no agents that think.", dense=True)
         return
-    number = number if number in agents else next(iter(agents))
+    agent_id = agent_id if agent_id in agents else next(iter(agents))
     with solara.Column(gap="10px"):
         vuetify.Autocomplete(
             label="Agent",
-            items=[{"text": called(agent), "value": known} for known, agent in agents.items()],
-            v_model=number,
+            items=[{"text": called(agent), "value": other_id} for other_id, agent in agents.items()],
+            v_model=agent_id,
             on_v_model=lambda picked: inspected.set(picked or 0),
             outlined=True,
             dense=True,
@@ -67,12 +67,12 @@ def AgentInspector(model: LLMModel) -> None:
         )
         thoughts: list[Thought] = []
         with steady(model):
-            facts = who(agents[number])
+            facts = who(agents[agent_id])
             with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
-                thoughts = thoughts_of(model, number)
+                thoughts = thoughts_of(model, agent_id)
         with solara.Div(classes=["mesa-llm-split"]):
             Markup("agent.html", **facts)
-            _Thoughts(thoughts).key(f"thoughts of {number}")
+            _Thoughts(thoughts).key(f"thoughts of {agent_id}")
 
 
 @component

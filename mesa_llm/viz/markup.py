@@ -55,6 +55,6 @@ def Markup(template: str | Path, **values: Any) -> None:
 
 def in_words(name: str) -> str:
     """Write a name in code as words: `n_posts` as `Number of posts`; capital letters stay."""
-    words = " ".join(name.removeprefix("n_").split("_")).strip()
-    words = f"number of {words}" if name.startswith("n_") else words
-    return words[:1].upper() + words[1:]
+    text = " ".join(name.removeprefix("n_").split("_")).strip()
+    text = f"number of {text}" if name.startswith("n_") else text
+    return text[:1].upper() + text[1:]

@@ -49,8 +49,8 @@ class Readme:
             text = file.read_text(encoding="utf-8", errors="replace")
             if paragraph(text, QUESTION):  # a README of something else may stand beside a model
                 return cls(paragraph(text, QUESTION), paragraph(text, MEASURED), text)
-        own = model.__doc__ if "__doc__" in vars(model) or not isinstance(model, type) else ""
-        text = inspect.cleandoc(own or "")
+        docstring = model.__doc__ if "__doc__" in vars(model) or not isinstance(model, type) else ""
+        text = inspect.cleandoc(docstring or "")
         return cls(text.partition("\n\n")[0].replace("\n", " "), "", text)
 
 
@@ -61,7 +61,7 @@ def paragraph(text: str, heading: str) -> str:
         text: Markdown.
         heading: The heading, without `#`.
     """
-    found: list[str] = []
+    lines: list[str] = []
     is_under = False
     for line in map(str.strip, text.splitlines()):
         if line.startswith("#"):
@@ -69,10 +69,10 @@ def paragraph(text: str, heading: str) -> str:
                 break
             is_under = line.lstrip("# ") == heading
         elif is_under and line:
-            found.append(line)
-        elif found:
+            lines.append(line)
+        elif lines:
             break
-    return " ".join(found)
+    return " ".join(lines)
 
 
 @component

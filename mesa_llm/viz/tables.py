@@ -89,8 +89,8 @@ def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
         fields: The row of the run log.
         names: Names of agents by their number.
     """
-    who = names.get(fields["agent"]) or f"agent {fields['agent']}"
+    agent_name = names.get(fields["agent"]) or f"agent {fields['agent']}"
     result = json.loads(fields["result"])
     text = result if isinstance(result, str) else fields["result"]
-    done = called_as(fields["action"], json.loads(fields["arguments"]))
-    return Row((str(fields["time"]), who, done, shortened(text)), "" if fields["ok"] else "failed")
+    action_text = called_as(fields["action"], json.loads(fields["arguments"]))
+    return Row((str(fields["time"]), agent_name, action_text, shortened(text)), "" if fields["ok"] else "failed")

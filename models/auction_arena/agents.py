@@ -135,8 +135,8 @@ class AuctionBidder(LLMAgent):
         auctioneer = self.model.auction.auctioneer
         rounds = [
             [
-                f"{auctioneer.names[one.bidder]} {'withdrew' if one.amount is None else f'bid ${one.amount}'}"
-                for one in records
+                f"{auctioneer.names[record.bidder]} {'withdrew' if record.amount is None else f'bid ${record.amount}'}"
+                for record in records
             ]
             for records in auctioneer.bidding.rounds
         ]
@@ -223,22 +223,22 @@ class AuctionBidder(LLMAgent):
                 return None
 
     def _lesson(self) -> str:
-        mine = self.model.auctions[-1].accounts[self.unique_id]
-        dear = sum(win.price > win.lot.true_value for win in mine.wins)
-        profit = dollars(mine.profit)
-        return f"I won {len(mine.wins)} lots, {dear} of them for more than they were worth; my profit was {profit}."
+        account = self.model.auctions[-1].accounts[self.unique_id]
+        dear = sum(win.price > win.lot.true_value for win in account.wins)
+        profit = dollars(account.profit)
+        return f"I won {len(account.wins)} lots, {dear} of them for more than they were worth; my profit was {profit}."
 
     # -- act
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Bid, or hand the plan, the belief or the lessons over; note whether it may try again."""
-        before, plans = self._tries(), len(self.account.plans)
+        n_tries, plans = self._tries(), len(self.account.plans)
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure):
             self._note_unclear(decision)
-        elif decision.actions and any(not outcome.ok for outcome in outcomes) and self._tries() == before:
+        elif decision.actions and any(not outcome.ok for outcome in outcomes) and self._tries() == n_tries:
             self._note_unclear(None)
-        self.may_try_again = self.model.auction.is_due(self.unique_id) and self._tries() > before
+        self.may_try_again = self.model.auction.is_due(self.unique_id) and self._tries() > n_tries
         if isinstance(decision, Decision) and len(self.account.plans) > plans:
             self.reasons = decision.text
         if seen is not None and isinstance(self.memory, Dialogue) and self.opened.llm is not None:

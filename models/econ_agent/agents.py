@@ -144,9 +144,9 @@ class Household(LLMAgent):
         if isinstance(self.memory, Dialogue):
             text = self.model.prompt("original_reflection.md", months=self.notes.maxlen)
             return Observation(text, answer=str, tools=(), label=REFLECTION)
-        now = self.observe()
-        text = self.model.prompt("reflection.md", months=list(self.notes), now=now.text)
-        return Observation(text, now.instructions, answer=str, tools=(), cue=now.text, label=REFLECTION)
+        observation = self.observe()
+        text = self.model.prompt("reflection.md", months=list(self.notes), now=observation.text)
+        return Observation(text, observation.instructions, answer=str, tools=(), cue=observation.text, label=REFLECTION)
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
         """Return the prompt; a dialogue is asked to reflect after all prompts and answers of the quarter."""

@@ -21,7 +21,7 @@ from mesa_llm import Decision, ScriptedLLM, ToolCall
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM
-from mesa_llm.llm.human.questions import Asked, offers_of
+from mesa_llm.llm.human.questions import FormField, offers_of
 from mesa_llm.records import Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.controls import status
@@ -622,9 +622,9 @@ GREET = ToolSpec(
 )
 
 
-def whole(schema: dict[str, Any], **options: tuple[Any, ...]) -> Asked:
+def whole(schema: dict[str, Any], **options: tuple[Any, ...]) -> FormField:
     """Ask for what a schema says."""
-    return offers_of(asked(schema=schema, options=options))[0].asked
+    return offers_of(asked(schema=schema, options=options))[0].field
 
 
 def properties(**schemas: dict[str, Any]) -> dict[str, Any]:
@@ -634,27 +634,27 @@ def properties(**schemas: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_question_offers_its_actions_with_the_values_they_may_take() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
-    assert (offer.name, offer.told, offer.asked.lines[0].values) == ("greet", "Greet somebody.", [4, 9])
-    assert read_fields(offer.asked, {("user_id",): "9"}, {}) == ({"user_id": 9, "loud": False}, {})
+    assert (offer.name, offer.description, offer.field.lines[0].values) == ("greet", "Greet somebody.", [4, 9])
+    assert read_fields(offer.field, {("user_id",): "9"}, {}) == ({"user_id": 9, "loud": False}, {})
 
 
 def test_a_field_says_what_it_is_for_and_what_fits() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
-    told = [hint_of(line) for line in offer.asked.lines]
+    told = [hint_of(line) for line in offer.field.lines]
     assert told == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
 
 
 def test_a_missing_value_is_asked_for() -> None:
     (offer,) = offers_of(asked(tools=(GREET,)))
-    assert read_fields(offer.asked, {("words",): "Hello"}, {})[1] == {("user_id",): "Fill this in first."}
+    assert read_fields(offer.field, {("words",): "Hello"}, {})[1] == {("user_id",): "Fill this in first."}
 
 
 def test_what_is_not_offered_is_taken_when_it_is_sent_once_more() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
     first, other = {("user_id",): "5"}, {("user_id",): "6"}
-    assert "press once more" in read_fields(offer.asked, first, {})[1]["user_id",]
-    assert "press once more" in read_fields(offer.asked, other, first)[1]["user_id",]
-    assert read_fields(offer.asked, other, other) == ({"user_id": 6, "loud": False}, {})
+    assert "press once more" in read_fields(offer.field, first, {})[1]["user_id",]
+    assert "press once more" in read_fields(offer.field, other, first)[1]["user_id",]
+    assert read_fields(offer.field, other, other) == ({"user_id": 6, "loud": False}, {})
 
 
 def test_an_amount_is_free_where_figures_are_but_examples() -> None:
@@ -673,7 +673,7 @@ def test_a_part_of_a_part_has_a_field_of_its_own() -> None:
 
 def test_an_answer_that_is_no_object_is_one_field() -> None:
     assert read_fields(whole({"type": "integer", "minimum": 1}), {(): "4"}, {}) == (4, {})
-    assert read_fields(offers_of(asked())[0].asked, {(): "By no means."}, {}) == ("By no means.", {})
+    assert read_fields(offers_of(asked())[0].field, {(): "By no means."}, {}) == ("By no means.", {})
 
 
 def test_what_may_be_null_can_stay_empty() -> None:

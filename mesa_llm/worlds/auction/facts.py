@@ -141,7 +141,7 @@ def bidder_facts(auctioneer: Auctioneer, agent_id: int, refusals: tuple[str, ...
     me, bidding = auctioneer.accounts[agent_id], auctioneer.bidding
     bidder = me.bidder
     leader = bidding.standing.leader
-    rivals = tuple(_rival_view(other) for other in auctioneer.watched_by(agent_id) if other is not me)
+    rivals = tuple(_rival_view(account) for account in auctioneer.watched_by(agent_id) if account is not me)
     return AuctionFacts(
         stage=auctioneer.stage,
         name=bidder.name,
@@ -178,6 +178,6 @@ def _sale_view(auctioneer: Auctioneer, sale: Sale) -> SaleView:
     return SaleView(sale.lot.name, auctioneer.accounts[sale.winner].bidder.name, sale.price, sale.lot.true_value)
 
 
-def _rival_view(other: Account) -> RivalView:
-    spent = other.bidder.budget - other.budget
-    return RivalView(other.bidder.name, spent, other.profit, tuple(win.lot.name for win in other.wins))
+def _rival_view(account: Account) -> RivalView:
+    spent = account.bidder.budget - account.budget
+    return RivalView(account.bidder.name, spent, account.profit, tuple(win.lot.name for win in account.wins))

@@ -108,7 +108,7 @@ class Auctioneer:
         self.lots = tuple(lots)
         self.rules = rules
         self.rng = rng
-        self.accounts = {one.unique_id: Account(one, one.budget) for one in bidders}
+        self.accounts = {bidder.unique_id: Account(bidder, bidder.budget) for bidder in bidders}
         self.sales: list[Sale] = []
         self.bidding = Bidding(self.lots[0], 0, self.lots[0].start)
         self.stage: Stage = "plan"
@@ -120,7 +120,7 @@ class Auctioneer:
         self.tries: dict[int, list[Attempt]] = {}
         self.revisions: Counter[int] = Counter()
         for agent_id, account in self.accounts.items():
-            account.belief = opening_belief(account, [other.bidder.name for other in self.watched_by(agent_id)])
+            account.belief = opening_belief(account, [rival.bidder.name for rival in self.watched_by(agent_id)])
             account.budgets.append(account.budget)
             account.profits.append(account.profit)
         self._ask(account for account in self.accounts.values() if account.bidder.planning != "none")
@@ -148,7 +148,7 @@ class Auctioneer:
         if agent_id in self.watched:
             return list(self.watched.values())
         return [
-            *(one for other_id, one in self.watched.items() if other_id != self._last_watched),
+            *(account for other_id, account in self.watched.items() if other_id != self._last_watched),
             self.accounts[agent_id],
         ]
 
@@ -210,10 +210,10 @@ class Auctioneer:
         Returns:
             The lots that came to an end.
         """
-        done = len(self.sales)
+        n_sales = len(self.sales)
         self._close_stage()
         self._skip_empty_stages()
-        return self.sales[done:]
+        return self.sales[n_sales:]
 
     def _skip_empty_stages(self) -> None:
         while not self.due and self.stage != "over":
@@ -326,8 +326,8 @@ class Auctioneer:
     def _watch(self) -> None:
         """Choose whom everyone watches, one more than `MAX_WATCHED`: who won most lots, the first seats of equals."""
         ranked = sorted(self.accounts, key=lambda agent_id: -len(self.accounts[agent_id].wins))[: MAX_WATCHED + 1]
-        chosen = set(ranked)
-        self.watched = {agent_id: account for agent_id, account in self.accounts.items() if agent_id in chosen}
+        ranked_ids = set(ranked)
+        self.watched = {agent_id: account for agent_id, account in self.accounts.items() if agent_id in ranked_ids}
         self._last_watched = ranked[-1]
 
     def _readmit(self) -> None:
@@ -358,8 +358,8 @@ class Auctioneer:
         names = [lot.name for lot in self.remaining]
         unknown = sorted(str(name)[:40] for name in priorities if name not in names)[:5]
         if not priorities or unknown:
-            found = f"not {', '.join(unknown)}" if unknown else "but your plan is empty"
-            return f"Give priorities to lots still to come ({', '.join(names)}), {found}."
+            hint = f"not {', '.join(unknown)}" if unknown else "but your plan is empty"
+            return f"Give priorities to lots still to come ({', '.join(names)}), {hint}."
         wrong = next((name for name, value in priorities.items() if value not in PRIORITIES), None)
         return f"The priority of {wrong} must be 1, 2 or 3." if wrong else ""
 
@@ -446,12 +446,12 @@ def check_opening(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auction
         _check_amounts(lots, bidders, rules)
 
 
-def _check_distinct(what: str, values: Sequence[object]) -> None:
+def _check_distinct(name: str, values: Sequence[object]) -> None:
     if not values:
-        raise ConfigError(f"an auction needs at least one {what}")
+        raise ConfigError(f"an auction needs at least one {name}")
     double = next((value for value, count in Counter(values).items() if count > 1), None)
     if double is not None:
-        raise ConfigError(f"{what} {double!r} appears twice in the auction; give each its own")
+        raise ConfigError(f"{name} {double!r} appears twice in the auction; give each its own")
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -238,8 +238,8 @@ class Auction:
             "below_start": f"is below the starting price of ${bidding.start}",
             "small_raise": f"does not raise ${bidding.before} by at least ${self.auctioneer.minimum_raise}",
         }
-        shown = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
-        return f"A bid of {shown} {reasons[fault]}; bid at least ${self.auctioneer.min_bid}, or withdraw."
+        amount_text = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
+        return f"A bid of {amount_text} {reasons[fault]}; bid at least ${self.auctioneer.min_bid}, or withdraw."
 
     def _event(self, sale: Sale) -> Event:
         facts: dict[str, Any] = {"lot": sale.lot.name, "rounds": len(sale.bidding.rounds)}

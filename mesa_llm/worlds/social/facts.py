@@ -181,19 +181,19 @@ class SocialView(SocialState):
 
     def post_view(self, post_id: int) -> PostView:
         """Return a post as everyone sees it."""
-        known = self._views.get(post_id)
-        if known is None:
+        view = self._views.get(post_id)
+        if view is None:
             source_id = self.source_id(post_id)
-            known = self._post(post_id, source_id, quoted=self._quoted(source_id))
+            view = self._post(post_id, source_id, quoted=self._quoted(source_id))
             limit = self.settings.replies_shown if self.settings.threading else 0
             replies = FIRST_REPLIES if self.is_original else BEST_REPLIES
-            known = replace(
-                known,
+            view = replace(
+                view,
                 replies=self._replies(self.store.rows(replies, source_id, limit)),
                 comments=self._replies(self.store.rows(BEST_COMMENTS, source_id, limit)) if self.n_comments else (),
             )
-            self._views[post_id] = known
-        return known
+            self._views[post_id] = view
+        return view
 
     def _quoted(self, post_id: int) -> PostView | None:
         if self.kind_of(post_id) != QUOTE:

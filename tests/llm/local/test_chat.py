@@ -18,9 +18,9 @@ LOOKED_UP = (
 
 
 def may_write(request: Request, text: str) -> bool:
-    held_to = grammar(request)
-    assert held_to is not None
-    return Grammar(held_to).accepts(text)
+    gbnf = grammar(request)
+    assert gbnf is not None
+    return Grammar(gbnf).accepts(text)
 
 
 def test_system_messages_become_one_with_the_tools_after_the_first() -> None:
