@@ -18,7 +18,7 @@ from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.survey import JUDGING, advise, summarise
-from mesa_llm.engine.transports import Opened
+from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin
@@ -155,7 +155,7 @@ class LLMMixin:
         self._llm = llm
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedModel:
         """What the agent thinks with, opened: ask it, and not its name, what it is."""
         return engine_of(self.model).open(self.llm)
 
@@ -325,7 +325,7 @@ class LLMMixin:
         reply_tokens = getattr(self.model, "reply_tokens", None)
         return settings if reply_tokens is None else {**settings, "max_tokens": reply_tokens}
 
-    def request_reasoning(self, opened: Opened) -> Reasoning:
+    def request_reasoning(self, opened: OpenedModel) -> Reasoning:
         """Return how it reasons before it decides: as the model demands, or as its config says.
 
         Args:

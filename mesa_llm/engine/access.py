@@ -1,4 +1,4 @@
-"""Access to language models: where they are asked, how fast, and how much may be spent; shared by many models."""
+"""Access to language models: endpoints, rate limits and a budget, which many models can share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mesa_llm.llm.limits import Budget, Limits, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 
 OLLAMA = "http://localhost:11434/v1"
-"""Where Ollama answers unless `OLLAMA_API_BASE` says otherwise."""
+"""Base URL of Ollama, unless `OLLAMA_API_BASE` is set."""
 
 OPENAI = "https://api.openai.com"
 """The only host that `OPENAI_API_KEY` is sent to."""
@@ -28,13 +28,13 @@ OPENAI = "https://api.openai.com"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A language model that can be asked, within what its access allows."""
+    """A language model within the limits of its access."""
 
     capabilities: Capabilities
-    """What it is."""
+    """Capabilities of its transport."""
 
     llm: LLM
-    """What is asked: the transport, with limits, retries and the budget around it."""
+    """The transport, wrapped in limits, retries and the budget."""
 
     concurrency: int
     """Maximum number of requests in flight."""
@@ -112,7 +112,7 @@ class Access:
         Retry(_Nobody(), attempts)
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
-        """Open a language model, once for all who name it.
+        """Open a language model; the same string opens it only once.
 
         Args:
             llm: Model string, or a transport of the user's own.
@@ -142,10 +142,10 @@ class Access:
             return route
 
     def forget(self, llm: LLM) -> None:
-        """Drop a transport of the user's own, with what it holds (a key), once no model is left that asks it.
+        """Drop a transport of the user's own, with the key it may hold, once no model uses it any more.
 
         Args:
-            llm: The transport; one that was never opened is none to drop. Closing it is the user's affair.
+            llm: The transport, whether it was opened or not. Closing it is up to the user.
         """
         with self._lock:
             self._routes.pop(id(llm), None)
@@ -162,7 +162,7 @@ class Access:
 
     @property
     def written(self) -> dict[str, Any]:
-        """What it allows, as it may be written down: without keys, and without what is secret in an address."""
+        """Endpoints, limits and budget as plain values, without keys and without the secrets of an address."""
         written: dict[str, Any] = {name: value for name, value in self._limits.items() if value is not None}
         if self._address is not None:
             written["api_base"] = self._address.base
@@ -292,7 +292,7 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float) -> LLM:
 
 
 class _Nobody:
-    """Stands where a transport will be."""
+    """Placeholder for a transport."""
 
     async def reply(self, request: Any) -> Any:
         raise ConfigError(f"no language model was opened for {request.model}")

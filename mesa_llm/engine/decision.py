@@ -1,4 +1,4 @@
-"""From a reply to a decision: read it, check it, ask once more, or say why it failed.
+"""From a reply to a decision: read it, check it, ask once more, or explain why it failed.
 
 What a model writes is untrusted: it is parsed with bounds, checked by pydantic, and only ever reaches a function
 whose name and arguments are known.
@@ -51,7 +51,7 @@ REASONING = "reasoning"
 """Name of the field in which a model reasons before it decides."""
 
 THINK = "Before you decide, reason in a few sentences: what matters here, and what do you want to do?"
-"""What a model reads that reasons in free text first."""
+"""Prompt for a model that reasons in free text first."""
 
 _REASONING_SCHEMA = {"type": "string", "description": "Your reasoning in a few sentences, before anything else."}
 
@@ -68,10 +68,10 @@ class Query:
     """The model that decides."""
 
     seen: Observation
-    """What the agent sees."""
+    """What the agent observes."""
 
     box: ToolBox
-    """What it may use now."""
+    """Tools and actions it may use now."""
 
     request: Request
     """The first request; later ones extend it."""
@@ -99,7 +99,7 @@ class Query:
 
 
 async def decide(query: Query) -> Decision | Failure:
-    """Ask until there is a decision: tools are answered, a faulty reply is repaired once.
+    """Ask until there is a decision: run the tools that are called, repair a faulty reply once.
 
     Returns:
         The decision; or a failure with its reason, if no usable reply came.
@@ -146,7 +146,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
     """Complete a decision with who made it, from which replies, and after what reasoning.
 
     Raises:
-        ParseError: If the second model called tools, which answers nobody.
+        ParseError: If the second model called tools, which nothing would answer.
     """
     if not isinstance(decided, Decision):
         raise ParseError("the second model called tools instead of putting the reply into form.")
@@ -156,7 +156,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
-    """Return why a reply cannot be used, and what to do where it was cut."""
+    """Return why a reply cannot be used, and what to do if it was cut."""
     if reply.finish != "length":
         return str(error)
     return (
@@ -213,7 +213,7 @@ def _reasoned(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _thought_in(reply: Reply, query: Query) -> str:
-    """Return the reasoning in a reply that the second model has put into form; prose is all of it reasoning."""
+    """Return the reasoning in a reply that the second model has put into form; all prose is reasoning."""
     thought = ""
     if query.reasoning == "inline":
         text = _without_thoughts(reply.text)
@@ -287,10 +287,10 @@ def _calls_as_text(reply: Reply) -> str:
 async def _put_into_form(query: Query, request: Request, text: str) -> Decision | tuple[ToolCall, ...]:
     """Let the second model put what the first one wrote into form (two-step parsing).
 
-    Its request goes by the number of the request it follows.
+    Its request has the number of the request it follows.
 
     Raises:
-        ParseError: If it cannot either.
+        ParseError: If the second model fails too.
     """
     question = f"Somebody answered:\n{text[:8000]}\n\nPut this answer into form, and add nothing. "
     salt = request.salt._replace(purpose=f"{request.salt.purpose}-form")
@@ -321,7 +321,7 @@ def read(
     """Read a reply: as a decision, or as calls of tools to answer first.
 
     Raises:
-        ParseError: If it is neither; the text says why.
+        ParseError: If it is neither; the text explains why.
     """
     if seen.answer is not None and not reply.tool_calls:
         answer, thought = _read_answer(reply.text, seen.answer, reasoning)
@@ -346,21 +346,22 @@ def read(
 
 
 def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decision:
-    """Check what was decided against what it was decided on: one function for every decider.
+    """Check a decision against its observation: the one check for all deciders.
 
-    What a language model, a rule, a person, chance or an outside controller decided has to name actions that are
-    offered, with arguments of the right types and from the lists of options, or be an answer of the type asked for.
+    A decision of a language model, a rule, a person, the random baseline or an outside controller names actions that
+    are offered, with arguments of the right types and from the lists of options; or it is an answer of the type asked
+    for.
 
     Args:
-        decision: What was decided; without actions and answer it does nothing, which is always possible.
-        seen: What the agent saw.
-        box: What it might use.
+        decision: The decision; one without actions and answer does nothing, which is always possible.
+        seen: What the agent observed.
+        box: Tools and actions it might use.
 
     Returns:
         The decision, its arguments and answer converted to their types.
 
     Raises:
-        ParseError: If it cannot be; the text says why.
+        ParseError: If it does not fit; the text explains why.
     """
     if decision.actions and seen.answer is not None:
         raise ParseError("an answer is wanted, not an action.")
@@ -390,7 +391,7 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
 
 
 def _demand_call(call: Any) -> None:
-    """Demand a call of the shape that a language model's has.
+    """Check that a call has the shape of a language model's.
 
     Raises:
         ParseError: If it is something else, as only code can make it.
@@ -405,7 +406,7 @@ def _demand_call(call: Any) -> None:
 
 
 def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> None:
-    """Check that arguments come from the lists of what they may be now.
+    """Check that arguments come from the lists of options.
 
     Raises:
         ParseError: If one does not.
@@ -424,10 +425,10 @@ def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> No
 
 
 def _checked_answer(answer: Any, kind: Any) -> Any:
-    """Return an answer as a value of the type asked for; nothing is converted that JSON would tell apart.
+    """Return an answer as a value of the type asked for; types that JSON distinguishes are not converted.
 
     Raises:
-        ParseError: If it is of another type, or no JSON could hold it.
+        ParseError: If it is of another type, or cannot be written as JSON.
     """
     try:
         encoded = to_json(answer, by_alias=True, fallback=_as_number)
@@ -451,7 +452,7 @@ def written_answer(answer: Any, kind: Any = None) -> str:
 
     Args:
         answer: The answer.
-        kind: Type that was asked for; None: unknown, so that nothing is wrapped.
+        kind: Type asked for; None: unknown, and nothing is wrapped.
     """
     if isinstance(answer, str) and kind in (str, None):
         return answer
@@ -476,7 +477,7 @@ def _without_sets(value: Any) -> Any:
 
 
 def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[ToolCall, ...], str]:
-    """Take the reasoning out of the arguments of calls whose tools know no such argument."""
+    """Remove the reasoning from the arguments of calls whose tools have no such argument."""
     remaining: list[ToolCall] = []
     thoughts: list[str] = []
     for call in calls:
@@ -545,7 +546,7 @@ def _bare_schema(kind: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=512)
 def answer_schema(answer: Any) -> dict[str, Any]:
-    """Return the JSON schema that a reply has to follow; what is no object is wrapped as `{"answer": …}`.
+    """Return the JSON schema that a reply has to follow; a type other than an object is wrapped as `{"answer": …}`.
 
     Args:
         answer: Any type pydantic can check.
@@ -567,7 +568,7 @@ def read_answer(text: str, answer: Any) -> Any:
         answer: Type of the answer; `str` takes the text as it is.
 
     Raises:
-        ParseError: If there is none of this type; the text says what was found.
+        ParseError: If there is none of this type; the text describes what was found.
     """
     return _read_answer(text, answer, "none")[0]
 

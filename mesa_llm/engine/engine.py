@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.decision import Query
 from mesa_llm.engine.loop import run_now, submit
-from mesa_llm.engine.transports import EngineOptions, Opened, Transports
+from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
 from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
@@ -48,7 +48,7 @@ class Thinker(Protocol):
 
     @property
     def unique_id(self) -> int:
-        """Mesa's number of it; 0 for who is no agent."""
+        """Mesa `unique_id`; 0 if no agent asks."""
         ...
 
     @property
@@ -67,17 +67,17 @@ class Thinker(Protocol):
         ...
 
     @property
-    def opened(self) -> Opened:
-        """What it thinks with."""
+    def opened(self) -> OpenedModel:
+        """The language model it thinks with."""
         ...
 
     @property
     def waits_by_itself(self) -> bool:
-        """Whether it may wait for something even where its own language model replies at once."""
+        """Whether its own code may wait for something even if its language model replies at once."""
         ...
 
     def settle(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
-        """Decide on what is seen, and check the decision; reads only."""
+        """Decide on an observation, and check the decision; reads only."""
         ...
 
 
@@ -99,21 +99,21 @@ class _RequestNumbers:
 
 
 _NUMBERS: ContextVar[_RequestNumbers | None] = ContextVar("mesa_llm_numbers", default=None)
-"""The numbers of the turn that is being decided here."""
+"""The numbers of the turn that is being decided in this context."""
 
 
 class Engine:
-    """Asks language models on behalf of one model's agents.
+    """Asks language models for the agents of one Mesa model.
 
     Attributes:
         runlog: Where replies are found and kept.
         run_seed: Seed that every request's salt begins with.
-        usage: What has been used so far.
+        usage: Calls, tokens and dollars so far.
         usage_by_purpose: The same for each purpose: `decide`, `survey`, `memory`, …; failures are counted here for all.
-        decisions: How many decisions have been asked for.
+        decisions: Number of decisions made so far.
         on_decision: Called with the usage after each decision, from any thread.
-        while_waiting: Entered while replies are waited for: nothing is written meanwhile.
-        should_stop: Says whether what is about to be asked is to be stopped at once.
+        while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
+        should_stop: Returns whether to stop at once what is about to be asked.
         is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
 
@@ -160,7 +160,7 @@ class Engine:
         """Add to the usage; may be called from any thread.
 
         Args:
-            usage: What has been used.
+            usage: Calls, tokens and dollars to add.
             purpose: What for; a second model that puts replies into form counts as the first.
         """
         purpose = purpose.removesuffix("-form")
@@ -204,7 +204,7 @@ class Engine:
 
     # -- asking
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
         """Open a language model, once for all agents that name it.
 
         Args:
@@ -214,10 +214,12 @@ class Engine:
         return self._transports.open(llm, is_second=is_second)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
-        """Note the models that agents think with, so that a second model of the same name is asked as they are."""
+        """Register the models that agents think with, so that a second model of that name uses their endpoint."""
         self._transports.declare(llms)
 
-    def query(self, opened: Opened, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning) -> Query:
+    def query(
+        self, opened: OpenedModel, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning
+    ) -> Query:
         """Prepare a decision, with the second model that puts replies into form, if there is one."""
         if opened.llm is None:
             raise ConfigError("a rule is not asked")
@@ -233,7 +235,7 @@ class Engine:
         has the same numbers, and finds every reply that came.
 
         Args:
-            agents: Who decides; one may stand there several times.
+            agents: Who decides; an agent may appear several times.
             observations: What each of them sees.
 
         Raises:
@@ -313,7 +315,7 @@ class Engine:
             in_flight.none_left.wait(self._transports.access.timeout_s)
 
     async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:
-        """Let work be cancelled by `stop`, also by one that came before it began."""
+        """Make work a task that `stop` can cancel, even if it was called before the task began."""
         self._task, has_ended = asyncio.current_task(), self._has_ended
         InFlight.of_run.set(self._in_flight)
         try:
@@ -326,7 +328,7 @@ class Engine:
 
     @contextmanager
     def interrupts_deferred(self) -> Generator[None]:
-        """Let a first Ctrl-C wait until the block is over; the caller asks for `is_interrupted` then.
+        """Defer a first Ctrl-C until the block is over; the caller then checks `is_interrupted`.
 
         SIGTERM waits as well where the program handles it. Other threads than the main one are never interrupted.
         """
@@ -375,7 +377,7 @@ class Engine:
         jobs: Sequence[tuple[list[int], int]],
         results: list[Any],
     ) -> None:
-        """Let a bounded number of workers take agents in order, for each model by itself."""
+        """Run the decisions in order with a bounded number of workers for each language model."""
         errors: dict[int, Exception] = {}
 
         async def worker(indices: Iterator[int]) -> None:

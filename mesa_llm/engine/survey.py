@@ -13,7 +13,7 @@ from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import answer_schema, check_decision, decide
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.transports import Opened
+from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
@@ -28,7 +28,7 @@ class Question:
     """One question of a survey."""
 
     text: str
-    """What is asked."""
+    """Text of the question."""
 
     answer: Any = str
     """Type of the answer: anything pydantic can check (`Literal["yes", "no"]`, `Annotated[int, Field(ge=1, le=7)]`)."""
@@ -45,7 +45,7 @@ def survey(
     purpose: str = "survey",
     shows_scene: bool = True,
 ) -> pd.DataFrame:
-    """Ask each agent each question, all at once; nothing enters their memory or the run.
+    """Ask each agent each question, all at once; nothing enters the agents' memory or the run.
 
     An agent answers in the light of what it sees now, what it remembers and, where it keeps one, the conversation so
     far. One that thinks by rule answers with its `rule_answer(question)`, if its class has one. Questions asked between
@@ -53,17 +53,17 @@ def survey(
 
     Args:
         model: The model; any Mesa model whose agents think.
-        questions: What is asked.
-        agents: Who is asked; None: everyone who thinks.
-        purpose: What the survey is counted under, in `model.usage_by_purpose` and in the table `answers` of the log.
-        shows_scene: Whether agents are shown what they see now before they answer.
+        questions: The questions, or their texts.
+        agents: The agents to ask; None: all that think.
+        purpose: Name that it is counted under, in `model.usage_by_purpose` and in the table `answers` of the log.
+        shows_scene: Whether the prompt holds what the agent observes now.
 
     Returns:
         One row an agent and question: time, agent, question, answer, failure (why there is no answer), purpose. Answers
         keep their types; a missing one is None.
 
     Raises:
-        ConfigError: If there is no question, or the purpose is one that the run numbers its own requests by.
+        ConfigError: If there is no question, or the purpose is one of the run itself.
     """
     import pandas as pd
 
@@ -110,7 +110,7 @@ def series_of(model: Any, question: str) -> str:
 
 
 def _scene(agent: Any) -> Observation:
-    """Return what an agent sees now; the draws that its worlds make for it are drawn back."""
+    """Return what an agent observes now; the random generators are left as they were."""
     model = agent.model
     states = model.random.getstate(), model.rng.bit_generator.state
     try:
@@ -128,7 +128,7 @@ class Aside:
     def __init__(
         self, agent: Any, purpose: str, messages: tuple[ChatMessage, ...], answer: Any = str, series: str = ""
     ) -> None:
-        """Prepare to ask.
+        """Store the question.
 
         Args:
             agent: Who is asked.
@@ -142,7 +142,7 @@ class Aside:
         self.unique_id: int = agent.unique_id
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedModel:
         """What the agent thinks with."""
         return self.agent.opened
 
@@ -175,13 +175,13 @@ class Aside:
 
 
 NO_TOOLS = ToolBox.of(object(), 0)
-"""The tools of those who are asked aside."""
+"""An empty toolbox, for questions aside."""
 
 JUDGING = Settings(temperature=0.0)
-"""How language models that are consulted are sampled by default."""
+"""Default sampling settings of consultations."""
 
 OWN_PURPOSES = frozenset({"decide", "survey", "memory"})
-"""Purposes that the run itself numbers by."""
+"""Purposes of the run's own requests."""
 
 
 class _Interview(Aside):
@@ -208,7 +208,7 @@ class _Interview(Aside):
 
 
 def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
-    """Return what a rule answered as a decision, or why it cannot be one."""
+    """Return the answer of a rule as a decision, or the failure that explains why it cannot be one."""
     try:
         return check_decision(Decision(agent_id, answer=answer, by="rule"), Observation(answer=kind), NO_TOOLS)
     except ParseError as error:
@@ -265,7 +265,7 @@ class Consultation:
         return int(self.model.time) if now is None else now
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedModel:
         """Who is asked."""
         return engine_of(self.model).open(self.llm, is_second=True)
 
@@ -320,8 +320,8 @@ def consult(
 async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **options: Any) -> Decision | Failure:
     """Ask another language model while an agent decides; see `LLMMixin.consult`.
 
-    The request has the agent's number, and its place among those of its turn. It is no decision of the run: it stands
-    in the calls of the log alone.
+    The request is numbered among those of the agent's turn. It is no decision of the run, and is recorded among the
+    calls of the log only.
     """
     purpose = options.pop("purpose")
     _check_purpose(purpose, OWN_PURPOSES)
@@ -338,9 +338,9 @@ def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...
 
 
 def summarise(agents: Iterable[Any]) -> None:
-    """Let the memories that are about to forget be summed up by their agents' own models, all at once.
+    """Have memories that are about to forget summarised by their agents' own models, all at once.
 
-    Agents that no language model thinks for write no summaries; a failed one leaves the memory as it is.
+    Agents without a language model write no summaries; a failed summary leaves the memory as it is.
     """
     jobs: list[Aside] = []
     for agent in agents:

@@ -71,7 +71,7 @@ class EngineOptions(TypedDict, total=False):
 
 
 OF_ACCESS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
-"""Options that an `Access` takes."""
+"""Names of the options that an `Access` takes."""
 
 
 def access_for(options: EngineOptions) -> Access:
@@ -90,13 +90,13 @@ def access_for(options: EngineOptions) -> Access:
 
 
 def written_options(options: EngineOptions) -> dict[str, Any]:
-    """Return options as they may be written down: no keys, and no address with a user or a query.
+    """Return options as plain values that may be recorded: no keys, and no address with a user or a query.
 
     Args:
         options: Those of a model.
 
     Returns:
-        Plain values by name, those that are not set left out; `endpoints` holds those of `mesa-llm.toml` too.
+        Values by name, without those that are not set; `endpoints` holds those of `mesa-llm.toml` too.
     """
     written = access_for(options).written
     parser = options.get("parser")
@@ -106,17 +106,17 @@ def written_options(options: EngineOptions) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedModel:
     """A language model ready to be asked by agents that name it."""
 
     capabilities: Capabilities
-    """What it is."""
+    """Capabilities of its transport."""
 
     llm: LLM | None
-    """What replies; None for the rule twin."""
+    """The transport; None for the rule twin."""
 
     is_immediate: bool
-    """Whether nothing is waited for, as in every replay."""
+    """Whether replies come at once, as in every replay."""
 
     concurrency: int
     """Maximum number of requests in flight."""
@@ -127,12 +127,12 @@ class Opened:
         return self.capabilities.name
 
     def named(self, adapter: str | None) -> str:
-        """Return the model's name in requests, with the adapter that is asked for in its place."""
+        """Return the model's name in requests, prefixed by the adapter if there is one."""
         return self.name if adapter is None else f"{adapter} on {self.name}"
 
     @property
     def is_language_model(self) -> bool:
-        """Whether a language model replies, and neither a rule, nor chance, nor a person."""
+        """Whether a language model replies: no rule, no random baseline and no person."""
         return self.llm is not None and not self.capabilities.is_immediate and not self.capabilities.is_person
 
 
@@ -215,7 +215,7 @@ class Transports:
         self.count = count
         self.access = access_for(options)
         self._lock = threading.RLock()
-        self._opened: dict[tuple[str | int, bool], Opened] = {}
+        self._opened: dict[tuple[str | int, bool], OpenedModel] = {}
         self._own_transports: list[LLM] = []
         self._agent_models: set[str] = set()
         self._next_commit: _Commit | None = None
@@ -249,15 +249,15 @@ class Transports:
             commit.fault = str(error)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
-        """Note the models that agents think with, so that a second model of the same name is asked as they are.
+        """Register the models that agents think with, so that a second model of that name uses their endpoint.
 
         Args:
-            llms: What was given as `llm=`; those that `open` opens are noted too.
+            llms: Values of `llm=`; those that `open` opens are registered too.
         """
         self._agent_models.update(llm.strip() for llm in llms if isinstance(llm, str))
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
-        """Open a model once for all that name it.
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
+        """Open a model; the same string opens it only once.
 
         Args:
             llm: Model string, or a transport of the user's own.
@@ -276,10 +276,10 @@ class Transports:
                     opened = self._opened[key] = self._open(llm, is_second)
         return opened
 
-    def _open(self, llm: str | LLM, is_second: bool) -> Opened:
+    def _open(self, llm: str | LLM, is_second: bool) -> OpenedModel:
         if isinstance(llm, str):
             if llm.strip() == "rule":
-                return Opened(Capabilities("rule", is_immediate=True), None, True, 1)
+                return OpenedModel(Capabilities("rule", is_immediate=True), None, True, 1)
             is_second = is_second and llm.strip() not in self._agent_models
             if not is_second:
                 self._agent_models.add(llm.strip())
@@ -289,25 +289,25 @@ class Transports:
             return self._open_silent(llm, is_second)
         route = self.access.open(llm, is_second=is_second)
         if route.capabilities.is_immediate:
-            return Opened(route.capabilities, route.llm, True, 1)
+            return OpenedModel(route.capabilities, route.llm, True, 1)
         capabilities = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
         if not isinstance(llm, str):
             self.runlog.note_capabilities(capabilities.name, capabilities.noted)
-        return Opened(capabilities, Recorded(self, route.llm), False, route.concurrency)
+        return OpenedModel(capabilities, Recorded(self, route.llm), False, route.concurrency)
 
-    def _open_silent(self, llm: str | LLM, is_second: bool) -> Opened:
-        """Open a model of a replay, in which nobody is asked and nothing needs to be reached."""
+    def _open_silent(self, llm: str | LLM, is_second: bool) -> OpenedModel:
+        """Open a model of a replay, in which nothing is sent."""
         transport = open_simple(llm) if isinstance(llm, str) else llm
         if transport is None:
             name = recorded_name(str(llm).strip(), is_second, self.access, self.runlog)
             attributes = self.runlog.manifest.get(CAPABILITIES)
             attributes = cast("Mapping[str, Any]", attributes).get(name) if isinstance(attributes, Mapping) else None
-            return Opened(Capabilities.of_name(name, attributes), Recorded(self, _Silent()), True, 1)
+            return OpenedModel(Capabilities.of_name(name, attributes), Recorded(self, _Silent()), True, 1)
         capabilities = Capabilities.of(transport)
         if capabilities.is_immediate:
-            return Opened(capabilities, transport, True, 1)
+            return OpenedModel(capabilities, transport, True, 1)
         capabilities = replace(capabilities, name=recorded_name(capabilities.name, False, None, self.runlog))
-        return Opened(capabilities, Recorded(self, _Silent()), True, 1)
+        return OpenedModel(capabilities, Recorded(self, _Silent()), True, 1)
 
     def _name_recorded(self, name: str) -> str:
         """Return the name that a model's replies are recorded under, which holds the address it had then.
@@ -334,7 +334,7 @@ class Transports:
         return elsewhere[0]
 
     @property
-    def parser(self) -> Opened | None:
+    def parser(self) -> OpenedModel | None:
         """The second model that puts replies into form, if there is one.
 
         Raises:
@@ -382,7 +382,7 @@ def recorded_name(text: str, is_second: bool, access: Access | None, runlog: Run
 
 
 def _access_of(written: Mapping[str, Any]) -> Access | None:
-    """Make the access that a recording describes."""
+    """Build the access that a recording describes."""
     try:
         return Access(endpoints=written.get("endpoints"), api_base=written.get("api_base"))
     except (ConfigError, AttributeError, TypeError):  # a recording of another version
@@ -390,7 +390,7 @@ def _access_of(written: Mapping[str, Any]) -> Access | None:
 
 
 class _Silent:
-    """Stands where a transport would be, in a replay."""
+    """Placeholder for a transport in a replay."""
 
     async def reply(self, request: Request) -> Reply:
         raise ReplayError(f"a replay asks nobody ({request.model})")

@@ -20,7 +20,7 @@ from solara.core import component
 from mesa_llm.model.model import USAGE, LLMModel
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
-from mesa_llm.viz.markup import in_words
+from mesa_llm.viz.markup import label_of
 
 GREY = "#475569"
 
@@ -275,7 +275,7 @@ def cost_figure(model: LLMModel) -> Figure:
 def _draw_values(axes: Any, name: str, values: Sequence[Any], *, is_last: bool = True) -> None:
     heights = np.array([np.nan if value is None else float(value) for value in values])
     axes.plot(range(len(heights)), heights, linewidth=2.2, marker="o" if len(heights) <= FEW else "")
-    axes.set_title(in_words(name), loc="left", fontsize=13 if is_last else 11, color=GREY)
+    axes.set_title(label_of(name), loc="left", fontsize=13 if is_last else 11, color=GREY)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if is_last:
         axes.set_xlabel("Step", color=GREY)

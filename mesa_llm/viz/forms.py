@@ -16,10 +16,10 @@ from solara.core import component
 from mesa_llm.errors import Refused
 from mesa_llm.llm.human.desk import HumanDesk, Question
 from mesa_llm.llm.human.questions import LEFT_OUT, FormField, NotOffered, Offer, offers_of, still_possible
-from mesa_llm.llm.schema.description import in_words as schema_in_words
+from mesa_llm.llm.schema.description import description_of
 from mesa_llm.llm.schema.flat import Schema
 from mesa_llm.records import Reply, Request, ToolCall, canonical_json
-from mesa_llm.viz.markup import in_words
+from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.trace import called_as
 
 SHORT_TEXT = 80
@@ -69,11 +69,11 @@ def hint_of(field: FormField) -> str:
     """Describe what a value means, what fits if that is not plain, and whether the field can stay empty."""
     schema = field.schema
     notes = (
-        [schema_in_words(schema)] if schema.get("type") in NUMBERS or not (field.description or _items(field)) else []
+        [description_of(schema)] if schema.get("type") in NUMBERS or not (field.description or _items(field)) else []
     )
     if schema.get("type") in ("array", "object"):
         is_json = "prefixItems" in schema or schema.get("additionalProperties") is False
-        notes = [schema_in_words(field.choices or schema), "as JSON" if is_json else "commas between"]
+        notes = [description_of(field.choices or schema), "as JSON" if is_json else "commas between"]
     if field.values and not _is_closed(field):
         notes.append("the list holds examples" if field.is_free else "the list holds what is offered")
     notes += [] if field.is_needed else ["may stay empty"]
@@ -176,7 +176,7 @@ def _Buttons(offers: list[Offer], name: str, press: Callable[[Offer], None], fin
 
 @component
 def _OfferButton(offer: Offer, is_picked: bool, press: Callable[[Offer], None]) -> None:
-    label = in_words(offer.name)
+    label = label_of(offer.name)
     solara.Button(label, on_click=lambda: press(offer), color="primary", outlined=not is_picked)
 
 
@@ -212,7 +212,7 @@ def _Fields(offer: Offer, submit_value: Callable[[Any], None]) -> None:
 
 @component
 def _Field(field: FormField, text: str, fault: str, fill: Callable[[Any], None]) -> None:
-    label = in_words(field.name)
+    label = label_of(field.name)
     looks: dict[str, Any] = {
         "label": label,
         "v_model": text,

@@ -53,7 +53,7 @@ def Markup(template: str | Path, **values: Any) -> None:
     solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
 
 
-def in_words(name: str) -> str:
+def label_of(name: str) -> str:
     """Write a name in code as words: `n_posts` as `Number of posts`; capital letters stay."""
     text = " ".join(name.removeprefix("n_").split("_")).strip()
     text = f"number of {text}" if name.startswith("n_") else text

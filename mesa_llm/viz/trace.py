@@ -234,8 +234,8 @@ def _cost(row: dict[str, Any]) -> str:
 
 def _verdict(row: dict[str, Any]) -> Verdict:
     failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
-    decision_text, text = decided_in_words(row["decision"]), shortened(row["text"] or "")
-    return Verdict(named(row["by"]), decision_text, text, row["label"] or "", shortened(failure))
+    description, text = decision_text(row["decision"]), shortened(row["text"] or "")
+    return Verdict(named(row["by"]), description, text, row["label"] or "", shortened(failure))
 
 
 def _deed(row: dict[str, Any]) -> Deed:
@@ -244,7 +244,7 @@ def _deed(row: dict[str, Any]) -> Deed:
     return Deed(called_as(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
 
 
-def decided_in_words(decision: str | None) -> str:
+def decision_text(decision: str | None) -> str:
     """Write a decision, as the run log keeps it, in words."""
     if not decision:
         return ""

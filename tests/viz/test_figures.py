@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure as PlainFigure
 
 from mesa_llm.viz.figures import Figure, cost_figure, enlarge, measure_figure, numbers_of, picture_of, title_of
-from mesa_llm.viz.markup import in_words
+from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
 from tests.browser.apps.village import Village
 
@@ -63,7 +63,7 @@ def test_what_a_run_costs_is_one_figure() -> None:
 
 
 def test_names_in_code_are_written_as_words_and_keep_their_capitals() -> None:
-    assert [in_words(name) for name in ("largest_cascade", "n_posts", "buy_YES")] == [
+    assert [label_of(name) for name in ("largest_cascade", "n_posts", "buy_YES")] == [
         "Largest cascade",
         "Number of posts",
         "Buy YES",
