@@ -70,5 +70,5 @@ def test_a_server_counts_what_it_sees() -> None:
 
     with FaultyServer(lambda body, number: f"number {number}", latency_s=0.05) as server:
         asyncio.run(both(server.url))
-    assert (server.count, server.max_in_flight, server.refusals) == (2, 2, 0)
+    assert (server.count, server.peak_in_flight, server.refusals) == (2, 2, 0)
     assert server.last["model"] == "tiny"

@@ -66,8 +66,7 @@ class ToolMixin:
         """Return the tools and actions that may be used on this observation.
 
         Args:
-            seen: What the agent sees; it may name the tools usable now. The researcher's functions, of which no
-                world knows, always are.
+            seen: What the agent observes; it may name the tools usable now. The researcher's own functions always are.
         """
         agent: Any = self
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
@@ -79,7 +78,7 @@ class ToolMixin:
         return box.only(names).only(agent.config.tools).usable
 
     def demand_actions(self) -> None:
-        """Demand that the agent's config leaves it something to do.
+        """Check that the agent's config leaves it something to do.
 
         Raises:
             ConfigError: If it has actions, and may use none of them.
@@ -111,10 +110,10 @@ class LLMMixin:
     random: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let an agent with a mind step with it, on whichever side of its Mesa class the mixin stands.
+        """Make the mixin's `step` that of the class, on whichever side of the Mesa class the mixin stands.
 
         Raises:
-            ConfigError: If the class has something else under a name that the engine calls.
+            ConfigError: If the class overrides a method that the engine calls.
         """
         super().__init_subclass__(**kwargs)
         for name in ("settle", "checked", "opened", "waits_by_itself"):
@@ -129,14 +128,14 @@ class LLMMixin:
 
         Args:
             *args: Passed on.
-            llm: Model string or transport; None: what the model says.
+            llm: Model string or transport; None: the choice of the Mesa model.
             **kwargs: Passed on.
         """
         self._llm = llm
         super().__init__(*args, **kwargs)
 
     def __repr__(self) -> str:
-        """Write its class, number and name."""
+        """Return its class, id and name."""
         name = getattr(getattr(self, "config", None), "name", "")
         return f"<{type(self).__name__} {getattr(self, 'unique_id', '?')}{name and f': {name}'}>"
 
@@ -156,12 +155,12 @@ class LLMMixin:
 
     @property
     def opened(self) -> OpenedModel:
-        """What the agent thinks with, opened: ask it, and not its name, what it is."""
+        """The agent's language model, opened; its capabilities are read here, never off its name."""
         return engine_of(self.model).open(self.llm)
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds it lives in; by default all of its model. Set them before it observes."""
+        """The worlds the agent lives in, by default all of its model. Set them before it observes."""
         own: tuple[Any, ...] | None = self._worlds
         return tuple(getattr(self.model, "worlds", ())) if own is None else own
 
@@ -178,10 +177,10 @@ class LLMMixin:
     # -- observe
 
     def observe(self) -> Observation:
-        """Look at the world; reads only.
+        """Observe the world; reads only.
 
-        An agent in one world sees what that world shows; in several, what all of them show; in none, the agents
-        and cells around it. Messages and news of other worlds come after. Override to show something else.
+        An agent in one world observes that world; in several, all of them; in none, the agents and cells around it.
+        Messages and news of other worlds come after. Override to show something else.
         """
         agent: Any = self
         worlds = self.worlds
@@ -194,7 +193,7 @@ class LLMMixin:
         return self.with_news(seen)
 
     def with_news(self, seen: Observation) -> Observation:
-        """Put what arrived for the agent after an observation: messages, and news of other worlds."""
+        """Append to an observation what arrived for the agent: messages, and news of other worlds."""
         parts = [seen.text]
         bridge = getattr(self.model, "bridge", None)
         if inbox := Mailbox.of(self.model).inbox(self.unique_id):
@@ -206,7 +205,7 @@ class LLMMixin:
     # -- decide
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Write the prompt: what all agents share first, then who this one is, what it remembers, and what it sees."""
+        """Build the prompt: shared instructions first, then who the agent is, its memories, and its observation."""
         shared = getattr(self.model, "instructions_text", "")
         system = "\n\n".join(filter(None, (shared, seen.instructions, self.config.text)))
         remembered = self.memory.recall(seen.cue or seen.text, self.now)
@@ -218,7 +217,7 @@ class LLMMixin:
 
     @property
     def waits_by_itself(self) -> bool:
-        """Whether a decision of its own, or one of the design, may wait for something."""
+        """Whether its own `decide`, or that of the design, may wait for something."""
         return type(self).decide is not LLMMixin.decide or self._design_decides is not None
 
     @property
@@ -227,7 +226,7 @@ class LLMMixin:
         return None if design is None else design.decide
 
     async def settle(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation, and check the decision, whoever makes it: the engine's way in."""
+        """Decide on an observation, and check the decision, whoever makes it; called by the engine."""
         decide = self._design_decides
         if decide is not None:
             decision = self._checked_again(await decide(self, seen), seen)
@@ -239,7 +238,7 @@ class LLMMixin:
         return self._settled
 
     def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
-        """Check what somebody's own code decided; a language model in it may have been shown more options by tools."""
+        """Check the decision of a custom `decide`, in which tools may have shown a language model more options."""
         agent: Any = self
         if isinstance(decision, Decision) and decision.keys:
             box: ToolBox = agent.toolbox(seen)
@@ -248,13 +247,13 @@ class LLMMixin:
         return self.checked(decision, seen, self.opened.name)
 
     async def decide(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation: one request, plus tools called and one repair; reads only.
+        """Decide on an observation: one request, plus tool calls and one repair; reads only.
 
-        Where an action is wanted and none can be done, nobody is asked. Override to decide in another way; the
-        decision may be an action, a list of them or an answer as well.
+        If an action is wanted and none is possible, no language model is asked. Override to decide in another way; an
+        override may also return an action, a list of actions or an answer.
 
         Raises:
-            ConfigError: If the agent's config leaves it nothing that it could ever do.
+            ConfigError: If the agent's config leaves it no action at all.
         """
         engine = engine_of(self.model)
         opened = engine.open(self.llm)
@@ -297,8 +296,8 @@ class LLMMixin:
     ) -> Decision | Failure:
         """Ask another language model while deciding, in `decide` or a design's hook: an adviser, a critic, a planner.
 
-        Recorded, replayed and budgeted as decisions are, and counted under its purpose. Reads only; whoever is no
-        agent and is asked between decisions goes by `model.consult`.
+        Recorded, replayed and budgeted like decisions, and counted under its purpose. Reads only; between decisions,
+        use `model.consult`.
 
         Args:
             llm: Who is asked.
@@ -320,23 +319,23 @@ class LLMMixin:
 
     @property
     def request_settings(self) -> Mapping[str, Any]:
-        """The sampling settings of its requests: its config's, with the reply length that the model demands."""
+        """Sampling settings of its requests: its config's, with the reply length that the Mesa model sets."""
         settings = self.config.settings.sent
         reply_tokens = getattr(self.model, "reply_tokens", None)
         return settings if reply_tokens is None else {**settings, "max_tokens": reply_tokens}
 
     def request_reasoning(self, opened: OpenedModel) -> Reasoning:
-        """Return how it reasons before it decides: as the model demands, or as its config says.
+        """Return how the agent reasons before it decides: as the Mesa model sets, else as its config does.
 
         Args:
-            opened: What it thinks with: only language models reason.
+            opened: Its language model; rules, people and the random baseline do not reason.
         """
         if not opened.is_language_model:
             return "none"
         return getattr(self.model, "reasoning", None) or self.config.reasoning
 
     def rule(self, seen: Observation) -> Any:
-        """Decide by rule: the twin of the language model. Override; draws come from `self.random`.
+        """Decide by rule: the rule twin. Override it; draw only from `self.random`.
 
         Returns:
             An action (`ToolCall`), a list of them, an answer of the type asked for, or None to do nothing.
@@ -344,19 +343,19 @@ class LLMMixin:
         raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
 
     def rule_decision(self, seen: Observation) -> Decision | Failure:
-        """Return what the rule twin decides, as a decision."""
+        """Return the decision of the rule twin, checked."""
         return self.checked(self.rule(seen), seen, "rule")
 
     def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
-        """Return what somebody decided as a decision that can be done; a failure if it cannot be.
+        """Return a decision that has passed the check; a failure if it does not.
 
         Args:
-            decided: See `as_decision`.
-            seen: What it was decided on.
+            decided: What was decided, see `as_decision`.
+            seen: The observation it was decided on.
             by: Who decided.
 
         Raises:
-            ConfigError: If the agent's config leaves it nothing that it could ever do.
+            ConfigError: If the agent's config leaves it no action at all.
         """
         agent: Any = self
         if seen.answer is None and agent.config.tools is not None:
@@ -381,14 +380,14 @@ class LLMMixin:
     # -- act
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was decided; the only place where an agent writes.
+        """Carry out a decision; the only place where an agent writes.
 
         Args:
-            decision: What was decided, checked against what was seen; a failure does nothing.
-            seen: What it was decided on, for memories that keep the conversation.
+            decision: The decision, checked against the observation; a failure does nothing.
+            seen: The observation, for memories that keep the conversation.
 
         Returns:
-            What came of each action, or of the answer; a refused one says why, and hinders nobody else.
+            The outcome of each action, or of the answer; a refused one holds the reason, and does not stop the others.
         """
         if isinstance(decision, Failure):
             self.remember_messages()
@@ -409,7 +408,7 @@ class LLMMixin:
         return outcomes
 
     def _deliver_answer(self, decision: Decision, seen: Observation) -> Outcome:
-        """Take an answer to who asked, and return what came of it."""
+        """Deliver an answer to the world that asked, and return the outcome."""
         try:
             ok, result = True, self.receive(decision.answer, seen.label, seen.world)
         except ToolError as error:
@@ -418,7 +417,7 @@ class LLMMixin:
         return Outcome(self.unique_id, "answer", arguments, ok, result, decision.label)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
-        """Take a typed answer to the world that asked for it. Override for what the agent itself wants to know.
+        """Deliver a typed answer to the world that asked for it. Override for questions of the agent's own.
 
         Args:
             answer: The answer, of the type asked for.
@@ -426,11 +425,11 @@ class LLMMixin:
             world: Name of the world that asked; empty: the only one that receives answers, if there is one.
 
         Returns:
-            What came of it.
+            The result, for the outcome.
 
         Raises:
             ToolError: If the world refuses the answer.
-            ConfigError: If it is not clear who asked.
+            ConfigError: If it is not clear which world asked.
         """
         receivers = [
             receiver for receiver in self.worlds if isinstance(receiver, Receiver) and world in ("", receiver.name)
@@ -443,7 +442,7 @@ class LLMMixin:
         return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
+        """Remember messages, decision and outcomes; a chat memory keeps the whole observation."""
         world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
         unit = self.unit_in(world)
         if seen is not None and is_conversation:
@@ -466,25 +465,25 @@ class LLMMixin:
                 self.memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
 
     def _world_of(self, seen: Observation | None) -> str:
-        """Return the name of the world that something happened in; empty where it may have been several."""
+        """Return the name of the world of an observation; empty if it may be several."""
         if seen is not None and seen.world:
             return seen.world
         worlds = self.worlds
         return worlds[0].name if len(worlds) == 1 else ""
 
     def unit_in(self, world: str = "") -> str:
-        """Return what a step is in one of its worlds; without a name, in all of them: `step`, `month`, …"""
+        """Return the unit of time of a world (`step`, `month`, …); without a name, of all its worlds."""
         worlds = self.worlds
         return unit_of(*(worlds if not world or len(worlds) == 1 else [own for own in worlds if own.name == world]))
 
     def remember_messages(self) -> None:
-        """Keep in memory what arrived for the agent, once a step: at most `mailbox.MAX_INBOX` messages."""
+        """Remember the messages of this step, once: at most `mailbox.MAX_INBOX`."""
         for message in Mailbox.of(self.model).take(self.unique_id):
             text = f"agent {message.sender}: {message.text}"
             self.memory.add(MemoryEntry(self.now, "message", text[:600], unit=self.unit_in()))
 
     def step(self) -> None:
-        """Observe, decide and act alone: what a plain Mesa model activates. `LLMModel` lets all decide at once."""
+        """Observe, decide and act alone, for plain Mesa models; in an `LLMModel` all decide at once."""
         engine = engine_of(self.model)
         if _has_moved_on(self.model, self.now):
             for message in Mailbox.of(self.model).deliver():
@@ -504,11 +503,11 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
 
     @classmethod
     def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
-        """Turn living agents into agents of this class, which has a mind; each keeps all it has.
+        """Turn existing agents into agents of this class, which has a mind; each keeps its attributes.
 
-        The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`. The model goes on
-        activating them as agents of the class before. Those that are born into this class get the same components,
-        but for a callable `config`, which knows only who lives already.
+        The class has to inherit from theirs first, and from the mind second: `class Giver(MoneyAgent, Mind)`. The model
+        goes on activating them as agents of their former class. Agents created in this class later get the same
+        components, except for a callable `config`.
 
         Args:
             agents: Agents of the first base class of this one.
@@ -532,12 +531,12 @@ class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMeth
 
 
 def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
-    """Read what a rule, a person or an outside controller decided.
+    """Convert what a rule, a person or an outside controller decided into a decision.
 
     Args:
         agent: Mesa `unique_id`.
-        decided: A `Decision` or `Failure`, which stays what it is; an action or a list of them, an answer, or None for
-            nothing.
+        decided: A `Decision` or `Failure`, which is returned as it is; an action or a list of actions, an answer, or
+            None to do nothing.
         by: Who decided.
     """
     match decided:
@@ -556,15 +555,15 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
 
 
 def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
-    """Run an action, unless its own condition says that it cannot be done now.
+    """Run an action, unless its own condition forbids it now.
 
     Args:
-        box: What the agent may use.
+        box: Tools and actions of the agent.
         call: The action.
         is_checked: Whether its arguments have been checked.
 
     Raises:
-        ToolError: If it cannot be done now, or the world refuses.
+        ToolError: If it cannot be done now, or the world refuses it.
     """
     if call.name in box and not box[call.name].is_usable:
         raise ToolError(f"{call.name} cannot be done now.")
@@ -572,7 +571,7 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
 
 
 def _actions_text(actions: Iterable[ToolCall]) -> str:
-    """Write actions as a model has to write them; nothing if there are none."""
+    """Write actions as JSON, as a model has to write them; empty if there are none."""
     entries = [{"action": call.name, "arguments": call.arguments} for call in actions]
     return canonical_json(entries[0] if len(entries) == 1 else {"actions": entries}) if entries else ""
 
@@ -582,12 +581,12 @@ def _with_text(seen: Observation, text: str) -> Observation:
 
 
 def _readers(box: ToolBox) -> Any:
-    """Return only the tools that read, where an answer is wanted and no action."""
+    """Return only the tools that read, for questions that want an answer and no action."""
     return tuple(spec for spec in box.specs if not spec.is_action)
 
 
 def _has_moved_on(model: Any, step: int) -> bool:
-    """Check, once for each step, whether a model that has no mailbox of its own is in another step than before."""
+    """Check whether a model without a mailbox of its own has begun another step; true once for each step."""
     if isinstance(getattr(model, "mailbox", None), Mailbox) or _STEPS.get(model) == step:
         return False
     _STEPS[model] = step
@@ -595,4 +594,4 @@ def _has_moved_on(model: Any, step: int) -> bool:
 
 
 _STEPS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-"""Plain model → the step it was last known to be in."""
+"""Plain model → the last step in which one of its agents stepped."""

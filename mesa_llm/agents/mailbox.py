@@ -1,4 +1,4 @@
-"""Words between agents: sent in one step, read in the next."""
+"""Messages between agents: sent in one step, read in the next."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Mailbox:
 
     @classmethod
     def of(cls, model: Any) -> Mailbox:
-        """Return the mailbox of a Mesa model; one that brings none is lent one."""
+        """Return the mailbox of a Mesa model; a model without one gets one."""
         own = getattr(model, "mailbox", None)
         if isinstance(own, Mailbox):
             return own
@@ -40,13 +40,13 @@ class Mailbox:
         return cls._mailboxes[model]
 
     def send(self, sender: int, recipients: Iterable[int], text: str, time: int = 0) -> Message:
-        """Take a message; it is read in the next step."""
+        """Store a message; it is read in the next step."""
         message = Message(sender, tuple(dict.fromkeys(recipients)), text, time)
         self._sent.append(message)
         return message
 
     def deliver(self) -> list[Message]:
-        """Bring what was sent to its readers; what they had before is gone."""
+        """Deliver what was sent to its readers, and clear what they had before."""
         messages, self._sent = self._sent, []
         self._inboxes = {}
         self._taken_by.clear()
@@ -56,11 +56,11 @@ class Mailbox:
         return messages
 
     def inbox(self, agent_id: int) -> list[Message]:
-        """Return what an agent was sent in the last step, oldest first."""
+        """Return the messages to an agent of the last step, oldest first."""
         return self._inboxes.get(agent_id, [])[-MAX_INBOX:]
 
     def take(self, agent_id: int) -> list[Message]:
-        """Give an agent its inbox to be kept in memory: once, however often it acts in a step."""
+        """Return an agent's inbox for its memory: only once in a step, however often the agent acts."""
         if agent_id in self._taken_by:
             return []
         self._taken_by.add(agent_id)
@@ -68,7 +68,7 @@ class Mailbox:
 
 
 class TalkMixin:
-    """Lets an agent send words to others of its model."""
+    """Lets an agent send messages to others of its model."""
 
     __slots__ = ()
 
@@ -76,10 +76,10 @@ class TalkMixin:
     unique_id: int
 
     def observe(self) -> Observation:
-        """Look around, and be offered to whom to write.
+        """Observe, with the recipients that the agent may write to.
 
-        Where the text names all others, they are the options of `send_message`. Where it cannot, those who need
-        options choose among some of them, and everybody else may write to any agent.
+        If the text names all others, they are the options of `send_message`. If it cannot, language models that need
+        options choose among some of them, and all others may write to any agent.
         """
         body: Any = super()
         seen: Observation = body.observe()

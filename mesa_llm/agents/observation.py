@@ -1,4 +1,4 @@
-"""What an agent sees that lives in several worlds: one observation of all of them."""
+"""One observation of several worlds, for agents that live in all of them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mesa_llm.tools.toolbox import shown_names, takers
 
 
 def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observation:
-    """Make one observation of those of several worlds, each under its name.
+    """Join the observations of several worlds into one, each under the name of its world.
 
-    Where one of them asks a typed question, the agent answers it in the light of what the others show.
+    If one of them asks a typed question, the agent answers it in the light of what the others show.
 
     Args:
-        seen: What each world shows, by its name, in order.
+        seen: Name of a world → its observation, in order.
         worlds: Those worlds: where one names the tools usable now and another none, all of the other's are usable,
             and the options of each hold in its own tools alone. Without them, the agent then keeps all tools that
             it has, and options of one name are put together.
 
     Raises:
-        ConfigError: If two of them ask a question; they are then put in turns of their own.
+        ConfigError: If two of them ask a question; each needs a turn of its own.
     """
     questioners = [name for name, part in seen.items() if part.answer is not None]
     if len(questioners) > 1:
@@ -66,10 +66,10 @@ def _qualified(
     tool_names: Mapping[str, str],
     argument_takers: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[Any, ...]]:
-    """Name options by the tools of one world, so that they say nothing of arguments of other worlds.
+    """Name options by the tools of one world, so that they do not restrict arguments of other worlds.
 
     Args:
-        options: What the world gives.
+        options: Options of the world's observation.
         tool_names: Name of a tool → what it is called here.
         argument_takers: Name of an argument → what the tools are called here that take it.
     """

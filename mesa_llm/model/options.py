@@ -1,4 +1,4 @@
-"""What every LLM model takes besides its own parameters, and what is written down of it."""
+"""Options that every LLM model takes besides its own parameters, and the identity of a run in its manifest."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ N = TypeVar("N", bound=float)
 T = TypeVar("T")
 
 OnError = Literal["skip", "rule", "raise"]
-"""What becomes of an agent whose decision failed: it does nothing, its rule twin decides, or the step ends in error."""
+"""Reaction to a failed decision: the agent does nothing, its rule twin decides, or the step ends in an error."""
 
 
 class LLMOptions(EngineOptions, total=False, extra_items=Any):
-    """What every LLM model takes besides its scenario, and the fields of the scenario by keyword; see `LLMModel`."""
+    """Options of every LLM model, and the fields of its scenario by keyword; see `LLMModel`."""
 
     activation: Activation | str
     design: AgentDesign | None
@@ -52,15 +52,15 @@ OPTIONS = frozenset({"llm", "worlds", "rng", *LLMOptions.__annotations__})
 """Names of the options of all models, which no parameter of a scenario may have."""
 
 AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"})
-"""Options that may differ when a run is gone on with."""
+"""Options that may differ when a run is continued."""
 
 
 def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
-    """Return what has to be equal before a recording can be continued.
+    """Return the identity of a run, which has to be equal before a recording can be continued.
 
     Args:
         model: The model.
-        arguments: What its constructor was given.
+        arguments: Arguments of its constructor.
         seed: Its seed; None if a scenario brought it.
     """
     kind, scenario = type(model), model.scenario
@@ -85,7 +85,7 @@ def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) ->
 
 
 def _is_default(kind: type[Any], name: str, value: Any) -> bool:
-    """Check whether an option that a constructor hands on is what it would be anyway."""
+    """Check whether an option that a constructor passes on has its default."""
     for parent in kind.__mro__:
         parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
         if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -96,7 +96,7 @@ def _is_default(kind: type[Any], name: str, value: Any) -> bool:
 
 
 def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run is, its models named by the addresses that the recording knows them at."""
+    """Return the identity of a run, with its language models at the addresses of the recording."""
 
     def back(now: Any, then: Any) -> Any:
         if isinstance(now, dict) and isinstance(then, dict):
@@ -115,7 +115,7 @@ def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) ->
 
 
 def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Find the files that parameters name, and digest what is in them."""
+    """Find the files that parameters name, and compute digests of their contents."""
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
             yield from _files(value, f"{name}.{key}" if name else str(key))
@@ -127,12 +127,12 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _is_file(text: str) -> bool:
-    """Check whether a parameter names a file; a bare word is taken for a word, whatever lies in this folder."""
+    """Check whether a parameter names a file; a bare word is no file name, whatever lies in this folder."""
     return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
 
 
 def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
-    """Demand of a replay that the files of the run hold what they held when it was recorded.
+    """Check that the files of a replay are those of the recording.
 
     Raises:
         ConfigError: If one has changed.
@@ -154,8 +154,8 @@ def settle_parameters(
 
     Args:
         kind: The model's class.
-        scenario: The scenario, if there is one; without a seed it is copied with the one that is found.
-        by_keyword: What the model's constructor was given by keyword.
+        scenario: The scenario, if there is one; if it has no seed, a copy with the seed is returned.
+        by_keyword: Keyword arguments of the model's constructor.
         rng: The seed by keyword.
         runlog: The run log, whose seed counts where none is given.
 
@@ -221,7 +221,7 @@ def checked_seed(rng: Any) -> int:
         seed = int(rng)
     except (TypeError, ValueError, OverflowError):
         seed = -1
-    if seed < 0 or isinstance(rng, bool) or (isinstance(rng, float) and seed != rng):
+    if seed < 0 or isinstance(rng, bool) or (isinstance(rng, float) and not rng.is_integer()):
         raise ConfigError(f"rng is the seed, a whole number from 0 on, got {rng!r}; leave it out for a new one")
     return seed
 
@@ -240,14 +240,14 @@ def name_of(kind: type[Any]) -> str:
 
 
 def class_named(name: str, parent: type[T]) -> type[T]:
-    """Find a class by its `module:qualname`, and check what it is before anybody calls it.
+    """Find a class by its `module:qualname`, and check its type before it is called.
 
     Args:
         name: The name.
-        parent: What it has to be a subclass of.
+        parent: Required base class.
 
     Raises:
-        ConfigError: If there is none, or it is something else.
+        ConfigError: If there is none, or it has another base class.
     """
     module, _, qualname = name.partition(":")
     try:
@@ -260,7 +260,7 @@ def class_named(name: str, parent: type[T]) -> type[T]:
 
 
 def parameter_from_json(value: Any) -> Any:
-    """Return a parameter from how it was written down: scenarios and designs are built again.
+    """Return a parameter from its JSON in the manifest: scenarios and designs are built again.
 
     Raises:
         ConfigError: If it had no seed, or its class cannot be found or is no scenario.
@@ -276,9 +276,9 @@ def parameter_from_json(value: Any) -> Any:
 
 
 def _parameter_as_json(value: Any) -> Any:
-    """Return a parameter as it is written down: a scenario as its class and fields, a transport by its name.
+    """Return a parameter as JSON for the manifest: a scenario as its class and fields, a transport as its name.
 
-    Any parameter may name a model and its address (`judge="NAME@URL"`), which is written without user and query.
+    Any parameter may name a model and its address (`judge="NAME@URL"`), which loses its user and query.
     """
     if isinstance(value, Scenario):
         fields = {name: _parameter_as_json(field) for name, field in _fields(value).items()}
@@ -301,16 +301,16 @@ def _parameter_as_json(value: Any) -> Any:
 
 
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:
-    """Return a parameter if it lies in its range, which holds neither infinities nor NaN.
+    """Check that a parameter lies in its range, which holds neither infinities nor NaN, and return it.
 
     Args:
-        name: What the parameter is called.
-        value: What was given.
-        low: Smallest value possible.
-        high: Largest value possible.
+        name: Name of the parameter.
+        value: Its value.
+        low: Minimum.
+        high: Maximum.
 
     Raises:
-        ConfigError: If it lies outside; says what is possible.
+        ConfigError: If it lies outside.
     """
     if not (low <= value <= high and math.isfinite(value)):
         possible = f"must be {low} or more" if high == math.inf else f"must lie in {low}..{high}"

@@ -1,4 +1,4 @@
-"""Parameters of a model, each declared once: its type, range, default and meaning, and how a page asks for it."""
+"""Parameters of a model, each declared once: its type, range, default, meaning and control on the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mesa_llm.tools.tool import describe
 _CONFIG = ConfigDict(allow_inf_nan=False, arbitrary_types_allowed=True)
 
 _PLAIN = frozenset({"integer", "number", "string"})
-"""JSON types that a page asks for in a text field."""
+"""JSON types that have a text field on the page."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Slider:
     """Distance between values; None: 1 for whole numbers, else a hundredth of the range."""
 
     label: str = ""
-    """What the page calls the parameter; empty: its name in words."""
+    """Label on the page; empty: made of the name."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """What the page calls a parameter; stands in its `Annotated`."""
+    """The label of a parameter on the page; stands in its `Annotated`."""
 
     text: str
     """The label."""
@@ -69,10 +69,10 @@ class Parameter:
     """Its type, with annotations."""
 
     default: Any
-    """Its default; `inspect.Parameter.empty`: there is none."""
+    """Its default; `inspect.Parameter.empty` if there is none."""
 
     meaning: str = ""
-    """What it means: the text under the field."""
+    """Its meaning: the text under the field."""
 
     @property
     def is_optional(self) -> bool:
@@ -80,7 +80,7 @@ class Parameter:
         return type(None) in typing.get_args(_bare(self.kind))
 
     def check(self, value: Any) -> Any:
-        """Return a value as one of the parameter's type.
+        """Convert a value to the parameter's type.
 
         Args:
             value: The value; an empty text stands for None where the type allows None but no text.
@@ -111,7 +111,7 @@ class Parameter:
 
     @property
     def range(self) -> str:
-        """What it may be, in words; empty: anything of its type."""
+        """Its range or choices, as text; empty: anything of its type."""
         schema = self.schema
         if values := _choices(schema):
             return " | ".join([*map(str, values), *(["None"] if self.is_optional else [])])
@@ -123,7 +123,7 @@ class Parameter:
 
     @property
     def control(self) -> dict[str, Any] | None:
-        """How a page asks for it, as in Mesa's `model_params`; None: it does not."""
+        """Its control on the page, as in Mesa's `model_params`; None: it has none."""
         marks = typing.get_args(self.kind)[1:] if typing.get_origin(self.kind) is typing.Annotated else ()
         if any(isinstance(mark, Hidden) for mark in marks) or self.default is inspect.Parameter.empty:
             return None
@@ -149,11 +149,11 @@ class Parameter:
 
 @dataclass_transform(kw_only_default=True)
 class _Declared(Scenario[Any]):
-    """What lets editors see the fields of a subclass as arguments."""
+    """Lets editors see the fields of a subclass as arguments."""
 
 
 class LLMScenario(_Declared):
-    """Parameters of a model, as annotated fields with defaults; the text under a field says what it means.
+    """Parameters of a model, as annotated fields with defaults; the text under a field is its meaning.
 
         class PotScenario(LLMScenario):
             n_agents: Annotated[int, Field(ge=1), Slider(1, 50)] = 8
@@ -200,7 +200,7 @@ class LLMScenario(_Declared):
             ConfigError: If one is unknown, of another type, or out of its range; or `rng` cannot be a seed.
         """
         if isinstance(rng, int | float):
-            checked_seed(rng)
+            rng = checked_seed(rng)
         own = {name: values.pop(name) for name in ("_scenario_id",) if name in values}
         by_name = {parameter.name: parameter for parameter in self.parameters()}
         if by_name or type(self) is not LLMScenario:
@@ -213,7 +213,7 @@ class LLMScenario(_Declared):
         self.check()
 
     def check(self) -> None:
-        """Check what concerns several parameters at once; override, and raise `ConfigError`."""
+        """Override to check parameters against each other, and raise `ConfigError`."""
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
@@ -249,13 +249,13 @@ def _annotations(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def _is_own(name: str, hint: Any) -> bool:
-    """Check whether a name is of the class itself, and no parameter."""
+    """Check whether a name belongs to the class itself, and is no parameter."""
     text = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))
     return name.startswith("_") or name == "fields" or "ClassVar" in text
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
-    """Return the texts that stand under the fields of a class, by field; nothing where its source is not at hand."""
+    """Return the texts under the fields of a class, by field; empty if its source is not available."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     except (OSError, TypeError, SyntaxError, IndentationError):
@@ -290,7 +290,7 @@ def _choices(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _label_of(name: str) -> str:
-    """Return a name in words: `n_agents` as `Number of agents`."""
+    """Return the label of a name: `n_agents` as `Number of agents`."""
     name = f"number of {name[2:]}" if name.startswith("n_") else name
     return name[:1].upper() + name[1:].replace("_", " ")
 
@@ -299,7 +299,7 @@ def _label_of(name: str) -> str:
 
 
 def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters of a model class: its scenario's, and those that its constructor names besides.
+    """Return the parameters of a model class: those of its scenario, and those that its constructor adds.
 
     Args:
         kind: The class, an `LLMModel`.
@@ -308,7 +308,7 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
 
 
 def controls(kind: type[Any]) -> dict[str, Any]:
-    """Return how a page asks for the parameters of a model class, as Mesa's `model_params`.
+    """Return the controls of a model class's parameters, as Mesa's `model_params`.
 
     Args:
         kind: The class, an `LLMModel`.
@@ -318,7 +318,7 @@ def controls(kind: type[Any]) -> dict[str, Any]:
 
 
 def signature_of(kind: type[Any]) -> inspect.Signature:
-    """Return what a model class can be called with: a scenario, its fields by keyword, and the options of all models.
+    """Return the signature of a model class: a scenario, its fields by keyword, and the options of all models.
 
     Args:
         kind: The class, an `LLMModel`.
@@ -344,7 +344,7 @@ def signature_of(kind: type[Any]) -> inspect.Signature:
 
 
 def _of_constructor(kind: type[Any]) -> Iterator[Parameter]:
-    """Find the parameters that a constructor names itself, as models do that declare no scenario."""
+    """Find the parameters that a constructor adds, as in models without a scenario."""
     hints: dict[str, Any] | None = None
     for name, parameter in [*inspect.signature(kind.__init__).parameters.items()][1:]:
         is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)

@@ -221,13 +221,13 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     page.get_by_label("Seed").fill("forty-two")
     page.get_by_label("Seed").press("Enter")
     press(page, "Reset")
-    expect(page.get_by_text("rng is a whole number")).to_be_visible()
+    expect(page.get_by_text("rng is the seed, a whole number")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
     page.get_by_label("Seed").fill("8")
     page.get_by_label("Seed").press("Tab")
     press(page, "Reset")
-    expect(page.get_by_text("rng is a whole number")).to_have_count(0)
+    expect(page.get_by_text("rng is the seed, a whole number")).to_have_count(0)
     expect(page.get_by_label("Seed")).to_have_value("8")
 
 

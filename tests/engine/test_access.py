@@ -157,7 +157,7 @@ def test_many_models_in_threads_spend_one_budget_at_one_pace() -> None:
         for thread in threads:
             thread.join(60)
         access.close()
-    assert (len(spent), server.count, server.max_in_flight) == (4, 20, 2)
+    assert (len(spent), server.count, server.peak_in_flight) == (4, 20, 2)
 
 
 def test_shared_access_and_options_of_ones_own_exclude_each_other() -> None:

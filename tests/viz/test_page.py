@@ -503,7 +503,7 @@ def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
     session = Session(Village, Choice(seed="1"))
     old = session.runner and session.runner.model
     session.build(Choice(seed="forty-two"))
-    assert "rng is a whole number" in session.error
+    assert "rng is the seed, a whole number" in session.error
     assert session.runner
     assert session.runner.model is old
     session.close()
@@ -512,7 +512,7 @@ def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
 def test_a_page_without_any_model_says_why() -> None:
     session = Session(Village, Choice(seed="one"))
     assert session.runner is None
-    assert "rng is a whole number" in session.error
+    assert "rng is the seed, a whole number" in session.error
 
 
 # -- what is shown

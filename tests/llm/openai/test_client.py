@@ -67,7 +67,7 @@ def test_connections_are_kept_open_and_no_more_than_there_are_requests_at_once()
     with FaultyServer(latency_s=0.01) as server:
         asyncio.run(many(server.url))
         ports.update(request.peer for request in server.requests)
-    assert (server.count, len(ports), server.max_in_flight) == (30, 3, 3)
+    assert (server.count, len(ports), server.peak_in_flight) == (30, 3, 3)
 
 
 def test_one_client_serves_several_event_loops_one_after_another() -> None:
