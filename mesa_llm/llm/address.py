@@ -1,4 +1,4 @@
-"""Where a model is asked: what of a URL is sent, what of it may be shown, and what keeps secrets out of a text."""
+"""Addresses of endpoints: the URL that is sent, the part that may be shown, and how secrets are kept out of texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
 _SECRET_QUERY = re.compile(r"(^|[-_.]|api|access)(key|token|secret|password|pass|sig|signature|auth)$", re.IGNORECASE)
 
 _KEY_PREFIX = re.compile(r"sk-[\w-]{8,}|(?=\D*\d)((hf|gsk|ghp|fw|r8)_|(xai|nvapi|pplx|csk)-|AIza)[\w-]{8,}")
-"""How providers begin their keys."""
+"""Prefixes of providers' keys."""
 
 _LONG_RUN = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{20,}", re.IGNORECASE)
 """Letters and digits of a length that no word, version or date has; a UUID has hyphens in between."""

@@ -86,7 +86,7 @@ def _need(package: str, advice: str) -> None:
 _OPENING = threading.Lock()
 
 Encode = Callable[[list[str]], Any]
-"""Gives a vector for each text, of any length."""
+"""Encodes each text, of any length, as a vector."""
 
 
 class RememberingEmbedder:

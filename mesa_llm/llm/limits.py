@@ -344,7 +344,7 @@ class Budget:
 
     @property
     def spent(self) -> Usage:
-        """What was spent so far."""
+        """Usage so far."""
         return self._purse.spent
 
     async def reply(self, request: Request) -> Reply:
@@ -371,7 +371,7 @@ class Budget:
 
 @dataclass
 class _Purse:
-    """What may be spent, and what was."""
+    """A budget and its usage so far."""
 
     calls: int | None
     tokens: int | None

@@ -22,10 +22,10 @@ MAX_TEXT = 2_000_000
 """Longest text of a reply, in characters."""
 
 _NO_PROVIDER = re.compile(r"provider not provided", re.IGNORECASE)
-"""What litellm says of a model whose provider it cannot tell from the name."""
+"""Message of litellm about a model whose provider it cannot tell from the name."""
 
 _NEEDS_A_PERSON = re.compile(r"missing credentials|api[_ ]?key", re.IGNORECASE)
-"""What litellm says, under several statuses, where a person has to change something."""
+"""Messages of litellm, under several statuses, after which a person has to change something."""
 
 _OWN_NAMES = re.compile(r"^(litellm\.|\w+Error: )+")
 """Names of exceptions that litellm puts before a provider's words."""

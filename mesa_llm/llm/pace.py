@@ -1,4 +1,4 @@
-"""How fast an endpoint can be asked: as its complaints teach, and as the user says."""
+"""The pace of requests to an endpoint: learned from its refusals, within the user's limits."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Pace:
         self._slots.release()
 
     def taken(self) -> None:
-        """Note that the endpoint answered, and let more through if it keeps doing so."""
+        """Record a reply of the endpoint, and admit more requests if it keeps replying."""
         self._stretch_taken += 1
         self._patience_s = PATIENCE_S
         self._complaining_since = None
@@ -160,7 +160,7 @@ class Pace:
             self._speed_up(self.rate)
 
     def rejected(self, epoch: int, retry_after_s: float | None) -> None:
-        """Note that the endpoint complained, and slow down.
+        """Record a refusal of the endpoint, and slow down.
 
         Args:
             epoch: What `enter` gave; complaints about requests of one burst count as one.

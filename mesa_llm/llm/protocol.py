@@ -28,7 +28,7 @@ class LLM(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a transport is, asked of it and never read off the words that named it."""
+    """Capabilities of a transport, which come from the transport itself and never from its name."""
 
     name: str
     """Model and endpoint: part of every request's key, so that two models or endpoints share no recorded reply."""
@@ -40,10 +40,10 @@ class Capabilities:
     """Whether a person replies."""
 
     needs_options: bool = False
-    """Whether free numbers and names are beyond it, so that models offer it a list of choices."""
+    """Whether it needs lists of choices in place of free numbers and names."""
 
     ignores_prompt: bool = False
-    """Whether it never reads the messages of a request, so that nobody needs to write them."""
+    """Whether it ignores the messages of a request, so that they need not be written."""
 
     max_in_flight: int | None = None
     """Maximum number of requests that it answers at once; None: as many as are sent."""
@@ -62,7 +62,7 @@ class Capabilities:
 
     @property
     def noted(self) -> dict[str, bool]:
-        """What a replay has to know that does not have the transport: the flags that are set."""
+        """The flags that are set, for a replay that does not have the transport."""
         return {flag: True for flag in _NOTED if getattr(self, flag)}
 
     @classmethod

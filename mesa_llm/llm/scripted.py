@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 ANY_TEXT = {"type": "string"}
-"""What is drawn where nothing says what a reply has to be."""
+"""Schema of a reply to a request without one."""
 
 
 class RandomLLM:

@@ -28,7 +28,7 @@ class WriteLock:
     """
 
     def __init__(self, log: Path) -> None:
-        """Take the lock.
+        """Acquire the lock.
 
         Args:
             log: The run log.
@@ -101,7 +101,7 @@ def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection
 
 
 def begin_to_write(database: sqlite3.Connection) -> None:
-    """Note who writes a log, and make its commits quick.
+    """Record who writes a log, and make its commits quick.
 
     Raises:
         sqlite3.Error: If it cannot be written.

@@ -87,7 +87,7 @@ class RunLog:
     Attributes:
         path: The file, or None for a log in memory.
         mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
-        may_repeat: Whether a request may be one that was kept before, so that it is worth looking up.
+        may_repeat: Whether a request may have been recorded before, so that it is worth looking up.
     """
 
     def __init__(
@@ -209,13 +209,13 @@ class RunLog:
 
     @property
     def _recorded(self) -> sqlite3.Connection:
-        """What was recorded before, to look replies up in."""
+        """The recording that replies are looked up in."""
         self._check_open()
         return self._replies
 
     @property
     def _db(self) -> sqlite3.Connection:
-        """What this run writes."""
+        """The database that this run writes."""
         self._check_open()
         return self._trace
 
@@ -244,7 +244,7 @@ class RunLog:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the run is: model, parameters, seed, versions. Empty before the first run."""
+        """Identity of the run: model, parameters, seed, versions. Empty before the first run."""
         rows = self._query(self._recorded, "SELECT name, value FROM manifest")
         try:
             return {str(name): loaded(value) for name, value in rows}
@@ -252,11 +252,11 @@ class RunLog:
             raise self._damage_error(error) from error
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """State what the run is; refuse a file that holds another one.
+        """Write the identity of the run; refuse a file that holds another one.
 
         Args:
-            identity: What has to be equal for a recording to be gone on with.
-            about: What is only noted: versions, options.
+            identity: What has to be equal for a recording to be continued.
+            about: Further facts, which may differ: versions, options.
 
         Raises:
             ConfigError: If the file holds a run with another identity.
@@ -286,7 +286,7 @@ class RunLog:
             raise self._give_up(error) from error
 
     def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
-        """Note what a transport of somebody's own is, for a replay that knows no more of it than its name.
+        """Record the capabilities of a custom transport, for a replay that knows only its name.
 
         Args:
             model: Its name.
@@ -307,7 +307,7 @@ class RunLog:
     # -- replies
 
     def find(self, request: Request) -> Reply | TransportError | None:
-        """Look a reply up; a recorded failure comes back as the error it was.
+        """Look up a reply; a recorded failure is returned as its error.
 
         Raises:
             ConfigError: If the log cannot be written any more, or the recording holds another request in this place
@@ -334,7 +334,7 @@ class RunLog:
             raise self._damage_error(error) from error
 
     def _allow_differences(self) -> None:
-        """Note that what follows may differ from what was recorded so far, also in a run that resumes this one."""
+        """Record that requests may differ from the recording from here on, also in a run that resumes this one."""
         if self._may_differ or self.mode != "record":
             return
         self._may_differ = True
@@ -346,7 +346,7 @@ class RunLog:
             raise self._give_up(error) from error
 
     def _check_same_request(self, request: Request) -> None:
-        """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
+        """Check that the recording holds no other request in this place, which would be paid for twice."""
         if self.mode != "record" or self._may_differ:
             return
         after = self._replaced if self._is_replaced else 0
@@ -359,12 +359,12 @@ class RunLog:
             )
 
     def keep(self, request: Request, reply: Reply | TransportError, latency_s: float, *, commit: bool = True) -> None:
-        """Record what came back, at once.
+        """Record a reply at once.
 
         Args:
-            request: What was asked.
-            reply: What came back, or why nothing did.
-            latency_s: Seconds it took.
+            request: The request.
+            reply: The reply, or the error in its place.
+            latency_s: Seconds until it came.
             commit: False if `commit` is called as soon as all that came at the same moment is kept.
 
         Raises:
@@ -395,7 +395,7 @@ class RunLog:
             return [name for (name,) in self._recorded.execute(replied)]
 
     def commit(self) -> None:
-        """Make sure that what was kept outlives the process.
+        """Commit the recorded replies, so that they outlive the process.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -409,14 +409,14 @@ class RunLog:
                 raise self._give_up(error) from error
 
     def _checkpoint(self) -> None:
-        """Bring what is committed from beside the file into it, so that the file alone holds it; waits for nobody."""
+        """Move commits from the write-ahead log into the file; waits for nobody."""
         if self._write_lock is not None:
             self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._has_new_replies = False
             self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
 
     def explain(self, request: Request) -> str:
-        """Describe how a request that was not recorded differs from what was."""
+        """Describe how a request that was not recorded differs from the recorded one."""
         salt = request.salt
         query = f"SELECT model, prompt, parameters, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
         recorded = None

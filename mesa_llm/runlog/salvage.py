@@ -35,7 +35,7 @@ MAX_ROWS = 1 << 40
 
 @dataclass(frozen=True)
 class Salvaged:
-    """What came of one table."""
+    """Result for one table."""
 
     table: str
     """Its name."""

@@ -53,7 +53,7 @@ IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts
 """Fields of a reply that stand in columns of their own; the others that say something are one JSON object."""
 
 SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What reading a damaged file raises; the second where the text of the first quotes damaged bytes."""
+"""Errors of reading a damaged file; the second if the message of the first quotes damaged bytes."""
 
 LOST = "[this text is lost]"
 """Stands where a damaged log holds a text no more."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 PACKAGES = ("mesa-llm-worlds", "mesa", "numpy", "pydantic", "pycurl", "litellm", "xllamacpp", "wordllama", "solara")
-"""What a run can depend on."""
+"""Packages that a run can depend on."""
 
 
 @cache

@@ -372,14 +372,14 @@ def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it(monkeypa
 
 
 def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
-    purse = Access(max_calls=10)  # a step of four villagers takes eight: the stub is asked once more for each
+    purse = Access(max_calls=6)  # a step of four villagers takes four
     with serving(Endpoint()) as endpoint:
         choice = Choice("other", model_id="m", api_base=endpoint.url, max_dollars=1.0)
         first, second = (Village(**choice.arguments(Village, purse)) for _ in range(2))
         first.step()
         with pytest.raises(BudgetSpent):
             second.step()
-        assert len(endpoint.authorizations) == 10
+        assert len(endpoint.authorizations) == 6
 
 
 def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:

@@ -27,7 +27,7 @@ class Question:
     """The whole request: prompt, tools, schema, and which values arguments may take."""
 
     text: str
-    """What the agent sees now, for the person to read."""
+    """What the agent observes now, for the person to read."""
 
 
 class HumanDesk:

@@ -1,4 +1,4 @@
-"""What a person can answer to a request, value by value; how it is asked is up to the terminal or the page."""
+"""Forms for a person who answers a request, value by value; the terminal or the page shows them."""
 
 from __future__ import annotations
 
@@ -23,47 +23,47 @@ class NotOffered(ValueError):
 
 @dataclass(frozen=True)
 class FormField:
-    """One value that a person is asked for."""
+    """One value that a person fills in."""
 
     path: tuple[str, ...]
     """Names of what it is a part of, and its own; empty: it is the whole answer, or all arguments."""
 
     schema: Schema
-    """Flat schema of what can be given."""
+    """Flat schema of its values."""
 
     choices: Schema | None
-    """The same, held to what is offered now; None: nothing is."""
+    """The same, narrowed to what is offered now; None: nothing is."""
 
     full_schema: Mapping[str, Any]
-    """The schema as it was given, with its descriptions."""
+    """The original schema, with its descriptions."""
 
     is_needed: bool = True
     """False if it can be left out."""
 
     @property
     def name(self) -> str:
-        """What it is called; a part of something larger after the name of that."""
+        """Its name; a part follows the name of the whole."""
         return ", ".join(self.path) or "answer"
 
     @property
     def description(self) -> str:
-        """What it means; empty if nothing is said of it."""
+        """Its description; empty if it has none."""
         return self.full_schema.get("description", "").rstrip(".")
 
     @property
     def values(self) -> list[Any]:
-        """The values that are offered one by one, if they are."""
+        """The values that are offered one by one, if any."""
         choices: Schema = self.choices or {}
         return [value for schema in (choices, *choices.get("anyOf", ())) for value in schema.get("enum", ())]
 
     @property
     def is_free(self) -> bool:
-        """Whether what is offered are but examples: an amount can be any other as well."""
+        """Whether the choices are only examples, as for amounts."""
         return self.schema.get("type") == "number" and self.choices is not None and self.choices != self.schema
 
     @property
     def parts(self) -> list[FormField] | None:
-        """What it is asked for by: the properties of a needed object that names them all; None: it is one line."""
+        """Fields of its parts: the properties of a needed object that names them all; None: it is one line."""
         if not self.is_needed or self.schema.get("additionalProperties") is not False:
             return None
         return [self._part(name) for name in self.schema["properties"]]
@@ -80,14 +80,14 @@ class FormField:
 
     @property
     def lines(self) -> list[FormField]:
-        """All that has to be asked for in the end, in order."""
+        """All fields of one line, in order."""
         return [self] if self.parts is None else [line for part in self.parts for line in part.lines]
 
     def fill(self, value_of: Callable[[FormField], Any]) -> Any:
-        """Put it together.
+        """Assemble the value from its lines.
 
         Args:
-            value_of: Gives the value of one of its `lines`, or `LEFT_OUT`.
+            value_of: Returns the value of one of its `lines`, or `LEFT_OUT`.
         """
         if self.parts is None:
             return value_of(self)
@@ -99,7 +99,7 @@ class FormField:
 
         Args:
             line: What the person wrote.
-            is_meant: True if it is meant, offered or not.
+            is_meant: Whether the person means the value even if it is not offered.
 
         Raises:
             ValueError: If it does not fit.
@@ -122,7 +122,7 @@ class Offer:
     """One thing that a person can answer."""
 
     field: FormField
-    """What has to be given: the answer, or the arguments."""
+    """Field of the answer, or of the arguments."""
 
     tool: ToolSpec | None = None
     """The tool or action that is called; None: the question wants an answer, or any text."""
@@ -134,7 +134,7 @@ class Offer:
 
     @property
     def description(self) -> str:
-        """What the tool or action does."""
+        """Description of the tool or action."""
         return self.tool.description if self.tool else ""
 
 

@@ -51,7 +51,7 @@ def _message_text(message: ChatMessage) -> str:
 
 
 def plain(text: str) -> str:
-    """Take out of a text what could end a message early (`<|im_end|>`), and what UTF-8 cannot hold."""
+    """Remove from a text what could end a message early (`<|im_end|>`), and what UTF-8 cannot hold."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode("utf-8")
 
 

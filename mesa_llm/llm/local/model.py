@@ -26,7 +26,7 @@ CONTEXT_TOKENS = 4096
 """Maximum number of tokens of a prompt and its reply together."""
 
 QUIET = -1
-"""What makes llama.cpp write nothing but the faults of a grammar."""
+"""Log settings of llama.cpp: nothing but the faults of a grammar."""
 
 MAX_REPLY_TOKENS = 240
 """Maximum number of tokens of a reply, whatever a request allows; a longer one of this model is a loop."""

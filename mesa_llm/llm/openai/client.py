@@ -163,7 +163,7 @@ class OpenAIHTTP:
         return True
 
     def _without_secrets(self, body: bytes) -> bytes:
-        """Take key, user and query out of what an endpoint says, where it quotes them."""
+        """Remove key, user and query from a message of an endpoint that quotes them."""
         return without_secrets(body[:MAX_COMPLAINT_BYTES].decode("utf-8", "replace"), self._secrets).encode()
 
 

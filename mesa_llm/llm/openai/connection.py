@@ -37,7 +37,7 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 class Response(NamedTuple):
-    """What came back."""
+    """Response of an endpoint."""
 
     status: int
     """HTTP status."""

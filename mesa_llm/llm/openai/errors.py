@@ -1,4 +1,4 @@
-"""What an endpoint says when it does not answer, as the error that says who can do something about it."""
+"""Errors of OpenAI-compatible endpoints, by who can do something about them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FOR_A_PERSON = {
 
 
 class Complaint(NamedTuple):
-    """What an endpoint says is wrong."""
+    """The error that an endpoint reports."""
 
     text: str
     """Its message, at most `MAX_MESSAGE` characters on one line."""
@@ -69,7 +69,7 @@ def _complaint(body: Any) -> Complaint:
 
 
 def _complaint_in(faults: list[Any]) -> str:
-    """Put FastAPI's list of faults into words, without the input it quotes."""
+    """Describe FastAPI's list of faults, without the input it quotes."""
     entries = [cast("dict[str, Any]", fault) for fault in faults if isinstance(fault, dict)]
     return "; ".join(f"{fault.get('loc', '')}: {fault.get('msg', '')}" for fault in entries) or str(faults)
 
@@ -84,8 +84,8 @@ def trouble(status: int, complaint: Complaint, address: str, retry_after: str | 
 
     Args:
         status: HTTP status that is no success with a reply in it.
-        complaint: What the endpoint said.
-        address: Who said it, for the error's text.
+        complaint: The error that the endpoint reports.
+        address: Name of the endpoint, for the error's text.
         retry_after: Its `Retry-After` header.
 
     Returns:

@@ -1,4 +1,4 @@
-"""How a reply is read out of the form of OpenAI's chat completions; nothing in it is trusted."""
+"""Reads replies in the format of OpenAI's chat completions; nothing in them is trusted."""
 
 from __future__ import annotations
 

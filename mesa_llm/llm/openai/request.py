@@ -1,4 +1,4 @@
-"""How a request is written in the form of OpenAI's chat completions, and how much of it an endpoint knows."""
+"""Writes requests in the format of OpenAI's chat completions, as far as an endpoint knows it."""
 
 from __future__ import annotations
 

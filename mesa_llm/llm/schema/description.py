@@ -1,4 +1,4 @@
-"""Schemas and tools said in a few words, for a small model or a person, whose words are read as values."""
+"""Short descriptions of schemas and tools for a small model or a person, and values read from what a person writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesa_llm.llm.schema.ranges import number_range
 from mesa_llm.records import ToolSpec
 
 YES, NO = {"true", "yes", "y", "1"}, {"false", "no", "n", "0"}
-"""What a person writes for true and for false."""
+"""Spellings of true and of false."""
 
 MAX_DIGITS = 300
 """Maximum number of digits of a number that a person writes."""

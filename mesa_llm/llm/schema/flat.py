@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 """A flat schema."""
 
 MAX_NESTING = 2
-"""How often a schema may contain itself."""
+"""Maximum number of times a schema may contain itself."""
 
 LIMITS: dict[str, tuple[str, ...]] = {
     "string": ("minLength", "maxLength"),
@@ -33,7 +33,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "array": ("minItems", "maxItems", "uniqueItems"),
     "object": ("minProperties", "maxProperties"),
 }
-"""What limits the values of each type; all else in a schema is for readers."""
+"""Keywords that limit the values of each type; all others are for readers."""
 
 SIGNS = {
     "properties": "object",
@@ -42,7 +42,7 @@ SIGNS = {
     "maxLength": "string",
     "minimum": "number",
 }
-"""What gives the type away where a schema does not name it."""
+"""Keywords that imply the type of a schema that does not name it."""
 
 
 def choice_schema(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> Schema:
@@ -76,7 +76,7 @@ def choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """A tool that can be looked up: equal if everything that is told of it is."""
+    """A tool as a key of a cache: equal if its digest is."""
 
     digest: str
     tool: ToolSpec = field(compare=False)
@@ -98,11 +98,11 @@ def _choice(name: str, arguments: Schema) -> Schema:
 
 
 def narrow(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Schema | None:
-    """Hold the properties of a flat schema, at any depth, to the values they may take now.
+    """Narrow the properties of a flat schema, at any depth, to the values they may take now.
 
     Args:
         schema: A flat schema; None: nothing satisfies it.
-        options: Name of a property → its values. Of a list, the items are held to them, each at most once;
+        options: Name of a property → its values. The items of a list are narrowed to them, each at most once;
             what may be null still may.
 
     Returns:

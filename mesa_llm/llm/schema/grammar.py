@@ -24,13 +24,13 @@ MAX_NAME = 40
 """Maximum number of characters of a property's name, where names are free."""
 
 MAX_ITEMS = 8
-"""Maximum number of items of a list, and most properties with free names, unless the schema asks for more."""
+"""Maximum number of items of a list, and maximum number of properties with free names, unless the schema asks for more."""
 
 ANY_DEPTH = 2
-"""How deep a value may nest of which the schema says nothing."""
+"""Maximum depth of a value of which the schema says nothing."""
 
 MAX_NUMBER = Decimal(999_999_999)
-"""Where numbers end that the schema does not bound."""
+"""Maximum magnitude of a number that the schema does not bound."""
 
 MAX_DECIMALS = 12
 """Maximum number of decimal places of a number."""
@@ -73,7 +73,7 @@ class _Writer:
         self.names: dict[str, str] = {}
 
     def rule(self, body: str, name: str = "") -> str:
-        """Name an expression, and give the name."""
+        """Name an expression, and return the name."""
         if body not in self.names:
             self.names[body] = name or f"r{len(self.rules)}"
             self.rules[self.names[body]] = body

@@ -23,16 +23,16 @@ WORDS = _TEXT.split()
 """Words that say nothing for or against anything."""
 
 MIN_FREE_WORDS, MAX_FREE_WORDS = 3, 8
-"""How many words a text of free length has."""
+"""Minimum and maximum number of words of a text of free length."""
 
 SCALARS: tuple[Schema, ...] = tuple({"type": kind} for kind in ("string", "integer", "boolean", "null"))
-"""What a value of any kind is drawn as."""
+"""Schemas that a value of any type is drawn from."""
 
 MAX_DRAWS = 20
-"""How often a value is drawn again, for each that has to differ from the others."""
+"""Maximum number of draws for each value that has to differ from the others."""
 
 SPAN = 100
-"""How far numbers go from their one bound, or from zero."""
+"""Range of numbers from their only bound, or from zero."""
 
 MAX_FREE_ITEMS = 3
 """Maximum number of items of a list, and most properties with free names, unless the schema asks for more."""
