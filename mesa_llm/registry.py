@@ -73,7 +73,7 @@ class ModelEntry:
 
     @property
     def question(self) -> str:
-        """What the model asks: the first line after `## Question` in its README, else of its docstring."""
+        """The model's question: the first line after `## Question` in its README, else of its docstring."""
         readme = resources.files(self.package).joinpath("README.md") if self.package else None
         if readme is not None and readme.is_file():
             lines = [line.strip() for line in readme.read_bytes().decode("utf-8", "replace").splitlines()]
@@ -163,7 +163,7 @@ def _hidden_by(point: EntryPoint) -> str:
 
 
 def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:
-    """Give the models of an entry point."""
+    """Find the models of an entry point."""
     module, _, qualname = (part.strip() for part in point.value.partition(":"))
     if not qualname:
         yield from _models_in(point.name, module)
@@ -178,7 +178,7 @@ def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:
 
 
 def _models_in(name: str, package: str) -> Iterator[ModelEntry]:
-    """Give the model that a package is, or those inside it."""
+    """Find the model in a package, or those in its subpackages."""
     try:
         if find_spec(f"{package}.model") is not None:
             yield ModelEntry(name, package, "", f"{package}.model")

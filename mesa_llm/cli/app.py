@@ -84,7 +84,7 @@ def _exits(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def _terminable() -> Generator[None]:
-    """Let SIGTERM end what runs as Ctrl-C does: what is open is closed, and the same words are said."""
+    """Make SIGTERM end the command like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -285,7 +285,7 @@ def _model(name: str) -> ModelEntry:
 
 
 def _look_here() -> None:
-    """Let modules in the working directory be imported, after all others."""
+    """Make modules in the working directory importable, after all others."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
 
@@ -324,7 +324,7 @@ def open_app(
 @app.command()
 @_exits
 def doctor() -> None:
-    """Say what is installed, which providers have keys, and whether the embedded model answers."""
+    """List what is installed, which providers have keys, and whether the embedded model answers."""
     from mesa_llm.cli.inspect import check_up
 
     for line in check_up():

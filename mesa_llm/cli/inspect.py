@@ -277,7 +277,7 @@ def salvaged(file: Path, copy: Path) -> Iterator[str]:
 
 
 def check_up() -> Iterator[str]:
-    """Say line by line what is installed, which providers have keys, and whether the embedded model answers."""
+    """List what is installed, which providers have keys, and whether the embedded model answers, line by line."""
     packages = versions()
     yield f"python {packages['python']}"
     for package in PACKAGES:

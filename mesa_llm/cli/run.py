@@ -1,4 +1,4 @@
-"""Runs a model for the command line: parameters from strings, a progress bar, what happened in words."""
+"""Runs a model for the command line: parameters from strings, a progress bar, a report."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def run_model(
     is_live: bool = False,
     warn: Say | None = None,
 ) -> dict[str, Any]:
-    """Run a model and report what happened: in words at the end, or in figures however the run ends.
+    """Run a model and report what happened: as text at the end, or as JSON however the run ends.
 
     Args:
         name: What the model is called.
@@ -432,7 +432,7 @@ def _seed(model: Any) -> int | None:
 
 
 def _describe(model: Any, figures: dict[str, Any], steps: int, say: Say) -> None:
-    """Write in words what happened in a run."""
+    """Describe what happened in a run."""
     say(model.story())
     end_text = f" of {steps}: the model ended by itself" if figures["ended"] and figures["steps"] < steps else ""
     say(
@@ -457,7 +457,7 @@ def _describe(model: Any, figures: dict[str, Any], steps: int, say: Say) -> None
 
 
 class _Recording(BaseModel, strict=True):
-    """What the manifest of a run has to hold for it to be run again."""
+    """Fields of a manifest that are needed to run it again."""
 
     model: str
     parameters: dict[str, Any]

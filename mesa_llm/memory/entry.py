@@ -1,4 +1,4 @@
-"""What a memory holds and what every memory can do."""
+"""Memory entries, and what all memories have in common."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class MemoryEntry:
     """Step in which it happened."""
 
     kind: EntryKind
-    """What it was to the agent."""
+    """Kind of the entry."""
 
     text: str
-    """What happened, in words."""
+    """The event as text."""
 
     importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
-    """How much it matters, from 0 (nothing) to 1 (everything)."""
+    """Importance, from 0 to 1."""
 
     world: str = ""
     """Name of the world in which it happened; empty: none, or several at once."""
 
     unit: str = "step"
-    """What a step is in that world: `step`, `month`, `round`, …"""
+    """Unit of time of that world: `step`, `month`, `round`, …"""
 
     is_past: bool = False
     """Whether it is carried over from another life, so that its line names the world it comes from."""
@@ -70,7 +70,7 @@ class MemoryEntry:
 
     @property
     def when(self) -> str:
-        """The step it comes from, and the life, in words."""
+        """The step, and the life, that it comes from, as text."""
         step = f"{self.unit} {self.time}"
         if self.is_past:
             step = f"in an earlier life{f' in {self.world}' if self.world else ''}, {step}"
@@ -131,7 +131,7 @@ class Memory(Protocol):
         return None
 
     def keep_summary(self, text: str) -> None:
-        """Take the summary that was asked for."""
+        """Store the summary that was requested."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole memory as JSON values, to be read back by `mesa_llm.memory.memory_from_json`."""
@@ -153,7 +153,7 @@ class SavedMemory(BaseModel):
     """Arguments of its constructor."""
 
     entries: list[MemoryEntry] = Field(default_factory=list[MemoryEntry])
-    """What it holds, oldest first."""
+    """Its entries, oldest first."""
 
     accessed: list[int] = Field(default_factory=list)
     """Step of each entry's last recall, for memories that forget by it."""
@@ -195,7 +195,7 @@ class EntryMemory(Memory):
 
     @property
     def entries(self) -> tuple[MemoryEntry, ...]:
-        """What is remembered, in the order it was added."""
+        """The entries, in the order in which they were added."""
         return tuple(self._entries)
 
     def saved(self) -> SavedMemory:
@@ -225,7 +225,7 @@ class EntryMemory(Memory):
         return memory
 
     def restore(self, form: SavedMemory) -> None:
-        """Take over what a saved memory holds; bounds apply as when it was first added."""
+        """Load the entries of a saved memory; bounds apply as for new entries."""
         for entry in form.entries:
             self.add(entry)
 

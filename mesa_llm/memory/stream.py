@@ -134,7 +134,7 @@ class StreamMemory(EntryMemory):
         return super().saved().model_copy(update={"accessed": list(self._accessed)})
 
     def restore(self, form: SavedMemory) -> None:
-        """Take over what a saved memory holds."""
+        """Load the entries of a saved memory."""
         if len(form.accessed) != len(form.entries):
             raise ConfigError(
                 f"a saved 'stream' memory needs a step in `accessed` for each of its {len(form.entries)} "
@@ -183,7 +183,7 @@ class StreamMemory(EntryMemory):
         return open_embedder(self.embedding) if self._embedder is None else self._embedder
 
     def _forget_one(self, time: int) -> None:
-        """Let go of the entry that would come to mind last if nothing were asked; the oldest of equals."""
+        """Forget the entry with the lowest recency and importance; the oldest of equals."""
 
         def strength(index: int) -> float:
             age = max(0, time - self._accessed[index])

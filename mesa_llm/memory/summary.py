@@ -118,12 +118,12 @@ class SummaryMemory(EntryMemory):
         return super().saved().model_copy(update={"summary": self._summary})
 
     def restore(self, form: SavedMemory) -> None:
-        """Take over what a saved memory holds."""
+        """Load the entries of a saved memory."""
         super().restore(form)
         self.keep_summary(form.summary)
 
     def _forget(self, count: int) -> None:
-        """Let the oldest entries go."""
+        """Forget the oldest entries."""
         self._characters -= sum(len(entry.line) + 1 for entry in self._entries[:count])
         del self._entries[:count]
         self._asked = max(0, self._asked - count)

@@ -19,7 +19,7 @@ class NoMemory(EntryMemory):
     kind: ClassVar[str] = "none"
 
     def add(self, entry: MemoryEntry) -> None:
-        """Let it go."""
+        """Forget it at once."""
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return an empty text."""

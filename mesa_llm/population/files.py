@@ -19,10 +19,10 @@ FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
 
 X_COLUMNS = {"name", "username", "user_char", "description"}
-"""What tells OASIS's table of X users; an empty cell may lack in a row, never in all."""
+"""Columns of OASIS's table of X users; a cell may be empty in some rows."""
 
 REDDIT_COLUMNS = {"realname", "username", "bio", "persona"}
-"""What tells OASIS's list of Reddit users."""
+"""Columns of OASIS's list of Reddit users."""
 
 NOT_USERS: dict[frozenset[str], str] = {
     frozenset({"source_tweet", "topic_name"}): "posts that spread on X and how far (OASIS's all_topics)",

@@ -154,7 +154,7 @@ def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random
 
 
 def follow_matrix(edges: Iterable[tuple[int, int]], n: int) -> csr_array:
-    """Give follows as a sparse matrix for large populations: row follower, column followee, 1 where one follows.
+    """Return follows as a sparse matrix for large populations: row follower, column followee, 1 where one follows.
 
     Args:
         edges: (follower, followee) by place.

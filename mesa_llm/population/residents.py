@@ -14,7 +14,7 @@ RESIDENTS = "residents.csv"
 
 
 def invented(n: int, rng: random.Random | int) -> list[Persona]:
-    """Give invented people: names, ages, occupations, interests and ways of speaking of our own.
+    """Return invented people: names, ages, occupations, interests and ways of speaking of our own.
 
     As long as there are enough, each is somebody else. Beyond that, the occupation of one goes with the interests
     and the way of speaking of others, under a new name.
@@ -36,7 +36,7 @@ def invented(n: int, rng: random.Random | int) -> list[Persona]:
 
 @cache
 def residents() -> tuple[Persona, ...]:
-    """Give all invented residents, in the order of their table."""
+    """Return all invented residents, in the order of their table."""
     with resources.as_file(resources.files("mesa_llm.population") / RESIDENTS) as path:
         people = from_table(path)
     return tuple(person.model_copy(update={"username": _handle(person.name), "bio": _bio(person)}) for person in people)

@@ -35,7 +35,7 @@ IDENTIFYING = ("name", "persona", "username", "bio")
 """Fields of which a table of people has one at least."""
 
 SEPARATORS = (",", ";", "\t", "|")
-"""What may stand between the cells of a CSV file, the likeliest first."""
+"""Separators of CSV files, the likeliest first."""
 
 Row = Mapping[str, Any]
 

@@ -98,7 +98,7 @@ LEANINGS = {
     "J": "you like things settled",
     "P": "you like to keep things open",
 }
-"""What each letter of a personality type means, in words."""
+"""Description of each letter of a personality type."""
 
 
 def draw(n: int, rng: random.Random | int, traits: Mapping[str, Mapping[V, float]]) -> list[dict[str, V]]:

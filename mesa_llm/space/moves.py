@@ -83,7 +83,7 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
     Args:
         agent: Any Mesa agent, in any space or in none.
         radius: How far it sees: in moves, or in units of a continuous space.
-        describe: Says in words what a neighbour is; by default its own name, or its class, with its id.
+        describe: Describes a neighbour; by default by its name, or its class, with its id.
 
     Raises:
         ConfigError: If the radius does not fit the space, or the space cannot be found.

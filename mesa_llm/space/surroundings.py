@@ -1,4 +1,4 @@
-"""What an agent can be told of the place it is in, as records and as text."""
+"""The surroundings of an agent, as records and as text."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MAX_LINE_CHARACTERS = 300
 
 
 class Terms(NamedTuple):
-    """How texts speak of one kind of space."""
+    """Terms for one kind of space."""
 
     here: str
     """Sentence that says where an agent is."""
 
     spot: str
-    """What one place is called."""
+    """Word for one place."""
 
     move: str
-    """What distances are counted in."""
+    """Unit of distances."""
 
 
 TERMS: dict[SpaceKind, Terms] = {
@@ -49,10 +49,10 @@ class Spot:
     """Coordinate of the cell, or its name in a network."""
 
     where: str
-    """Where it lies, as seen from the agent."""
+    """Its direction from the agent."""
 
     distance: int
-    """How many moves away it is."""
+    """Its distance in moves."""
 
     @property
     def label(self) -> str:
@@ -68,30 +68,30 @@ class Neighbour:
     """Mesa `unique_id`."""
 
     description: str
-    """What it is, in words."""
+    """Its description."""
 
     where: str
-    """Where it is, as seen from the agent."""
+    """Its direction from the agent."""
 
     distance: float
-    """How far away: in moves, or in units of a continuous space."""
+    """Its distance: in moves, or in units of a continuous space."""
 
     place: Place
-    """Where it is, in coordinates."""
+    """Its coordinates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What lies around an agent."""
+    """The surroundings of an agent."""
 
     kind: SpaceKind
-    """What kind of space it is in."""
+    """Kind of space."""
 
     place: Place | None = None
-    """Where it is; None if it is in no space."""
+    """The agent's own place; None if it is in no space."""
 
     radius: float = 0
-    """How far it looked: in moves, or in units of a continuous space."""
+    """Range of sight: in moves, or in units of a continuous space."""
 
     neighbours: tuple[Neighbour, ...] = ()
     """The agents within the radius, nearest first, then by id."""

@@ -38,7 +38,7 @@ def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe |
     Args:
         agent: Who looks.
         radius: How far: in moves, a whole number, 0 for its own cell; in units of a continuous space.
-        describe: Says in words what a neighbour is; by default its own name, or its class, with its id.
+        describe: Describes a neighbour; by default by its name, or its class, with its id.
 
     Raises:
         ConfigError: If the radius does not fit the space, or the space cannot be found.
@@ -63,7 +63,7 @@ def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str
 
     Args:
         agent: Who looks.
-        describe: Says in words what another is; by default its own name, or its class, with its id.
+        describe: Describes another agent; by default by its name, or its class, with its id.
     """
     everyone = list(agent.model.agents)
     here = everyone.index(agent) if agent in agent.model.agents else 0
@@ -78,7 +78,7 @@ def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str
 
 
 def description(agent: mesa.Agent[Any]) -> str:
-    """Name an agent, thinking or not: by the name it was given, or its class, and its id."""
+    """Return an agent's name, or its class, with its id; also for agents that do not think."""
     if isinstance(agent, ConfigMixin) and agent.config.name:
         return f"{agent.config.name} ({agent.unique_id})"
     return f"{type(agent).__name__} {agent.unique_id}"
@@ -230,7 +230,7 @@ def _plain(value: object) -> Any:
 
 
 def _plain_place(coordinate: object) -> Place:
-    """Turn a cell's coordinate into plain values; a node that is none of them goes by its text."""
+    """Convert a cell's coordinate to plain values; any other node to its text."""
     if isinstance(coordinate, tuple):
         parts = [_plain(part) for part in cast("tuple[object, ...]", coordinate)]
         return tuple(parts) if all(isinstance(part, int) for part in parts) else str(coordinate)

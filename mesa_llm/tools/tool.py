@@ -81,10 +81,10 @@ def _mark(function: Any, mark: _Mark) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function with what the model is told of it and the check of its arguments."""
+    """A function with its description for a language model and the check of its arguments."""
 
     spec: ToolSpec
-    """What a model is told."""
+    """Its description for a language model."""
 
     function: Callable[..., Any]
     """The function, unbound."""
@@ -206,7 +206,7 @@ def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) ->
 
 
 def plain_schema(schema: Any) -> Any:
-    """Take out of a JSON schema what models need not read (titles), at every depth."""
+    """Remove from a JSON schema what models need not read (titles), at every depth."""
     if isinstance(schema, list):
         items = typing.cast("list[Any]", schema)
         return [plain_schema(item) for item in items]

@@ -36,7 +36,7 @@ class Plan:
     """Which tools agents of one kind have: name → tool and number of its owner. Made once for all of the kind."""
 
     def __init__(self, tools: Mapping[str, tuple[Tool, int]], n_worlds: int) -> None:
-        """Store the tools; what models are told of them is made once."""
+        """Store the tools, and describe them once."""
         self.tools = dict(tools)
         self.n_worlds = n_worlds
         self.specs = tuple(_renamed(tool.spec, name) for name, (tool, _) in self.tools.items())
@@ -195,7 +195,7 @@ class ToolBox(Mapping[str, Bound]):
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What a model is told, in order; a prefixed tool goes by its prefixed name."""
+        """Descriptions for a language model, in order; a prefixed tool has its prefixed name."""
         return self._plan.specs
 
     def check(self, call: ToolCall) -> ToolCall:

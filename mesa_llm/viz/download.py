@@ -25,13 +25,13 @@ KINDS = {
 
 
 class Spot(NamedTuple):
-    """Where an agent stands on a picture."""
+    """Place of an agent on a picture."""
 
     agent_id: int
     """Mesa `unique_id` of the agent."""
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     x: float
     """Distance from the left edge, in percent of the width."""
@@ -45,7 +45,7 @@ class Download:
     """A file that a page offers."""
 
     label: str
-    """What its button says."""
+    """Label of its button."""
 
     name: str
     """Name of the file."""

@@ -13,7 +13,7 @@ from solara.core import component
 HERE = Path(__file__).parent
 
 CSS = (HERE / "style.css").read_text(encoding="utf-8")
-"""How all pages look."""
+"""Style sheet of all pages."""
 
 
 @lru_cache(maxsize=64)

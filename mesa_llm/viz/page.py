@@ -46,7 +46,7 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
     (EventLog, "News"),
     (About, "About"),
 )
-"""What stands on every page."""
+"""Components of every page."""
 
 
 @component
@@ -99,7 +99,7 @@ _named: list[type[LLMModel]] = []
 
 
 def show_model(model: type[LLMModel]) -> str:
-    """Let this process serve the page of one model.
+    """Serve the page of one model in this process.
 
     Args:
         model: The model class.

@@ -39,10 +39,10 @@ THINKERS = {
     "human": "you, and rules for the others",
     "other": "another model …",
 }
-"""What agents can think with → what the page calls it."""
+"""Language model → its label on the page."""
 
 SPEECHLESS = ("rule", "random", "human")
-"""What writes no reply: nothing of it can be reasoned about or too long."""
+"""Choices that write no text, so that reasoning and reply length do not concern them."""
 
 REASONING = {
     "": "as the model has it",
@@ -66,7 +66,7 @@ _shared: list[Access] = []
 
 
 def share(access: Access) -> None:
-    """Let the models of all pages of this process spend from one purse.
+    """Make the models of all pages of this process share one budget.
 
     Args:
         access: Whose purse it is.
@@ -151,7 +151,7 @@ class Choice:
         return self.api_base.strip() if self.thinker == "other" else ""
 
     def hide(self, text: str) -> str:
-        """Take the visitor's key, secrets in the endpoint's address, and keys of the environment out of a text."""
+        """Remove the visitor's key, secrets in the endpoint's address, and keys of the environment from a text."""
         return without_secrets(text, [self.api_key, *secrets_of(self.api_base), *environment_secrets()])
 
     def llm(self) -> str | LLM | Mapping[Any, str | LLM]:
@@ -213,7 +213,7 @@ def takes(factory: Factory, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Control:
-    """How one parameter of a model is asked for."""
+    """Control of one parameter of a model."""
 
     name: str
     """Name of the parameter."""
@@ -222,7 +222,7 @@ class Control:
     """`Slider`, `Select`, `Checkbox` or `InputText`, as in Mesa's `model_params`."""
 
     label: str
-    """What the page calls it."""
+    """Its label."""
 
     value: Any
     """Its value at first."""
@@ -240,7 +240,7 @@ class Control:
     """Whether a slider holds whole numbers."""
 
     values: tuple[Any, ...] = ()
-    """What a list offers."""
+    """Choices of a list."""
 
     @classmethod
     def of(cls, name: str, described: Any) -> Control:

@@ -1,4 +1,4 @@
-"""What a model says of itself: its question, what to watch for, and what its agents see and can do."""
+"""The page's text about a model: its question, what to watch for, and what its agents see and can do."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ QUESTION, MEASURED = "Question", "What is measured"
 
 @dataclass(frozen=True)
 class Readme:
-    """What a model says of itself, from the README beside its code, else from its docstring."""
+    """Text about a model, from the README beside its code, else from its docstring."""
 
     question: str = ""
-    """What the model asks."""
+    """The model's question."""
 
     measured: str = ""
-    """What is measured, and so what to watch for: the first paragraph."""
+    """What is measured: the first paragraph."""
 
     text: str = ""
     """All of it, in Markdown."""

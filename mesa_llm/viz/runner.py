@@ -81,7 +81,7 @@ class _Run:
     """Why no further step may begin, where a person does not know it."""
 
     is_stopping: bool = False
-    """True once the step that runs has been told to stop."""
+    """Whether the step that runs is to stop."""
 
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when the last step is over."""
@@ -109,7 +109,7 @@ class Runner:
         hide: Callable[[str], str] = str,
         on_closed: Callable[[LLMModel], None] | None = None,
     ) -> None:
-        """Take a model.
+        """Start with a model.
 
         Args:
             model: The model.
@@ -155,7 +155,7 @@ class Runner:
 
     @property
     def stopping(self) -> bool:
-        """Whether the step that runs has been told to stop."""
+        """Whether the step that runs is to stop."""
         run = self._run
         return run is not None and run.is_stopping
 
@@ -213,7 +213,7 @@ class Runner:
         _daemon(self._insist, self.model, run)
 
     def reset(self, model: LLMModel, hide: Callable[[str], str] = str) -> None:
-        """Take another model; the old one is stopped, and closed as soon as it stands still.
+        """Replace the model; the old one is stopped, and closed as soon as it stands still.
 
         Args:
             model: The model to step from now on.

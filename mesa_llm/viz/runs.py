@@ -79,7 +79,7 @@ class KeptRun:
     """Its run log."""
 
     manifest: Mapping[str, Any]
-    """What the run is."""
+    """Manifest of the run."""
 
     steps: int
     """Number of its last step."""

@@ -63,7 +63,7 @@ class PageServer:
         names: Sequence[str] = (),
         access: Access | None = None,
     ) -> None:
-        """Take the port, so that nobody else can; nothing is answered before `run`.
+        """Bind the port; nothing is answered before `run`.
 
         Args:
             page: Module or file of the pages, as for `solara run`; or a model, as `module:Class` or the file that

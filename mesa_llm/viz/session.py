@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Session:
-    """What one open page works with.
+    """The state of one open page.
 
     Attributes:
         runner: Steps the model; None until a model could be built.

@@ -137,7 +137,7 @@ def rendered(renderer: MakeRenderer, model: LLMModel) -> SpaceRenderer:
 
 
 class Place(NamedTuple):
-    """Where an agent stands on a plot, in the plot's own coordinates."""
+    """Place of an agent on a plot, in the plot's own coordinates."""
 
     agent: Any
     """The agent."""

@@ -1,4 +1,4 @@
-"""What happened, as tables: news of the worlds, and what agents did."""
+"""Tables of what happened: news of the worlds, and actions of agents."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _turn = threading.Lock()
 
 
 class Watched(Protocol):
-    """What the ticker looks at."""
+    """A model that the ticker watches."""
 
     seen: object
     """The `moment` that the page has shown to the end."""

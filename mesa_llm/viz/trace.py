@@ -45,7 +45,7 @@ class Offered:
     """Its name."""
 
     description: str
-    """What the language model was told of it; empty if it is not known any more."""
+    """Its description for the language model; empty if it is not known any more."""
 
     parameters: str
     """JSON schema of its arguments; empty if it is not known any more."""
@@ -56,7 +56,7 @@ class Call:
     """One request to a language model, with what came back."""
 
     purpose: str
-    """What it was for: `decide`, `memory`, …"""
+    """Its purpose: `decide`, `memory`, …"""
 
     model: str
     """The model string."""
@@ -65,19 +65,19 @@ class Call:
     """The prompt."""
 
     tools: tuple[Offered, ...]
-    """What could be called."""
+    """Tools and actions that could be called."""
 
     asked_for: str
-    """What form the reply was asked for in, and how it was sampled, as JSON."""
+    """Schema of the reply and sampling settings, as JSON."""
 
     reply: str
-    """The reply in words: its text, and what it called; empty if none came."""
+    """The reply: its text and its calls; empty if none came."""
 
     raw: str
     """The reply as it is recorded, as JSON; empty if none came."""
 
     reasoning: str
-    """What the model reasoned before its reply, where the endpoint shows it."""
+    """Reasoning before the reply, if the endpoint shows it."""
 
     error: str
     """Why no reply came; empty if one did."""
@@ -91,13 +91,13 @@ class Deed:
     """One action that was run."""
 
     action: str
-    """How it was called."""
+    """The call."""
 
     ok: bool
     """False if the world refused it."""
 
     result: str
-    """What the world answered."""
+    """Reply of the world."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +105,16 @@ class Verdict:
     """One decision, or why there was none."""
 
     by: str
-    """What decided."""
+    """Who decided."""
 
     decided: str
     """The actions or the answer, in words; empty if it failed."""
 
     text: str
-    """What was written besides: the reasoning, where the agent was let to reason."""
+    """Text besides the decision, such as the reasoning."""
 
     label: str
-    """What was asked, where it has a label."""
+    """Label of the question, if it has one."""
 
     failure: str
     """Kind of the failure, and its reason; empty if it did not fail."""
@@ -245,7 +245,7 @@ def _deed(row: dict[str, Any]) -> Deed:
 
 
 def decision_text(decision: str | None) -> str:
-    """Write a decision, as the run log keeps it, in words."""
+    """Describe a decision of the run log."""
     if not decision:
         return ""
     actions, answer = json.loads(decision)
@@ -262,7 +262,7 @@ def called_as(name: str, arguments: dict[str, Any]) -> str:
 
 
 def named(by: str) -> str:
-    """Return in words what decided."""
+    """Describe who decided."""
     return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
 
 

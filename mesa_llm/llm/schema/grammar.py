@@ -24,7 +24,7 @@ MAX_NAME = 40
 """Maximum number of characters of a property's name, where names are free."""
 
 MAX_ITEMS = 8
-"""Maximum number of items of a list, and maximum number of properties with free names, unless the schema asks for more."""
+"""Maximum number of items of a list, and of properties with free names, unless the schema asks for more."""
 
 ANY_DEPTH = 2
 """Maximum depth of a value of which the schema says nothing."""
