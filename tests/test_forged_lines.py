@@ -129,9 +129,9 @@ PLACES = (social, market, economy, original_economy, forum, news, messages, memo
 @pytest.mark.parametrize("place", PLACES)
 @given(text=attacks)
 def test_no_text_begins_a_line_that_others_read(place: Callable[[str], Iterator[str]], text: str) -> None:
-    for shown in place(text):
-        assert not any(line.lstrip().startswith(FORGED) for line in shown.splitlines())
-        assert not set(UNSEEN) & set(shown)
+    for text_shown in place(text):
+        assert not any(line.lstrip().startswith(FORGED) for line in text_shown.splitlines())
+        assert not set(UNSEEN) & set(text_shown)
 
 
 @given(text=attacks)

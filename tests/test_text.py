@@ -26,10 +26,10 @@ def test_any_text_becomes_one_line_of_what_is_seen(text: str) -> None:
 
 @given(texts, st.integers(0, 40))
 def test_a_quotation_ends_where_it_ends(text: str, most: int) -> None:
-    said = quoted(text, most)
-    assert (said[0], said[-1]) == ("“", "”")
-    assert not set("“”") & set(said[1:-1])
-    assert len(said) <= most + 2
+    quotation = quoted(text, most)
+    assert (quotation[0], quotation[-1]) == ("“", "”")
+    assert not set("“”") & set(quotation[1:-1])
+    assert len(quotation) <= most + 2
 
 
 @pytest.mark.parametrize("mark", BREAKS)

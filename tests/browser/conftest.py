@@ -159,9 +159,9 @@ def opened(browser: Browser, server: Served) -> Generator[Page]:
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("requestfailed", lambda request: errors.append(request.url))
     yield page
-    told = [error for error in errors if "/api/close/" not in error]  # a page that is left says so in vain
+    messages = [error for error in errors if "/api/close/" not in error]  # a page that is left says so in vain
     context.close()
-    assert not told, f"the page had errors: {told}"
+    assert not messages, f"the page had errors: {messages}"
 
 
 @pytest.fixture

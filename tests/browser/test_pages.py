@@ -130,14 +130,14 @@ def test_reset_builds_a_model_of_the_parameters(page: Page) -> None:
 
 def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) -> None:
     turn_to(stepped, "Agents")
-    for part, said in {
+    for part, text in {
         "system": "You are friendly.",
         "user": "nobody has spoken",
         "reply": "greet(words:",
         "decided": "times: 1",
         "done": "1 greetings were heard.",
     }.items():
-        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(said)
+        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(text)
 
 
 def test_what_agents_write_is_shown_and_never_run(stepped: Page) -> None:

@@ -119,14 +119,14 @@ def test_what_a_page_and_a_list_need_comes_from_the_fields() -> None:
     assert list(by_name) == ["n_agents", "wage", "mood", "names", "is_open", "motto"]
     assert by_name["n_agents"].meaning == "Number of people, children included."
     assert [by_name[name].range for name in ("n_agents", "wage", "mood")] == ["≥ 1", "> 0", "calm | angry | None"]
-    asked = controls(TownModel)
-    assert {name: control["type"] for name, control in asked.items()} == {
+    by_control = controls(TownModel)
+    assert {name: control["type"] for name, control in by_control.items()} == {
         "n_agents": "SliderInt",
         "wage": "InputText",
         "mood": "Select",
         "is_open": "Checkbox",
     }
-    assert (asked["n_agents"]["label"], asked["mood"]["label"]) == ("Number of agents", "Mood of the town")
+    assert (by_control["n_agents"]["label"], by_control["mood"]["label"]) == ("Number of agents", "Mood of the town")
     assert TownModel(wage="3.5", mood="").scenario.to_dict().items() >= {"wage": 3.5, "mood": None}.items()
 
 

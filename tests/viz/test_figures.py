@@ -34,8 +34,8 @@ def stepped(steps: int = 2, **parameters: Any) -> Village:
 
 
 def test_a_figure_is_shown_by_a_kernel_that_has_not_loaded_matplotlib_s_backend() -> None:
-    shown = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
-    assert "image/png" in shown
+    process = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
+    assert "image/png" in process
     assert isinstance(Figure(), PlainFigure)
 
 

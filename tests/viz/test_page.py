@@ -110,10 +110,10 @@ def test_stop_ends_a_step_in_the_middle_and_the_next_one_makes_it_good(make_runn
     runner = make_runner(llm=ScriptedLLM(say, lambda request: 30.0 if request.salt.agent == 3 else 0.0))
     runner.start(1)
     until(lambda: runner.decided == 3)
-    begun = time.monotonic()
+    start = time.monotonic()
     runner.stop()
     until(lambda: not runner.busy)
-    assert time.monotonic() - begun < 1.0
+    assert time.monotonic() - start < 1.0
     assert (runner.model.time, runner.error) == (0, "")
     assert runner.note.startswith("Stopped.")
 
@@ -290,9 +290,9 @@ def test_a_page_may_look_at_a_model_while_its_agents_think(make_runner: Any) -> 
     runner = make_runner(llm="scripted", delay_s=30.0)
     runner.start(1)
     until(lambda: runner.model.engine.decisions == 0 and runner.pulse.seconds is not None)
-    begun = time.monotonic()
+    start = time.monotonic()
     with steady(runner.model):
-        assert time.monotonic() - begun < 1.0
+        assert time.monotonic() - start < 1.0
 
 
 # -- the ticker
@@ -435,8 +435,8 @@ def test_an_address_is_shown_without_what_may_be_secret() -> None:
 
 def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
     choice = Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed")
-    told = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
-    assert told == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
+    text = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
+    assert text == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
     assert "sk-" not in repr(choice)
     assert "pass" not in repr(choice)
 
@@ -463,10 +463,10 @@ def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixtur
 
 
 def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
-    chosen = Choice("local", reasoning="first", reply_tokens=900)
-    assert chosen.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
+    choice = Choice("local", reasoning="first", reply_tokens=900)
+    assert choice.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
     assert Choice("local").arguments(Village) == {"llm": "local"}
-    assert replace(chosen, thinker="rule").arguments(Village) == {"llm": "rule"}
+    assert replace(choice, thinker="rule").arguments(Village) == {"llm": "rule"}
 
 
 def test_a_model_whose_runner_was_closed_is_closed_when_that_was_waited_for(tmp_path: Path) -> None:
@@ -640,8 +640,8 @@ def test_a_question_offers_its_actions_with_the_values_they_may_take() -> None:
 
 def test_a_field_says_what_it_is_for_and_what_fits() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
-    told = [hint_of(line) for line in offer.field.lines]
-    assert told == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
+    hints = [hint_of(line) for line in offer.field.lines]
+    assert hints == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
 
 
 def test_a_missing_value_is_asked_for() -> None:
@@ -667,8 +667,8 @@ def test_an_amount_is_free_where_figures_are_but_examples() -> None:
 def test_a_part_of_a_part_has_a_field_of_its_own() -> None:
     bid = whole(properties(lot={"type": "string"}, offer=properties(dollars={"type": "integer"})))
     assert [line.name for line in bid.lines] == ["lot", "offer, dollars"]
-    written = {("lot",): "Vase", ("offer", "dollars"): "5"}
-    assert read_fields(bid, written, {})[0] == {"lot": "Vase", "offer": {"dollars": 5}}
+    lines = {("lot",): "Vase", ("offer", "dollars"): "5"}
+    assert read_fields(bid, lines, {})[0] == {"lot": "Vase", "offer": {"dollars": 5}}
 
 
 def test_an_answer_that_is_no_object_is_one_field() -> None:

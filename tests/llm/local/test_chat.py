@@ -43,8 +43,8 @@ def test_a_description_is_cut_to_its_first_sentence() -> None:
 
 
 def test_calls_and_their_answers_are_told_in_the_form_that_is_asked_for() -> None:
-    said, answer = wire_messages(ask(*LOOKED_UP))[1:]
-    assert said["content"] == '{"action":"look_up","arguments":{"word":"rain"}}'
+    call, answer = wire_messages(ask(*LOOKED_UP))[1:]
+    assert call["content"] == '{"action":"look_up","arguments":{"word":"rain"}}'
     assert answer == {"role": "user", "content": "look_up answers: rain: 3"}
 
 

@@ -31,9 +31,9 @@ def test_a_choice_holds_arguments_to_their_options() -> None:
 
 
 def test_an_action_whose_argument_has_no_value_now_is_no_choice() -> None:
-    offered = choice_schema(ACTIONS, {"neighbour": (), "metres": ()})["anyOf"]
-    assert [choice["properties"]["action"]["enum"][0] for choice in offered] == ["walk", "rest"]
-    assert offered[0]["properties"]["arguments"]["properties"] == {}
+    alternatives = choice_schema(ACTIONS, {"neighbour": (), "metres": ()})["anyOf"]
+    assert [choice["properties"]["action"]["enum"][0] for choice in alternatives] == ["walk", "rest"]
+    assert alternatives[0]["properties"]["arguments"]["properties"] == {}
 
 
 def test_no_choice_at_all_is_refused() -> None:
