@@ -1,4 +1,4 @@
-"""The page of the auction: `solara run models/auction_arena/app.py`."""
+"""The page of the auction: `mesa-llm app models/auction_arena/app.py`."""
 
 from __future__ import annotations
 
