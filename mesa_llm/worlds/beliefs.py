@@ -1,4 +1,4 @@
-"""How posts move beliefs: positions, confidence and trust, as pure functions.
+"""Beliefs and how posts move them: positions, confidence and trust, as pure functions.
 
 Source: SimSwarm's belief model (sneg55/SimSwarm, MIT).
 
@@ -289,7 +289,7 @@ def exposure_of(post: Post, stance: Stance = tone, *, rules: Rules = "corrected"
 
 
 def position_band(position: float) -> str:
-    """Describe a position in words."""
+    """Describe a position."""
     return next((band for floor, band in POSITION_BANDS[:2] if position >= floor), _lower_band(position))
 
 
@@ -299,7 +299,7 @@ def _lower_band(position: float) -> str:
 
 
 def confidence_band(confidence: float) -> str:
-    """Describe a confidence in words."""
+    """Describe a confidence."""
     return next((band for floor, band in CONFIDENCE_BANDS if confidence >= floor), "uncertain")
 
 

@@ -162,13 +162,13 @@ def finish_lines(title: str) -> Callable[[Any], None]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one bidder did in one round."""
+    """The bid of one bidder in one round."""
 
     bid: int | None
     """Dollars; None: no bid."""
 
     word: str
-    """What is shown where there is no bid."""
+    """Text in place of a bid."""
 
     refused: int
     """Answers that were refused before."""

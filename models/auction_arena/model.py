@@ -58,7 +58,7 @@ class Seat(BaseModel):
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     twin: str
     """Name of its rule twin."""
@@ -67,7 +67,7 @@ class Seat(BaseModel):
     """Dollars it may spend in one auction."""
 
     desire: Desire
-    """What it is after."""
+    """Its desire."""
 
     planning: Planning
     """When it plans."""
@@ -76,7 +76,7 @@ class Seat(BaseModel):
     """By how much its estimates exceed the true values, in percent."""
 
     corrects_beliefs: bool
-    """Whether it is told of wrong beliefs and asked again."""
+    """Whether wrong beliefs are sent back to it for correction."""
 
     def bidder(self, unique_id: int) -> Bidder:
         """Return the bidder as it enters an auction.
@@ -418,7 +418,7 @@ class AuctionArena(LLMModel):
 
     @property
     def last_sale(self) -> Sale | None:
-        """How the last lot of the present auction went; None before the first."""
+        """Last sale of the present auction; None before the first."""
         return self.auction.sales[-1] if self.auction.sales else None
 
     @property
@@ -444,7 +444,7 @@ class AuctionArena(LLMModel):
 
     @property
     def true_value(self) -> int:
-        """What the last lot is worth, in dollars; 0 before the first."""
+        """Value of the last lot, in dollars; 0 before the first."""
         return self.last_sale.lot.true_value if self.last_sale else 0
 
     @property

@@ -59,7 +59,7 @@ class ValueBidder:
     """Part of the value it goes up to."""
 
     overestimate: float = KNOWN_OVERESTIMATE
-    """What it divides its estimate by to get the value."""
+    """Factor by which its estimate exceeds the value."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid while the value allows it."""
@@ -86,7 +86,7 @@ class PacingBidder:
     """Spreads its money over the lots to come, in proportion to their starting prices."""
 
     boldness: float = 1.5
-    """How many times the proportional part it risks on one lot."""
+    """Multiple of the proportional share that it risks on one lot."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid up to its part of the money left, at least the starting price, at most the estimate."""

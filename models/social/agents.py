@@ -26,7 +26,7 @@ REMARKS = (
     "Who here knows more about {topic} than I do?",
     "Three years ago nobody talked about {topic}.",
 )
-"""What the rule twin writes of its own accord."""
+"""Posts of the rule twin."""
 
 ANSWERS = (
     "I see it the same way.",
@@ -35,7 +35,7 @@ ANSWERS = (
     "Tell us more about it.",
     "This is just my experience too.",
 )
-"""What the rule twin writes under a post."""
+"""Replies of the rule twin."""
 
 INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "post": (("create_post", {}),),

@@ -20,7 +20,7 @@ from mesa_llm.worlds.social import PRESETS, Account, FeedName, SocialWorld
 from models.social.agents import SocialUser
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
-"""How the users' language model is sampled."""
+"""Sampling settings of the users' language model."""
 
 N_INVENTED = 20
 """Number of users where neither a number nor a file is given."""

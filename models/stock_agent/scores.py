@@ -107,7 +107,7 @@ FORECAST_ITEMS = {"buy_a": ("buy", "A"), "buy_b": ("buy", "B"), "sell_a": ("sell
 
 
 class TurnCounts(NamedTuple):
-    """What traders did with their turns in one session."""
+    """Use of the traders' turns in one session."""
 
     day: int
     session: int

@@ -1,4 +1,4 @@
-"""What bidders believe of budgets, profits and lots won, and how right they are."""
+"""Beliefs of bidders about budgets, profits and lots won, and their errors."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Belief(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the auctioneer found in a statement of belief."""
+    """The auctioneer's review of a statement of belief."""
 
     problems: tuple[str, ...]
-    """What is wrong with it, in words for the bidder to read."""
+    """Its errors, as text for the bidder."""
 
     is_formed: bool
     """Whether it could be read at all; a statement that could not is not counted."""
 
     counts: BeliefCounts
-    """What was checked, and what was wrong."""
+    """Number of checks and of errors."""
 
 
 def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:

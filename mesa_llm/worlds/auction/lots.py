@@ -1,4 +1,4 @@
-"""What is auctioned: lots with a starting price and a true value that nobody knows before the hammer falls."""
+"""Lots: each has a starting price and a true value that nobody knows before the hammer falls."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Lot:
     """One thing to be auctioned."""
 
     name: str
-    """What bidders call it; unique in an auction."""
+    """Its name, unique in an auction."""
 
     start: int
     """Starting price, in dollars."""
 
     true_value: int
-    """What it is worth, in dollars; revealed with the hammer."""
+    """Its value in dollars, revealed with the hammer."""
 
     description: str = ""
-    """What it is; the original shows it to nobody."""
+    """Its description; the original shows it to nobody."""
 
 
 PAPER_LOTS = tuple(

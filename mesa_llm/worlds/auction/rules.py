@@ -1,4 +1,4 @@
-"""How an auction goes on: its rules, the auctioneer, who leads, and when the hammer falls."""
+"""Rules of an auction, and the auctioneer: who leads, and when the hammer falls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mesa_llm.worlds.auction.state import (
 )
 
 TieRule = Literal["uniform", "scan"]
-"""How equal highest bids of one round are decided.
+"""Rule for equal highest bids of one round.
 
 `uniform`: each of them wins with the same probability. `scan` (the original's): after every bid taken down, all bids
 of the round are gone through again, and each that equals the highest one tosses a coin with the leader of the moment,
@@ -44,7 +44,7 @@ MAX_DISCOUNTS = 3
 """Rounds without a bid after which the starting price is no longer lowered."""
 
 Stage = Literal["plan", "bid", "belief", "replan", "over"]
-"""What bidders are asked for now; `bid` is one round of bidding on one lot."""
+"""Stage of an auction; `bid` is one round of bidding on one lot."""
 
 PRIORITIES = (1, 2, 3)
 """Priorities of a lot: dispensable, worth it if affordable, top."""
@@ -61,13 +61,13 @@ MAX_WATCHED = 30
 
 @dataclass(frozen=True, slots=True)
 class AuctionRules:
-    """How the auction is run. The defaults are the corrected rules; `ORIGINAL_RULES` are the authors'."""
+    """Rules of an auction. The defaults are the corrected rules; `ORIGINAL_RULES` are the authors'."""
 
     raise_share: float = 0.1
     """Minimum raise over the highest bid of the round before, as a share of the starting price, rounded down."""
 
     tie: TieRule = "uniform"
-    """How equal highest bids are decided."""
+    """Rule for equal highest bids."""
 
     max_retries: int | None = 3
     """Number of times a bidder is asked again after an invalid bid, before it is out for the lot.
@@ -85,10 +85,10 @@ class AuctionRules:
     """Number of times a plan that cannot be used is sent back."""
 
     match_part: bool = False
-    """Take a listed name that contains the own name for the own, as the original does."""
+    """Whether a listed name that contains the own name counts as the own, as in the original."""
 
     is_lenient: bool = False
-    """Take any object as a plan and any last statement as a belief, and let prices and raises fall to zero."""
+    """Whether any object is a plan and any last statement a belief, and prices and raises may fall to zero."""
 
 
 ORIGINAL_RULES = AuctionRules(tie="scan", max_retries=None, match_part=True, is_lenient=True)
@@ -246,7 +246,7 @@ class Auctioneer:
         )
 
     def _close_round(self) -> None:
-        """Take all bids of the round down in the order of seats, and check whether the hammer falls."""
+        """Record the bids of the round in the order of seats, and check whether the hammer falls."""
         bidding = self.bidding
         bids = [(agent_id, self._final_bid(agent_id)) for agent_id in self.accounts if agent_id in self.tries]
         standings = take_down(bids, bidding.standing, self.rules.tie, self.rng)
@@ -365,7 +365,7 @@ class Auctioneer:
 
 
 def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, rng: RNG) -> list[Standing]:
-    """Take the bids of one round down in the order of seats.
+    """Process the bids of one round in the order of seats.
 
     Args:
         bids: Bidder and valid bid (None: it withdrew), by seat.

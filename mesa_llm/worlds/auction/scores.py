@@ -1,4 +1,4 @@
-"""What is measured of auctions: ratings, failed bids, beliefs, engagement, priorities and how bids rise."""
+"""Measures of auctions: ratings, failed bids, beliefs, engagement, priorities and how bids rise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BETA = SIGMA / 2
 """Standard deviation of a performance around the skill."""
 
 TAU = SIGMA / 100
-"""What the standard deviation gains between games."""
+"""Increase of the standard deviation between games."""
 
 DRAW_PROBABILITY = 0.1
 """Probability of a draw between equals."""
@@ -50,7 +50,7 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BidderScore:
-    """What one bidder did in one auction."""
+    """Scores of one bidder in one auction."""
 
     name: str
     """Its name."""
@@ -79,7 +79,7 @@ class BidderScore:
 
 @dataclass(frozen=True, slots=True)
 class SaleScore:
-    """How the lots of one auction went."""
+    """Scores of the sales of one auction."""
 
     n_unsold: int
     """Lots that nobody bid on."""

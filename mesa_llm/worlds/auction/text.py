@@ -1,4 +1,4 @@
-"""What a bidder can know, and how an auction went, in words."""
+"""Texts of what a bidder can know, and of how an auction went."""
 
 from __future__ import annotations
 

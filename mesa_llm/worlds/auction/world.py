@@ -86,12 +86,12 @@ class Auction:
 
     @property
     def stage(self) -> Stage:
-        """What bidders are asked for now."""
+        """Current stage."""
         return self.auctioneer.stage
 
     @property
     def due(self) -> tuple[int, ...]:
-        """Who still has to answer in this stage, by seat."""
+        """Bidders that still have to answer in this stage, by seat."""
         return tuple(self.auctioneer.due)
 
     def is_due(self, agent_id: int) -> bool:
@@ -110,7 +110,7 @@ class Auction:
 
     @property
     def sales(self) -> Sequence[Sale]:
-        """How the lots so far went."""
+        """Sales so far."""
         return self.auctioneer.sales
 
     def observe(self, agent_id: int) -> Observation:

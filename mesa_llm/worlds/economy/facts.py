@@ -1,4 +1,4 @@
-"""What a participant sees of the economy, as values."""
+"""Facts that a participant observes of the economy, as values."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.amounts import is_number, is_whole
 
 Role = Literal["producer", "government"]
-"""What a participant does."""
+"""Role of a participant."""
 
 Value = float | str
 """Value of a variable that policies set."""

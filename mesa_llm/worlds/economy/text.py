@@ -1,4 +1,4 @@
-"""What a participant sees of the economy, in words."""
+"""The text that a participant reads of the economy."""
 
 from __future__ import annotations
 

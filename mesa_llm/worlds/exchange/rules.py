@@ -244,7 +244,7 @@ class Floor:
         return self.market.accounts[agent_id]
 
     def end_turn(self, agent_id: int) -> None:
-        """Note that a trader has used its turn in this stage."""
+        """Record that a trader has used its turn in this stage."""
         self._acted.add(agent_id)
 
     def _open_stage(self) -> list[Happening]:

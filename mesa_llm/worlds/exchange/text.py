@@ -1,4 +1,4 @@
-"""What traders and other worlds read: instructions, observations, order books, results and events."""
+"""Texts for traders and other worlds: instructions, observations, order books, results and events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CANCELLED = ": one that cannot be paid or delivered when its turn comes is canc
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """How much an observation shows by itself."""
+    """Contents of an observation."""
 
     max_orders: int = 200
     """Maximum number of orders listed of each side of a book, best first."""

@@ -1,4 +1,4 @@
-"""What households and other worlds read: instructions, observations and events."""
+"""Texts for households and other worlds: instructions, observations and events."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class TradeLimits:
-    """How large one trade may be; None: no limit."""
+    """Maximum size of one trade; None: no limit."""
 
     dollars: float | None = None
     """Maximum number of dollars that may change hands."""

@@ -1,4 +1,4 @@
-"""What can be measured in a social world: tables, counts, cascades. Reads only."""
+"""Measures of a social world: tables, counts, cascades. Reads only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHARED = """
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """How one post spread, step by step.
+    """The spread of one post, step by step.
 
     A user joins once, with its first share, one farther from the root than the user it shared from.
     """

@@ -61,11 +61,11 @@ class Board:
     """The step now."""
 
     step_minutes: float = 3.0
-    """Minutes that a step stands for."""
+    """Simulated minutes in a step."""
 
 
 class Viewer(NamedTuple):
-    """Who looks, as far as a feed may know."""
+    """The user that a feed is made for."""
 
     user_id: int
     """The user."""

@@ -1,4 +1,4 @@
-"""How a social world changes: what its users can do to it."""
+"""Rules of a social world: the actions of its users."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Account(NamedTuple):
     """Mesa `unique_id` of the agent."""
 
     name: str = ""
-    """What others see; empty: `user` and the number."""
+    """Name that others see; empty: `user` and the id."""
 
     username: str = ""
     """Its handle."""
 
     bio: str = ""
-    """What it says of itself, for all to read."""
+    """Public profile."""
 
 
 PostId = Annotated[int, Field(gt=0)]

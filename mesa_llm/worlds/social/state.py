@@ -1,4 +1,4 @@
-"""What a social world holds, and the look-ups that its actions share."""
+"""State of a social world, and the look-ups that its actions share."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Notice:
     """One thing that somebody did to a user."""
 
     kind: NoticeKind
-    """What was done."""
+    """Kind of action."""
 
     user_id: int
-    """Who did it."""
+    """Mesa `unique_id` of the author."""
 
     step: int
     """Step in which it was done."""
@@ -42,7 +42,7 @@ class Notice:
     """The reply, quote or repost (a post id), or the comment (a comment id), that came of it; else 0."""
 
     content: str = ""
-    """What was written."""
+    """Text of it."""
 
 
 @dataclass(frozen=True, slots=True)

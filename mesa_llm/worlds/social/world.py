@@ -237,7 +237,7 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
         )
 
     def close(self) -> None:
-        """Let go of the database; the world cannot be used after."""
+        """Close the database; the world cannot be used afterwards."""
         self.store.close()
 
 
