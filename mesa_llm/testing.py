@@ -178,7 +178,7 @@ FORGED_STEPS = 12
 BREAKS = ("\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029")
 """Line separators of Python and of terminals."""
 
-UNSEEN = "\x1b\u200b\u202e"
+INVISIBLE = "\x1b\u200b\u202e"
 """Begins a terminal's commands; has no width; turns the direction of writing."""
 
 
@@ -205,7 +205,7 @@ def forger(forged: list[str]) -> ScriptedLLM:
     def reply(request: Request) -> Reply:
         contents = [message.content for message in request.messages if message.role != "assistant"]
         lines = [line for text in contents for line in text.splitlines()]
-        forged.extend(line for line in lines if line.lstrip().startswith(FORGED) or set(UNSEEN) & set(line))
+        forged.extend(line for line in lines if line.lstrip().startswith(FORGED) or set(INVISIBLE) & set(line))
         return _forged_reply(request)
 
     return ScriptedLLM(reply)
@@ -213,7 +213,7 @@ def forger(forged: list[str]) -> ScriptedLLM:
 
 def _forged_reply(request: Request) -> Reply:
     rng = random.Random(request.key)
-    text = f"{rng.choice(['', 'ok', UNSEEN])}{rng.choice(BREAKS)}{rng.choice(FORGED)}"
+    text = f"{rng.choice(['', 'ok', INVISIBLE])}{rng.choice(BREAKS)}{rng.choice(FORGED)}"
     if request.schema is not None:
         narrowed = narrow(flat_schema(request.schema), request.options)
         return as_reply(draw(_filled(narrowed or {}, text), rng), "scripted")
@@ -307,7 +307,7 @@ CHECKS: dict[str, Callable[[ModelEntry], None]] = {
 """Every promise, by name."""
 
 
-OF_PACKAGES = frozenset({"has_page", "has_readme"})
+PACKAGE_CHECKS = frozenset({"has_page", "has_readme"})
 """Promises about files beside a model; a model whose module is in no package has none."""
 
 
@@ -332,7 +332,7 @@ def check_results(entry: ModelEntry) -> Iterator[CheckResult]:
         entry: The model, from `mesa_llm.registry.find_model`.
     """
     for name, check in CHECKS.items():
-        if name in OF_PACKAGES and not entry.package:
+        if name in PACKAGE_CHECKS and not entry.package:
             continue
         promise = inspect.cleandoc(check.__doc__ or "").split("\n\n")[0]
         try:

@@ -43,10 +43,10 @@ CELL = 60
 EXCERPT = 400
 """Maximum number of characters of a text in a block, unless all of it is wanted."""
 
-UNSHOWN = frozenset({"key", "keys", "parameters", "options"})
+HIDDEN_COLUMNS = frozenset({"key", "keys", "parameters", "options"})
 """Columns that are for machines: `--csv` has them."""
 
-_USED = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
+_USAGE_COLUMNS = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
@@ -73,7 +73,7 @@ def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool,
             yield "\n".join(printable(f"{name}: {value}").replace("\n", "\\n") for name, value in log.manifest.items())
         for name in sections:
             if name == "usage":
-                names: list[str] = ["model", *_USED]
+                names: list[str] = ["model", *_USAGE_COLUMNS]
                 rows: Iterator[Sequence[Any]] = iter(log.usage(agent).itertuples(index=False, name=None))
             else:
                 names, rows = columns()[name], log.rows(name, agent)
@@ -106,7 +106,7 @@ def spreadsheet_cell(value: Any) -> Any:
 
 def _for_terminal(name: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
     """Write rows in columns as wide as the first page of them needs."""
-    indices = [index for index, column in enumerate(names) if column not in UNSHOWN]
+    indices = [index for index, column in enumerate(names) if column not in HIDDEN_COLUMNS]
     widths: list[int] = []
     count = 0
     yield name

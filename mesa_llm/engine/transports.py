@@ -70,7 +70,7 @@ class EngineOptions(TypedDict, total=False):
     """Whether a recording may be gone on with though a model of it is now asked at another address."""
 
 
-OF_ACCESS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
+ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
 """Names of the options that an `Access` takes."""
 
 
@@ -80,7 +80,7 @@ def access_for(options: EngineOptions) -> Access:
     Raises:
         ConfigError: If they do both, or a value cannot work.
     """
-    access_options: dict[str, Any] = {name: value for name, value in options.items() if name in OF_ACCESS}
+    access_options: dict[str, Any] = {name: value for name, value in options.items() if name in ACCESS_OPTIONS}
     shared = options.get("access")
     if shared is None:
         return Access(**access_options)

@@ -289,9 +289,9 @@ class Limits:
         try:
             with nullcontext() if in_flight is None else in_flight.sent():
                 reply = await self.inner.reply(request)
-            self.pace.taken()
+            self.pace.accept()
         except RateLimited as limited:
-            self.pace.rejected(epoch, limited.retry_after_s)
+            self.pace.reject(epoch, limited.retry_after_s)
             raise
         finally:
             self.pace.leave()

@@ -21,7 +21,7 @@ RATE_GROWTH = 0.02
 
 RATE_GROWTH_S = 5.0
 
-RATE_FORGOTTEN = 16.0
+FORGET_FACTOR = 16.0
 """How many times as fast as it was learned a rate has to have become, without complaint, to be forgotten."""
 
 SOON_S = 5.0
@@ -61,7 +61,7 @@ class Pace:
             requests_per_min: Maximum number of requests in any minute.
             tokens_per_min: Maximum number of tokens in any minute.
         """
-        self.most = max_in_flight
+        self.maximum = max_in_flight
         self._requests = None if requests_per_min is None else PerMinute(requests_per_min)
         self._tokens = None if tokens_per_min is None else PerMinute(tokens_per_min)
         self.rate: float | None = None
@@ -100,7 +100,7 @@ class Pace:
             tokens: Tokens that the request and its reply will probably have.
 
         Returns:
-            The burst that the request belongs to, for `rejected`.
+            The burst that the request belongs to, for `reject`.
 
         Raises:
             RateLimited: If the endpoint has done nothing but complain for a long time.
@@ -108,9 +108,9 @@ class Pace:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._move_to(loop)
-        if self._slots.taken == 0:
+        if self._slots.n_taken == 0:
             self._stretch_start, self._stretch_taken, self._has_been_full = loop.time(), 0, False
-        if self._slots.taken >= self._slots.most:
+        if self._slots.n_taken >= self._slots.maximum:
             self._has_been_full = True
         self._waiting += 1
         try:
@@ -142,7 +142,7 @@ class Pace:
         self._in_flight -= 1
         self._slots.release()
 
-    def taken(self) -> None:
+    def accept(self) -> None:
         """Record a reply of the endpoint, and admit more requests if it keeps replying."""
         self._stretch_taken += 1
         self._patience_s = PATIENCE_S
@@ -159,7 +159,7 @@ class Pace:
         if self.rate is not None and self._now() - self._rate_set > RATE_GROWTH_S:
             self._speed_up(self.rate)
 
-    def rejected(self, epoch: int, retry_after_s: float | None) -> None:
+    def reject(self, epoch: int, retry_after_s: float | None) -> None:
         """Record a refusal of the endpoint, and slow down.
 
         Args:
@@ -213,7 +213,7 @@ class Pace:
         """Let the rate grow, each time by a larger share, until there is none."""
         rate *= 1 + self._growth
         self._growth, self._rate_set = min(2 * self._growth, 1.0), self._now()
-        if rate > RATE_FORGOTTEN * self._rate_learned:
+        if rate > FORGET_FACTOR * self._rate_learned:
             self.rate = self._spacing = None
         else:
             self._space(rate)
@@ -223,8 +223,8 @@ class Pace:
         self._spacing = AsyncLimiter(1, 1 / rate)
 
     def _allow(self, n_requests: float) -> None:
-        self._allowed = min(max(n_requests, 1.0), float(self.most))
-        if self._slots.most != self.allowed:
+        self._allowed = min(max(n_requests, 1.0), float(self.maximum))
+        if self._slots.maximum != self.allowed:
             self._slots.resize(self.allowed)
 
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -243,14 +243,14 @@ class Slots:
 
     def __init__(self, maximum: int) -> None:
         """Start empty."""
-        self.most = maximum
-        self.taken = 0
+        self.maximum = maximum
+        self.n_taken = 0
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def acquire(self) -> None:
         """Take a place, waiting for one if all are taken."""
-        if self.taken < self.most and not self._queue:
-            self.taken += 1
+        if self.n_taken < self.maximum and not self._queue:
+            self.n_taken += 1
             return
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
@@ -266,19 +266,19 @@ class Slots:
 
     def release(self) -> None:
         """Free a place."""
-        self.taken -= 1
+        self.n_taken -= 1
         self._admit()
 
     def resize(self, maximum: int) -> None:
         """Change the number of places; who has one keeps it."""
-        self.most = maximum
+        self.maximum = maximum
         self._admit()
 
     def _admit(self) -> None:
-        while self._queue and self.taken < self.most:
+        while self._queue and self.n_taken < self.maximum:
             turn = self._queue.popleft()
             if not turn.done():
-                self.taken += 1
+                self.n_taken += 1
                 turn.set_result(None)
 
 

@@ -63,7 +63,7 @@ class Capabilities:
     @property
     def noted(self) -> dict[str, bool]:
         """The flags that are set, for a replay that does not have the transport."""
-        return {flag: True for flag in _NOTED if getattr(self, flag)}
+        return {flag: True for flag in _RECORDED_FLAGS if getattr(self, flag)}
 
     @classmethod
     def of_name(cls, name: str, attributes: object) -> Capabilities:
@@ -74,10 +74,10 @@ class Capabilities:
             attributes: What was noted of it, as it was read from a file; anything else than set flags is left out.
         """
         flags = cast("Mapping[str, Any]", attributes) if isinstance(attributes, Mapping) else {}
-        return cls(name, **{flag: True for flag in _NOTED if flags.get(flag) is True})
+        return cls(name, **{flag: True for flag in _RECORDED_FLAGS if flags.get(flag) is True})
 
 
-_NOTED = ("is_person", "needs_options", "ignores_prompt")
+_RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt")
 
 
 @runtime_checkable

@@ -51,7 +51,9 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
 OPTIONS = frozenset({"llm", "worlds", "rng", *LLMOptions.__annotations__})
 """Names of the options of all models, which no parameter of a scenario may have."""
 
-AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"})
+RESUME_OPTIONS = frozenset(
+    {"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"}
+)
 """Options that may differ when a run is continued."""
 
 
@@ -79,7 +81,9 @@ def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) ->
     elif has_scenario:  # a scenario of another class says what else would be said twice
         parameters = {name: value for name, value in parameters.items() if name not in own}
         parameters["scenario"] = scenario
-    recorded = {name: _parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in AROUND}
+    recorded = {
+        name: _parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in RESUME_OPTIONS
+    }
     files = dict(_files(recorded))
     return {"model": name_of(kind), "parameters": recorded, "files": files, "rng": seed, "run_seed": model.run_seed}
 

@@ -277,13 +277,13 @@ def stored_reply(reply: Reply) -> str:
         "text": reply.text,
         "tool_calls": [[c.name, c.arguments, c.call_id] for c in reply.tool_calls],
     }
-    for name in _ALSO_KEPT:
+    for name in _DOCUMENT_FIELDS:
         if value := getattr(reply, name):
             fields[name] = value
     return compact_json(fields).decode()
 
 
-_ALSO_KEPT = tuple(name for name in Reply.__slots__ if name not in ("text", "tool_calls", *IN_COLUMNS))
+_DOCUMENT_FIELDS = tuple(name for name in Reply.__slots__ if name not in ("text", "tool_calls", *IN_COLUMNS))
 
 
 def reply_of(document: str, *columns: Any) -> Reply:

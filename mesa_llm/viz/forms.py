@@ -20,7 +20,7 @@ from mesa_llm.llm.schema.description import description_of
 from mesa_llm.llm.schema.flat import Schema
 from mesa_llm.records import Reply, Request, ToolCall, canonical_json
 from mesa_llm.viz.markup import label_of
-from mesa_llm.viz.trace import called_as
+from mesa_llm.viz.trace import call_text
 
 SHORT_TEXT = 80
 """A text that may be longer than this gets several lines to write in."""
@@ -144,7 +144,7 @@ def AnswerForm(desk: HumanDesk, question: Question) -> None:
         if not offer.field.lines:
             give(offer, {})
 
-    _Chosen(calls, request.max_actions)
+    _Choices(calls, request.max_actions)
     if offers and offers[0].tool is not None:
         _Buttons(possible, name, press, (lambda: finish(calls)) if calls else None)
     for offer in possible:
@@ -155,10 +155,10 @@ def AnswerForm(desk: HumanDesk, question: Question) -> None:
 
 
 @component
-def _Chosen(calls: list[ToolCall], maximum: int) -> None:
+def _Choices(calls: list[ToolCall], maximum: int) -> None:
     """Show what is chosen so far, and how much more can be."""
     for index, call in enumerate(calls, 1):
-        solara.Text(f"{index}. {called_as(call.name, dict(call.arguments))}", classes=["mesa-llm-chosen"])
+        solara.Text(f"{index}. {call_text(call.name, dict(call.arguments))}", classes=["mesa-llm-chosen"])
     if calls:
         solara.Text(f"and then also … (up to {maximum - len(calls)} more)", classes=["mesa-llm-hint"])
     elif maximum > 1:
@@ -229,7 +229,7 @@ def _Field(field: FormField, text: str, fault: str, fill: Callable[[Any], None])
     elif _is_closed(field) or kind == "boolean":
         vuetify.Select(**looks, items=items or ["yes", "no"], clearable=True)
     elif items:
-        _Suggesting({**looks, **attributes}, items, fill)
+        _Suggestions({**looks, **attributes}, items, fill)
     elif kind == "string" and field.schema.get("maxLength", SHORT_TEXT + 1) > SHORT_TEXT:
         vuetify.Textarea(**looks, rows=2, auto_grow=True)
     else:
@@ -237,7 +237,7 @@ def _Field(field: FormField, text: str, fault: str, fill: Callable[[Any], None])
 
 
 @component
-def _Suggesting(looks: dict[str, Any], items: list[str], fill: Callable[[Any], None]) -> None:
+def _Suggestions(looks: dict[str, Any], items: list[str], fill: Callable[[Any], None]) -> None:
     """Show a field to write in, with a list to choose from.
 
     What is written counts at once: Vuetify itself takes it when the field is left, which a quick press on a button

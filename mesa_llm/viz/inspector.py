@@ -17,7 +17,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
 from mesa_llm.viz.ticker import words
-from mesa_llm.viz.trace import Thought, named, shortened, thoughts_of
+from mesa_llm.viz.trace import Thought, decider, shortened, thoughts_of
 
 inspected = solara.reactive(0)
 """Number of the agent that is looked into; 0, or that of nobody: the first."""
@@ -133,4 +133,4 @@ def _thinks_with(agent: Any) -> str:
         llm = agent.llm
     except MesaLLMError as error:
         return str(error)
-    return named(llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__)))
+    return decider(llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__)))

@@ -273,11 +273,11 @@ def _Tabs(
         for title, contents in tabs.items():
             with solara.lab.Tab(title), solara.Div(classes=["mesa-llm-columns"]):
                 for component in contents:
-                    _Shown(component, model)
+                    _Component(component, model)
 
 
 @component
-def _Shown(component: Component, model: LLMModel) -> None:
+def _Component(component: Component, model: LLMModel) -> None:
     update_counter.get()
     if component is Measures:  # it brings a card for each plot
         Measures(model)

@@ -21,7 +21,7 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.engine.access import Access
-from mesa_llm.engine.transports import OF_ACCESS
+from mesa_llm.engine.transports import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import environment_secrets, without_secrets
 from mesa_llm.llm.human.desk import HumanLLM
@@ -135,7 +135,7 @@ class Choice:
         if not takes(factory, "access"):
             raise ConfigError("this model takes no access=, so that the budget of this server cannot hold for it")
         if access_options := sorted(
-            name for name in OF_ACCESS & set(self.parameters) if self.parameters[name] is not None
+            name for name in ACCESS_OPTIONS & set(self.parameters) if self.parameters[name] is not None
         ):
             raise ConfigError(
                 f"this page fixes {', '.join(access_options)} in model_params, and this server has one budget "
@@ -411,11 +411,11 @@ def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any)
         on_value(text)
         count(reads + 1)
 
-    _Typed(label, value, read, looks).key(f"read {reads} times")
+    _TextInput(label, value, read, looks).key(f"read {reads} times")
 
 
 @component
-def _Typed(label: str, value: str, parse: Callable[[str], None], looks: dict[str, Any]) -> None:
+def _TextInput(label: str, value: str, parse: Callable[[str], None], looks: dict[str, Any]) -> None:
     """Show a field for as long as something is typed in it.
 
     What is typed is not sent back meanwhile: all fields are set whenever any part of the page is drawn, which would

@@ -49,10 +49,10 @@ def runs_folder() -> Path | None:
     Returns:
         The folder, which exists; None if the environment says `none`.
     """
-    named = os.environ.get(RUNS_VARIABLE, "")
-    if named == "none":
+    setting = os.environ.get(RUNS_VARIABLE, "")
+    if setting == "none":
         return None
-    for folder in (Path(named or "runs").absolute(), Path.home() / ".local" / "share" / "mesa-llm" / "runs"):
+    for folder in (Path(setting or "runs").absolute(), Path.home() / ".local" / "share" / "mesa-llm" / "runs"):
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
@@ -275,12 +275,12 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Callabl
             solara.Text("This run is kept nowhere.")
         Picture("this run", use_memo(lambda: offered(model), [model, model.now]))
         if folder is not None:
-            _Kept(factory, folder, path, reopen, model.now - 1).key(f"looked {n_looks} times")
+            _RecordedRuns(factory, folder, path, reopen, model.now - 1).key(f"looked {n_looks} times")
             solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
 
 
 @component
-def _Kept(
+def _RecordedRuns(
     factory: Factory, folder: Path, current: Path | None, reopen: Callable[[KeptRun, bool], None], step: int
 ) -> None:
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])

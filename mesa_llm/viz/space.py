@@ -100,13 +100,13 @@ def Space(model: LLMModel, renderer: MakeRenderer = plain_renderer) -> None:
     """
     figure = use_memo(lambda: rendered(renderer, model), [model])
     if figure.backend == "matplotlib":
-        _Drawn(figure, model)
+        _Figure(figure, model)
     else:
         place_steady(SpaceRendererComponent(model, figure), model)
 
 
 @component
-def _Drawn(renderer: SpaceRenderer, model: LLMModel) -> None:
+def _Figure(renderer: SpaceRenderer, model: LLMModel) -> None:
     moment = update_counter.get()
 
     def drawn(kind: str) -> tuple[str, bytes, list[Spot]]:

@@ -38,7 +38,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Offered:
+class OfferedTool:
     """One tool or action that could be called."""
 
     name: str
@@ -64,7 +64,7 @@ class Call:
     prompt: tuple[Line, ...]
     """The prompt."""
 
-    tools: tuple[Offered, ...]
+    tools: tuple[OfferedTool, ...]
     """Tools and actions that could be called."""
 
     asked_for: str
@@ -184,13 +184,13 @@ def _specs(model: LLMModel, agent_id: int) -> dict[str, ToolSpec]:
     return {spec.digest[:DIGEST_DIGITS]: spec for spec in box.specs}
 
 
-def _offered(parameters: dict[str, Any], specs: Mapping[str, ToolSpec]) -> tuple[Offered, ...]:
+def _offered_tools(parameters: dict[str, Any], specs: Mapping[str, ToolSpec]) -> tuple[OfferedTool, ...]:
     names, digests = parameters.get("tools", []), parameters.get("tools_digest", [])
-    tools: list[Offered] = []
+    tools: list[OfferedTool] = []
     for name, digest in zip_longest(names, digests, fillvalue=""):
         spec = specs.get(digest)
         schema = "" if spec is None else json.dumps(dict(spec.parameters), ensure_ascii=False, indent=1)
-        tools.append(Offered(name, "" if spec is None else spec.description, shortened(schema)))
+        tools.append(OfferedTool(name, "" if spec is None else spec.description, shortened(schema)))
     return tuple(tools)
 
 
@@ -198,12 +198,12 @@ def _call(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> Call:
     parameters: dict[str, Any] = json.loads(row["parameters"])
     prompt = tuple(Line(message["role"], _said(message)) for message in json.loads(row["prompt"]))
     reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
-    calls_text = "\n".join(called_as(name, arguments) for name, arguments, _ in reply["tool_calls"])
+    calls_text = "\n".join(call_text(name, arguments) for name, arguments, _ in reply["tool_calls"])
     return Call(
         purpose=row["purpose"],
         model=row["model"],
         prompt=prompt,
-        tools=_offered(parameters, specs),
+        tools=_offered_tools(parameters, specs),
         asked_for=_indented({name: value for name, value in parameters.items() if value and "tools" not in name}),
         reply=shortened("\n".join(filter(None, (reply["text"], calls_text)))),
         raw=_indented(reply) if row["reply"] else "",
@@ -235,13 +235,13 @@ def _cost(row: dict[str, Any]) -> str:
 def _verdict(row: dict[str, Any]) -> Verdict:
     failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
     description, text = decision_text(row["decision"]), shortened(row["text"] or "")
-    return Verdict(named(row["by"]), description, text, row["label"] or "", shortened(failure))
+    return Verdict(decider(row["by"]), description, text, row["label"] or "", shortened(failure))
 
 
 def _deed(row: dict[str, Any]) -> Deed:
     result = json.loads(row["result"])
     text = result if isinstance(result, str) else canonical_json(result)
-    return Deed(called_as(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
+    return Deed(call_text(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
 
 
 def decision_text(decision: str | None) -> str:
@@ -251,17 +251,17 @@ def decision_text(decision: str | None) -> str:
     actions, answer = json.loads(decision)
     if answer is not None:
         return shortened(answer if isinstance(answer, str) else canonical_json(answer))
-    return "\n".join(called_as(name, arguments) for name, arguments in actions) or "nothing"
+    return "\n".join(call_text(name, arguments) for name, arguments in actions) or "nothing"
 
 
-def called_as(name: str, arguments: dict[str, Any]) -> str:
+def call_text(name: str, arguments: dict[str, Any]) -> str:
     """Write a call as `name(argument: value, …)`."""
     values = {key: value if isinstance(value, str) else canonical_json(value) for key, value in arguments.items()}
     arguments_text = ", ".join(f"{key}: {value}" for key, value in values.items())
     return shortened(f"{name}({arguments_text})" if arguments_text else name)
 
 
-def named(by: str) -> str:
+def decider(by: str) -> str:
     """Describe who decided."""
     return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
 

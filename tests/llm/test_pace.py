@@ -26,9 +26,9 @@ async def send(slow: Pace, answered: asyncio.Event, refused: bool = False, retry
     try:
         await answered.wait()
         if refused:
-            slow.rejected(epoch, retry_after_s)
+            slow.reject(epoch, retry_after_s)
         else:
-            slow.taken()
+            slow.accept()
     finally:
         slow.leave()
 
@@ -120,7 +120,7 @@ def simulated(number: int, is_refused: Callable[[int, float], bool]) -> tuple[fl
         epoch = await slow.enter()
         refused = is_refused(next(sent), clock.now)
         await asyncio.sleep(0 if refused else seconds)
-        slow.rejected(epoch, 1.0) if refused else slow.taken()
+        slow.reject(epoch, 1.0) if refused else slow.accept()
         slow.leave()
         return refused
 
