@@ -56,9 +56,9 @@ def task(cell: Cell) -> dict[str, Any]:
         before, decided, stages = model.usage, model.engine.decisions, [0]
         gather = model.engine.gather
 
-        def counted_gather(agents: Sequence[Any], seen: Sequence[Any]) -> list[Any]:
+        def counted_gather(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:
             stages[0] += 1
-            return gather(agents, seen)
+            return gather(agents, observations)
 
         model.engine.gather = counted_gather
         with measured() as stretch:

@@ -22,7 +22,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import MesaLLMError, NothingDecided, Stopped
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import AROUND
+from mesa_llm.model.options import RESUME_OPTIONS
 from mesa_llm.records import Usage, canonical_json
 from mesa_llm.text import counted
 
@@ -70,7 +70,7 @@ class Plan(NamedTuple):
         """
         candidate = self.candidate
         design = {} if candidate.design is None else candidate.design.to_json()
-        chosen = {name: value for name, value in options.items() if name not in AROUND}
+        chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
         what = canonical_json([candidate.name, design, dict(self.task.setting), chosen])
         digest = hashlib.sha256(what.encode()).hexdigest()[:8]
         name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
