@@ -158,8 +158,9 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     for line in table(head, [*rows, _cost_row("together", str(len(plans)), total)]):
         say(line)
     say(
-        f"\nNothing was sent. Counted are the prompts of one run of each task (seed {benchmark.seeds[0]}) in which rule "
-        "twins decide, with the shortest and the longest replies; repairs are not, and run logs are taken for empty."
+        f"\nNothing was sent. Counted are the prompts of one run of each task (seed {benchmark.seeds[0]}), in which "
+        "rule twins decide, with the shortest and the longest replies. Repairs are not counted, and replies in run "
+        "logs are not deducted."
     )
     if total.dollars is None:
         say(f"litellm knows no price of {candidate.name}.")
