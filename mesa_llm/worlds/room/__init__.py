@@ -1,9 +1,21 @@
-"""A room in which people talk, one at a time or all at once, and may keep silent."""
+"""A room in which people talk, one at a time or all at once, and may keep silent, do something, or leave."""
 
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
-from mesa_llm.worlds.room.rules import Agreement, AllOf, EndRule, EveryoneSilent, MaxLines, MaxTime, MaxTurns
-from mesa_llm.worlds.room.state import Line, Manner, Member, Silence, SurveyAnswer
+from mesa_llm.worlds.room.hosts import Everyone, Host, Moderated, RandomHost, RoundRobin
+from mesa_llm.worlds.room.rules import (
+    Agreement,
+    AllOf,
+    EndRule,
+    EveryoneSilent,
+    JustLeft,
+    MaxLines,
+    MaxTime,
+    MaxTurns,
+    Stale,
+    TooFewLeft,
+)
+from mesa_llm.worlds.room.state import Kind, Line, Manner, Member, Move, Silence, SurveyAnswer
 from mesa_llm.worlds.room.world import Room, Rules, Wish
 
 __all__ = [
@@ -11,17 +23,27 @@ __all__ = [
     "AllOf",
     "Clock",
     "EndRule",
+    "Everyone",
     "EveryoneSilent",
+    "Host",
+    "JustLeft",
+    "Kind",
     "Line",
     "Manner",
     "MaxLines",
     "MaxTime",
     "MaxTurns",
     "Member",
+    "Moderated",
+    "Move",
+    "RandomHost",
     "Room",
     "RoomFacts",
+    "RoundRobin",
     "Rules",
     "Silence",
+    "Stale",
     "SurveyAnswer",
+    "TooFewLeft",
     "Wish",
 ]
