@@ -248,10 +248,15 @@ class Cast:
         Returns:
             Numbers of `characters`, `situations`, `ties` and `pairings`; `sources` and `relations` of the situations,
             `tie_relations`, number of pairings of a situation (`pairings_each`), `tags` in texts and goals, and the
-            number of pairings whose characters have a tie of the situation's relation (`tied`) or not (`not_tied`).
+            number of pairings whose characters are tied as the situation has it (`tied`) or not (`not_tied`); of two
+            ties between the same characters, the last counts.
         """
         situations = self.situations.values()
-        tied = Counter(self._is_tied(one) for one in self.pairings)
+        ties = {frozenset(one.character_ids): one.relation for one in self.ties}
+        tied = Counter(
+            ties.get(frozenset(one.character_ids)) == self.situations[one.situation_id].relation
+            for one in self.pairings
+        )
         each = Counter(Counter(one.situation_id for one in self.pairings).values())
         texts = [text for one in situations for text in (one.text, *one.goals)]
         return {
@@ -267,10 +272,6 @@ class Cast:
             "tied": tied[True],
             "not_tied": tied[False],
         }
-
-    def _is_tied(self, pairing: Pairing) -> bool:
-        wanted = (self.situations[pairing.situation_id].relation, frozenset(pairing.character_ids))
-        return wanted in {(one.relation, frozenset(one.character_ids)) for one in self.ties}
 
 
 def _is_in(situation: Situation, subset: Subset) -> bool:

@@ -219,18 +219,22 @@ def _consulted(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job]) -> d
     """Ask one judge for judgements, those of rooms with as many people together, as these have one form."""
     found: dict[_Job, Any] = {}
     for n_persons in sorted({len(job.seats) for job in jobs}):
-        asked = [job for job in jobs if len(job.seats) == n_persons]
-        prompts = [judge_prompt(model, job.episode, job.seats) for job in asked]
-        by_prompt = dict(zip(prompts, asked, strict=True))
-        given = model.consult(
-            judge,
-            prompts,
-            answer=judgement_type(model.dimensions, n_persons),
-            settings=Settings(temperature=model.scenario.judge_temperature, max_tokens=REPLY_TOKENS),
-            rule=lambda prompt: rule_judgement(by_prompt[prompt].episode, by_prompt[prompt].seats, model.dimensions),
-        )
-        found |= dict(zip(asked, given, strict=True))
+        alike = [job for job in jobs if len(job.seats) == n_persons]
+        found |= _consulted_alike(model, judge, alike, judgement_type(model.dimensions, n_persons))
     return found
+
+
+def _consulted_alike(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job], answer: Any) -> dict[_Job, Any]:
+    prompts = [judge_prompt(model, job.episode, job.seats) for job in jobs]
+    by_prompt = dict(zip(prompts, jobs, strict=True))
+
+    def by_rule(prompt: str) -> dict[str, Any]:
+        job = by_prompt[prompt]
+        return rule_judgement(job.episode, job.seats, model.dimensions)
+
+    settings = Settings(temperature=model.scenario.judge_temperature, max_tokens=REPLY_TOKENS)
+    given = model.consult(judge, prompts, answer=answer, settings=settings, rule=by_rule)
+    return dict(zip(jobs, given, strict=True))
 
 
 def _rows(job: _Job, decision: Any) -> list[Rating]:

@@ -333,8 +333,8 @@ def compare(first: SotopiaModel, second: SotopiaModel, *, across_judges: bool = 
     judges = (first.judge, second.judge)
     if judges[0] != judges[1] and not across_judges:
         raise ConfigError(
-            f"{judges[0]} judged the one and {judges[1]} the other run, and scores of different judges are no measure of "
-            "the runs; let one judge both, or say across_judges=True"
+            f"{judges[0]} judged the one run and {judges[1]} the other, and scores of different judges cannot be "
+            "compared; let one judge both, or say across_judges=True"
         )
     if first.dimensions != second.dimensions:
         raise ConfigError("the two runs were not rated on the same dimensions")
