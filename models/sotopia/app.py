@@ -69,11 +69,10 @@ def person_values(episode: Episode, seat: int) -> dict[str, Any]:
     judged = [one for one in own if one.scores is not None]
     dimensions = episode.model.dimensions
     first = judged[0].scores if judged else None
-    llm = episode.author or episode.persons[seat]
     return {
         "name": episode.characters[seat].name,
         "colour": COLOURS[seat % len(COLOURS)],
-        "llm": llm.opened.name + ("" if seat in episode.tested_seats else " (partner)"),
+        "llm": episode.player(seat).opened.name + ("" if seat in episode.tested_seats else " (partner)"),
         "portrait": one_line(portrait(episode.characters[seat], WHOLE)),
         "goal": one_line(episode.read_by(seat, episode.goals[seat])),
         "scores": " · ".join(f"{one.code} {first[one.name]}" for one in dimensions) if first else "",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm import AgentConfig, ConfigError, Settings, ToolError
+from mesa_llm import AgentConfig, Settings, ToolError
 from mesa_llm.worlds.room import (
     EndRule,
     Everyone,
@@ -26,7 +26,7 @@ from models.discussion.agents import Moderator
 from models.sotopia.agents import Author, Person, ScriptMove
 from models.sotopia.cast import Pairing
 from models.sotopia.judge import AGREED, SHARE, Rating
-from models.sotopia.visibility import ENVIRONMENT, TAGS, VISIBLE, WHOLE, portrait, visible_text
+from models.sotopia.visibility import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
 
 if TYPE_CHECKING:
     from models.sotopia.model import SotopiaModel, SotopiaScenario
@@ -36,6 +36,10 @@ CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLef
 
 OWN_GOAL = "You have a goal of your own here, which you choose yourself."
 """Stands for a goal that is not written yet."""
+
+
+UNFAMILIAR = {0: "unknown.", len(NAME): "nothing but the name."}
+"""Number of fields that are known of somebody → what is said of it."""
 
 
 def end_rules(scenario: SotopiaScenario) -> tuple[EndRule, ...]:
@@ -124,13 +128,15 @@ class Episode:
         return f"You are {portrait(self.characters[seat], WHOLE)}"
 
     def others_known(self, seat: int) -> list[dict[str, str]]:
-        """Return what a person knows of each of the others: name, portrait, goal; empty where it is unknown."""
+        """Return what a person reads of each of the others: its name, what is known about it, its goal."""
         chosen = self.model.scenario
         fields = WHOLE if chosen.omniscient else VISIBLE[self.situation.relation]
         return [
             {
                 "name": other.name,
-                "portrait": "" if chosen.lite else portrait(other, fields),
+                "about": portrait(other, fields).replace("\n", " · ")
+                if len(fields) > len(NAME)
+                else UNFAMILIAR[len(fields)],
                 "goal": self.read_by(seat, self.goals[number]) if chosen.omniscient else "",
             }
             for number, other in enumerate(self.characters)
@@ -154,6 +160,18 @@ class Episode:
             others=self.others_known(seat),
             goal=self.read_by(seat, self.goals[seat]) or OWN_GOAL,
             lite=chosen.lite,
+        )
+
+    def player(self, seat: int) -> Person | Author:
+        """Return who plays a seat."""
+        return self.author or self.persons[seat]
+
+    def goal_prompt(self, seat: int) -> str:
+        """Write what is asked of who writes a person's goal."""
+        one = self.characters[seat]
+        shown = portrait(one, WHOLE)
+        return self.model.prompt(
+            "goal.md", text=self.read_by(seat, self.situation.text), person=one.name, portrait=shown
         )
 
     def set_goal(self, seat: int, goal: str) -> None:
@@ -244,18 +262,3 @@ class Episode:
 
 def _writing(scenario: SotopiaScenario) -> AgentConfig:
     return AgentConfig(name="Author", settings=Settings(temperature=scenario.temperature, max_tokens=6_000))
-
-
-def demand_goals(episodes: Sequence[Episode]) -> None:
-    """Demand that each goal that was lacking has been written.
-
-    Raises:
-        ConfigError: If one is still empty.
-    """
-    for episode in episodes:
-        for seat, goal in enumerate(episode.goals):
-            if not goal.strip():
-                place = episode.situation.situation_id
-                raise ConfigError(
-                    f"seat {seat} of {place} has no goal, and none could be written; write one in the file"
-                )

@@ -12,13 +12,13 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import LLM, ConfigError, Decision, Failure, Label, LLMModel, LLMOptions, LLMScenario, Slider, Turn
-from mesa_llm.text import counted
+from mesa_llm.text import counted, one_line
 from models.sotopia.agents import Person
 from models.sotopia.cast import Cast, Pairing, Subset, load_cast
-from models.sotopia.episodes import Episode, demand_goals
+from models.sotopia.episodes import Episode
 from models.sotopia.judge import dimensions_of, judge_episodes
 from models.sotopia.scores import GOAL, means_of, rating_table, score_table, summary_of
-from models.sotopia.visibility import Rules, portrait
+from models.sotopia.visibility import Rules
 
 Order = Literal["round-robin", "simultaneous", "random", "moderator"]
 """Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""
@@ -152,7 +152,6 @@ class SotopiaModel(LLMModel):
         self.cast = self.make_cast()
         self.n_judge_failures = 0
         self._judges: list[str | LLM] | None = None
-        self._names: dict[int, str] = {}
         self._is_called = True
         self.is_of_two = True
         meetings = [(pairing, seats) for pairing in self._drawn() for seats in self._tested_seats(pairing)]
@@ -268,17 +267,19 @@ class SotopiaModel(LLMModel):
             self._write_goals()
 
     def _write_goals(self) -> None:
+        """Let who plays a person write its goal, where the file has none; where none comes, the person chooses."""
         lacking = [(e, seat) for e in self.episodes for seat, goal in enumerate(e.goals) if not goal.strip()]
+        by_llm: dict[str | int, list[tuple[Episode, int]]] = {}
         for episode, seat in lacking:
-            character = episode.characters[seat]
-            shown = portrait(character, ("public_info", "personality", "secret"))
-            text = self.prompt("goal.md", text=episode.read_by(seat, episode.situation.text), name=character.name,
-                               portrait=shown)  # fmt: skip
-            player = episode.author or episode.persons[seat]
-            (given,) = self.consult(player.llm, [text], purpose="goal", rule=lambda _: "Get on well with the others.")
-            if isinstance(given, Decision):
-                episode.set_goal(seat, str(given.answer))
-        demand_goals(self.episodes)
+            llm = episode.player(seat).llm
+            by_llm.setdefault(llm if isinstance(llm, str) else id(llm), []).append((episode, seat))
+        for seats in by_llm.values():
+            llm = seats[0][0].player(seats[0][1]).llm
+            texts = [episode.goal_prompt(seat) for episode, seat in seats]
+            given = self.consult(llm, texts, purpose="goal", rule=lambda _: "Get on well with the others.")
+            for (episode, seat), written in zip(seats, given, strict=True):
+                if isinstance(written, Decision):
+                    episode.set_goal(seat, one_line(str(written.answer), 600))
 
     @property
     def open_episodes(self) -> list[Episode]:

@@ -66,16 +66,12 @@ def episode_log(episode: Episode, tag: str = "") -> dict[str, Any]:
         "environment": episode.situation.situation_id,
         "agents": list(episode.pairing.character_ids),
         "tag": tag,
-        "models": [model.judge or "", *(_model_of(episode, seat) for seat in range(len(names)))],
+        "models": [model.judge or "", *(episode.player(seat).opened.name for seat in range(len(names)))],
         "messages": _messages(episode, names),
         "reasoning": _reasoning(episode) if is_judged else "not judged",
         "rewards": rewards,
         "rewards_prompt": "",
     }
-
-
-def _model_of(episode: Episode, seat: int) -> str:
-    return (episode.author or episode.persons[seat]).opened.name
 
 
 def _messages(episode: Episode, names: list[str]) -> list[list[tuple[str, str, str]]]:
