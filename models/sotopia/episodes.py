@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLeft: "left", Stale: "stale"}
 """End rule → code of the reason, for results."""
 
-OWN_GOAL = "You have a goal of your own here, which you choose yourself."
-"""Stands for a goal that is not written yet."""
+OWN_GOAL = "one of its own choice."
+"""Stands for a goal that nobody has written."""
 
 
 UNFAMILIAR = {0: "unknown.", len(NAME): "nothing but the name."}
@@ -158,7 +158,7 @@ class Episode:
             own="" if chosen.lite or chosen.shows != "last turn" else self.own_portrait(seat),
             text=self.read_by(seat, self.situation.text),
             others=self.others_known(seat),
-            goal=self.read_by(seat, self.goals[seat]) or OWN_GOAL,
+            goal=self.read_by(seat, self.goals[seat]) or "one of your own choice.",
             lite=chosen.lite,
         )
 
@@ -168,11 +168,8 @@ class Episode:
 
     def goal_prompt(self, seat: int) -> str:
         """Write what is asked of who writes a person's goal."""
-        one = self.characters[seat]
-        shown = portrait(one, WHOLE)
-        return self.model.prompt(
-            "goal.md", text=self.read_by(seat, self.situation.text), person=one.name, portrait=shown
-        )
+        one, text = self.characters[seat], self.read_by(seat, self.situation.text)
+        return self.model.prompt("goal.md", text=text, person=one.name, portrait=portrait(one, WHOLE))
 
     def set_goal(self, seat: int, goal: str) -> None:
         """Give a person a goal that was written for it."""
@@ -189,7 +186,7 @@ class Episode:
                 "number": seat + 1,
                 "name": one.name,
                 "portrait": "" if chosen.lite else portrait(one, WHOLE),
-                "goal": visible_text(self.goals[seat], ENVIRONMENT, rules=chosen.rules),
+                "goal": visible_text(self.goals[seat], ENVIRONMENT, rules=chosen.rules) or OWN_GOAL,
             }
             for seat, one in enumerate(self.characters)
         ]

@@ -271,7 +271,7 @@ def judge_prompt(model: SotopiaModel, episode: Episode, seats: Sequence[int]) ->
             "number": number,
             "name": episode.characters[seat].name,
             "portrait": portrait(episode.characters[seat], WHOLE),
-            "goal": visible_text(episode.goals[seat], ENVIRONMENT, rules=model.scenario.rules),
+            "goal": visible_text(episode.goals[seat], ENVIRONMENT, rules=model.scenario.rules) or "none.",
         }
         for number, seat in enumerate(seats, 1)
     ]

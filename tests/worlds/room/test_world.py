@@ -12,12 +12,17 @@ from mesa_llm.worlds.room import (
     AllOf,
     Clock,
     EveryoneSilent,
+    JustLeft,
     Manner,
     MaxLines,
     MaxTime,
     MaxTurns,
     Member,
+    Move,
     Room,
+    RoundRobin,
+    Stale,
+    TooFewLeft,
     Wish,
 )
 from mesa_llm.worlds.room.rules import cleaned, first_reason, speaks
