@@ -222,12 +222,12 @@ class Room:
         return Observation(text, tools=self._tools(phase), options=self._hearers(agent_id), **seen)
 
     def _tools(self, phase: str) -> tuple[str, ...]:
-        whisper = ("whisper",) if self.has_whispers and len(self.members) > 1 else ()
+        whisper = ("whisper",) if self.has_whispers and len(self.present) > 1 else ()
         others = {"choose": ("wait",), "interact": ("gesture", "do", "leave", "wait")}
         return ("say", *whisper, *others.get(phase, ()))
 
     def _hearers(self, agent_id: int) -> dict[str, tuple[Any, ...]]:
-        others = tuple(one_line(one.name, MAX_NAME) for one in self.members.values() if one.agent_id != agent_id)
+        others = tuple(one_line(self.members[one].name, MAX_NAME) for one in self.present if one != agent_id)
         return {"whisper.to": others} if self.has_whispers and others else {}
 
     def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
@@ -242,7 +242,7 @@ class Room:
         limit_s = self.limit_s if self.shows_time_left else None
         return RoomFacts(
             member.name,
-            tuple(one.name for one in self.members.values() if one.agent_id != agent_id),
+            tuple(self.members[one].name for one in self.present if one != agent_id),
             tuple(shown),
             len(heard) - len(shown),
             self.clock.now,
@@ -259,7 +259,7 @@ class Room:
     def moderation(self, agent_id: int) -> Observation:
         """Show a moderator the conversation, and ask who speaks next."""
         facts = self.facts(agent_id, "moderate")
-        names = tuple(one_line(one.name, MAX_NAME) for one in self.members.values())
+        names = tuple(one_line(self.members[one].name, MAX_NAME) for one in self.present)
         text = (
             f"You moderate a conversation between {', '.join(names)}.\n{conversation(facts)}\n"
             f"It is now [{facts.now}]. Give the floor to one of them."

@@ -179,7 +179,8 @@ def test_people_show_and_do_something_and_who_has_left_is_not_called_on() -> Non
     turn_of(room, host.call(room), lambda: room.do(CLEO, "opens\nthe door"))
     assert [one.text for one in room.lines if "\n" in one.text] == ["opens\nthe door"]
     seen = room.observe(ADA, "interact")
-    assert "Turn 1: [00:00:06] Ada, without words: “nods”\nTurn 2: [00:00:11] Ben left." in seen.text
+    assert "with you: Cleo.\nWhat has happened so far:\nTurn 1: [23:59:56] Ada, without words: “nods”" in seen.text
+    assert "Ben left.\nTurn 3" in seen.text
     assert "Cleo does something: “opens the door”" in seen.text
     assert (seen.tools, room.end) == (("say", "gesture", "do", "leave", "wait"), "")
     assert [host.call(room), host.call(room), room.present] == [[ADA], [CLEO], [ADA, CLEO]]
