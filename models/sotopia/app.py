@@ -73,7 +73,7 @@ def person_values(episode: Episode, seat: int) -> dict[str, Any]:
         "name": episode.characters[seat].name,
         "colour": COLOURS[seat % len(COLOURS)],
         "llm": episode.player(seat).opened.name + ("" if seat in episode.tested_seats else " (partner)"),
-        "portrait": one_line(portrait(episode.characters[seat], WHOLE)),
+        "portrait": one_line(portrait(episode.characters[seat], WHOLE).replace("\n", " · ")),
         "goal": one_line(episode.read_by(seat, episode.goals[seat])),
         "scores": " · ".join(f"{one.code} {first[one.name]}" for one in dimensions) if first else "",
         "reasons": [
@@ -147,6 +147,6 @@ CHOICES = {"type": "Select", "label": "Scenes", "value": "own", "values": ["own"
 page = LLMPage(
     SotopiaModel,
     model_params={**controls(SotopiaModel), "items": CHOICES, "dimensions": "standard"},
-    components=[Reader, drawn_by(score_figure), drawn_by(goal_figure), (Scores, "Scores")],
+    components=[Reader, drawn_by(score_figure), (drawn_by(goal_figure), "Scores"), (Scores, "Scores")],
     name="Sotopia",
 )

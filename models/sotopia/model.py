@@ -23,6 +23,9 @@ from models.sotopia.visibility import Rules
 Order = Literal["round-robin", "simultaneous", "random", "moderator"]
 """Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""
 
+Name = Annotated[str, Field(min_length=1)]
+"""Name of a language model."""
+
 Mode = Literal["agents", "script", "script by moves"]
 """Who plays: each person a mind of its own; one author who writes the whole scene; or one move after the other."""
 
@@ -56,7 +59,7 @@ class SotopiaScenario(LLMScenario):
     """Whose doing nothing counts for it: everybody's, or only that of those whose turn it is; None: as the rules
     say."""
 
-    judge: str | None = None
+    judge: Annotated[Name | None, Label("Judged by")] = None
     """Language models that judge, separated by commas, or `rule`; None: by rule where no language model plays, else
     nobody judges."""
 
@@ -78,7 +81,7 @@ class SotopiaScenario(LLMScenario):
     dimensions: str = "standard"
     """What is rated: `standard`, `banded` (with what bands of scores mean), or a JSON file of your own."""
 
-    partner: str | None = None
+    partner: Annotated[Name | None, Label("The other seat is played by")] = None
     """What plays the other seat; None: the model under test plays all seats."""
 
     seats: Annotated[Literal["first", "second", "both"], Label("Seats of the model under test")] = "first"
