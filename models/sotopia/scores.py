@@ -357,8 +357,8 @@ def agreement(model: SotopiaModel) -> pd.DataFrame:
         model: The model.
 
     Returns:
-        One row a dimension: icc and alpha over judges and their judgements; shift (mean change of a score where the
-        judge reads of the persons in reverse), NaN where there is nothing to compare.
+        One row a dimension: icc and alpha over judges and their judgements; first_gain (mean gain of a person whom
+        the judge reads of first, over the same person read of last), NaN where there is nothing to compare.
     """
     given = rating_table(model)
     rows: dict[str, dict[str, float]] = {}
@@ -366,12 +366,21 @@ def agreement(model: SotopiaModel) -> pd.DataFrame:
         raters = given.pivot_table(
             index=["judge", "sample", "swapped"], columns=["episode", "seat"], values=one.name, dropna=False
         )
-        shifts = given.pivot_table(index=["episode", "seat", "judge", "sample"], columns="swapped", values=one.name)
-        has_both = {False, True} <= set(shifts.columns)
-        shift = float((shifts[True] - shifts[False]).mean()) if has_both else math.nan
         table = raters.to_numpy() if len(raters) else np.empty((0, 0))
-        rows[one.name] = {"icc": intraclass(table), "alpha": krippendorff_alpha(table), "shift": shift}
+        rows[one.name] = {"icc": intraclass(table), "alpha": krippendorff_alpha(table)}
+        rows[one.name]["first_gain"] = _first_gain(given, one.name)
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _first_gain(given: pd.DataFrame, name: str) -> float:
+    n_persons: Any = given.groupby("episode")["seat"].transform("max") + 1
+    ends = given[(given["seat"] == 0) | (given["seat"] == n_persons - 1)]
+    is_first = (ends["seat"] == 0) != ends["swapped"]
+    by_place = ends.assign(first=is_first).pivot_table(
+        index=["episode", "seat", "judge", "sample"], columns="first", values=name
+    )
+    has_both = {False, True} <= set(by_place.columns)
+    return float((by_place[True] - by_place[False]).mean()) if has_both else math.nan
 
 
 def published() -> pd.DataFrame:

@@ -201,6 +201,7 @@ def test_a_judge_who_favours_whom_it_reads_of_first_is_found_by_swapping() -> No
     assert model.scores()["goal"].tolist() == [7.0] * 6
     found = agreement(model)
     assert found.loc["goal", "icc"] < 0
+    assert (found.loc["goal", "first_gain"], found.loc["secret", "first_gain"]) == (4, 0)
     assert model.ratings().query("seat == 0 and swapped")["goal"].tolist() == [5] * 3
     assert math.isnan(found.loc["secret", "alpha"])
 
