@@ -126,9 +126,9 @@ def Scores(model: SotopiaModel) -> None:
     update_counter.get()
     with steady(model):
         titles = {episode.index: title_of(episode) for episode in model.episodes}
-        table = model.scores()
+        table: Any = model.scores()
         judge = model.judge if model.n_judged else None
-    known = table[table["judgements"] > 0]
+    known: Any = table[table["judgements"] > 0]
     names = {one.name: one.code for one in model.dimensions}
     rows = [
         Row((titles[row["episode"]], row["name"], *(f"{row[name]:.1f}" for name in (*names, "overall"))))

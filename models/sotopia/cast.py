@@ -298,11 +298,13 @@ def load_cast(items: str = "own") -> Cast:
     folder = fetch_original() if items == "original" else Path(items)
     if not folder.is_dir():
         raise ConfigError(f"items={items!r} is no folder; give one with {', '.join(ORIGINAL)}, or items='own'")
-    characters, situations, ties, pairings = (
-        list(_entries(folder, name, kind))
-        for name, kind in zip(ORIGINAL, (Character, Situation, Tie, Pairing), strict=True)
+    of_characters, of_situations, of_ties, of_pairings = ORIGINAL
+    return _fitted(
+        list(_entries(folder, of_characters, Character)),
+        [_labelled(one) for one in _entries(folder, of_situations, Situation)],
+        list(_entries(folder, of_ties, Tie)),
+        list(_entries(folder, of_pairings, Pairing)),
     )
-    return _fitted(characters, [_labelled(one) for one in situations], ties, pairings)
 
 
 _OWN: dict[str, type[_Entry]] = {"characters": Character, "situations": Situation, "ties": Tie}
@@ -366,14 +368,13 @@ def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
         found = [(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
     elif inner.is_dir():
         found = [(str(file), file.read_text(encoding="utf-8")) for file in sorted(inner.glob("*.json"))]
-    elif kind is Pairing or kind is Tie:
+    elif issubclass(kind, Pairing | Tie):
         return
     else:
         raise ConfigError(f"{folder} has neither {name} nor a folder {FOLDERS[name]}; one of them is needed")
     for where, text in found:
         try:
-            entry = json.loads(text)
-            yield kind.model_validate(_tied(entry) if kind is Tie else entry)
+            yield kind.model_validate(_tied(json.loads(text)))
         except ValidationError as error:
             raise ConfigError(f"{where}: {describe(error)}") from None
         except ValueError as error:

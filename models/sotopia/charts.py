@@ -25,8 +25,8 @@ def score_figure(model: SotopiaModel) -> Figure:
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes: Any = figure.subplots()
     frame(axes, f"Scores, judged by {model.judge or 'nobody'}" if model.n_judged else "Scores")
-    scores = score_table(model)
-    tested = scores[scores["tested"]].dropna(subset=[OVERALL])
+    scores: Any = score_table(model)
+    tested: Any = scores[scores["tested"]].dropna(subset=[OVERALL])
     if tested.empty:
         return _empty(figure, axes)
     for height, one in enumerate(reversed(model.dimensions)):
@@ -52,7 +52,7 @@ def goal_figure(model: SotopiaModel) -> Figure:
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     axes: Any = figure.subplots()
     frame(axes, "Goals reached, by scene (0 to 10)")
-    scores = score_table(model)
+    scores: Any = score_table(model)
     if GOAL not in scores or scores[GOAL].isna().all():
         return _empty(figure, axes)
     names = {key: one.codename or key for key, one in model.cast.situations.items()}

@@ -202,6 +202,7 @@ def judge_episodes(model: SotopiaModel, episodes: Sequence[Episode]) -> list[Rat
             for sample in range(chosen.judgements)
             for is_swapped in ((False, True) if chosen.swap else (False,))
         ]
+        failed: dict[_Job, Failure] = {}
         for _ in range(1 + chosen.judge_retries):
             found = _consulted(model, judge, jobs)
             ratings += [one for job in jobs if not isinstance(found[job], Failure) for one in _rows(job, found[job])]

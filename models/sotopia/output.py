@@ -52,7 +52,7 @@ def episode_log(episode: Episode, tag: str = "") -> dict[str, Any]:
         tag: What the log is filed under.
     """
     model, names = episode.model, [one.name for one in episode.characters]
-    scores = model.scores()
+    scores: Any = model.scores()
     own = scores[scores["episode"] == episode.index].sort_values("seat")
     dimensions = [one.name for one in model.dimensions]
     is_judged = bool(own[OVERALL].notna().all())

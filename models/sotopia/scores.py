@@ -186,7 +186,7 @@ def means_of(scores: pd.DataFrame, dimensions: Sequence[Dimension] = STANDARD) -
         scores: As from `score_table`.
         dimensions: What was rated.
     """
-    tested = scores[scores["tested"]]
+    tested: Any = scores[scores["tested"]]
     by_code = {one.code: float(tested[one.name].mean()) for one in dimensions}
     order = [code for code in TABLE_ORDER if code in by_code]
     means = {code: by_code[code] for code in [*order, *by_code]}
@@ -195,9 +195,10 @@ def means_of(scores: pd.DataFrame, dimensions: Sequence[Dimension] = STANDARD) -
 
 def slices(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the parts of a table of scores that are reported apart, the hard subset first; empty ones are left out."""
-    parts = {"hard": scores["hard"], "cooperative": scores["kind"] == "cooperative"}
+    parts: dict[str, Any] = {"hard": scores["hard"], "cooperative": scores["kind"] == "cooperative"}
     parts["competitive"] = scores["kind"] == "competitive"
-    return {name: scores[mask] for name, mask in parts.items() if mask.any()}
+    found: dict[str, Any] = {name: scores[mask] for name, mask in parts.items() if mask.any()}
+    return found
 
 
 def summary_of(model: SotopiaModel) -> dict[str, Any]:
@@ -216,7 +217,7 @@ def summary_of(model: SotopiaModel) -> dict[str, Any]:
     found["min-max"] = float(np.mean(list(normalised(codes, model.dimensions).values())))
     if has_goal:
         found["success"] = success_rate(scores)
-    tested = scores[scores["tested"]]
+    tested: Any = scores[scores["tested"]]
     found["scored"] = int(tested[OVERALL].notna().sum())
     found["not_scored"] = int(tested[OVERALL].isna().sum())
     return found
@@ -260,7 +261,7 @@ def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = 
     """
     rows: dict[str, dict[str, float]] = {}
     for name in names:
-        known = scores.dropna(subset=[name])
+        known: Any = scores.dropna(subset=[name])
         n = len(known)
         by_group: Any = known.groupby(list(groups))[name]
         variance = float(by_group.var(ddof=1).fillna(0.0).mean()) if n else math.nan
@@ -306,10 +307,10 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
         t test), pairs.
     """
     keys = ["situation", "pair", "seat"]
-    of_first, of_second = (table[table["tested"]].groupby(keys)[list(names)].mean() for table in (first, second))
+    sides: Any = (table[table["tested"]].groupby(keys)[list(names)].mean() for table in (first, second))
     rows: dict[str, dict[str, float]] = {}
     for name in names:
-        both: Any = pd.concat([of_first[name], of_second[name]], axis=1, keys=["first", "second"]).dropna()
+        both: Any = pd.concat([side[name] for side in sides], axis=1, keys=["first", "second"]).dropna()
         difference = (both["first"] - both["second"]).rename(name).reset_index()
         low, high = interval(difference, name)
         varies = len(both) > 1 and difference[name].nunique() > 1
@@ -373,10 +374,10 @@ def agreement(model: SotopiaModel) -> pd.DataFrame:
 
 
 def _first_gain(given: pd.DataFrame, name: str) -> float:
-    n_persons: Any = given.groupby("episode")["seat"].transform("max") + 1
-    ends = given[(given["seat"] == 0) | (given["seat"] == n_persons - 1)]
+    last: Any = given.groupby("episode")["seat"].transform("max")
+    ends: Any = given[(given["seat"] == 0) | (given["seat"] == last)]
     is_first = (ends["seat"] == 0) != ends["swapped"]
-    by_place = ends.assign(first=is_first).pivot_table(
+    by_place: Any = ends.assign(first=is_first).pivot_table(
         index=["episode", "seat", "judge", "sample"], columns="first", values=name
     )
     has_both = {False, True} <= set(by_place.columns)

@@ -38,7 +38,13 @@ NOT_COMPARED = {
 }
 """Parts of a case that no test reads → why."""
 
-KINDS = {"speak": "say", "non-verbal communication": "gesture", "action": "do", "leave": "leave", "none": "none"}
+KINDS: dict[str, Any] = {
+    "speak": "say",
+    "non-verbal communication": "gesture",
+    "action": "do",
+    "leave": "leave",
+    "none": "none",
+}
 """Type of an action there → kind of a move here."""
 
 DIMENSIONS = [one.name for one in STANDARD]
@@ -122,7 +128,7 @@ MARKS = ("GOAL0", "GOAL1", "EXTRA0", "EXTRA1", "HINT0", "CLAR0", "OTHER0", "ONLY
 
 
 def character(number: int) -> Character:
-    texts = {field: f"{field.replace('_', '')}{number}x" for field in FIELDS.values() if field != "age"}
+    texts: dict[str, Any] = {field: f"{field.replace('_', '')}{number}x" for field in FIELDS.values() if field != "age"}
     return Character(character_id=str(number), age=41 + number, **texts)
 
 
@@ -158,7 +164,7 @@ def test_fields_are_visible_by_relation(version: str, case: Any) -> None:
 @pytest.mark.parametrize(("version", "case"), cases("reset_visibility", "dyadic"))
 def test_persons_read_at_the_beginning_what_they_read_in_the_original(version: str, case: Any) -> None:
     model = meeting(case["relationship"], omniscient=case["omniscient"], lite=case["lite"])
-    asked = {turn.agent.seat: turn.observation for turn in model.first_stage()[0]}
+    asked: dict[int, Any] = {turn.agent.seat: turn.observation for turn in model.first_stage()[0]}
     for seat in (0, 1):
         wanted, text = case["r"]["ok"][f"agent_{seat}"], told(model, seat)
         for whose, number in (("own", seat), ("partner", 1 - seat)):

@@ -176,7 +176,8 @@ def test_a_judgement_out_of_range_is_asked_for_again_and_then_missing_and_no_zer
     model = finished(n_dyads=2, max_turns=1, llm=llm)
     found = model.results()
     assert (found["scored"], found["not_scored"], found["judge_failures"], found["GOAL"]) == (0, 4, 4, None)
-    assert model.ratings()["goal"].isna().all()
+    ratings: Any = model.ratings()
+    assert ratings["goal"].isna().all()
     assert all(model.ratings()["failure"].str.contains("less than or equal to 10"))
     assert "nothing is judged yet" in model.story()
 
@@ -218,7 +219,7 @@ def test_runs_of_different_judges_are_not_compared_without_saying_so() -> None:
     with pytest.raises(ConfigError, match=r"rule judged the one run and random the other.*across_judges=True"):
         compare(first, second)
     assert set(compare(first, second, across_judges=True)["judge"]) == {"rule against random"}
-    same = compare(first, finished(rng=1))
+    same: Any = compare(first, finished(rng=1))
     assert (same["difference"] == 0).all()
     assert (set(same["judge"]), set(same["pairs"])) == ({"rule"}, {8})
 
@@ -407,7 +408,7 @@ def test_published_means_and_normalised_means_follow_from_the_published_rows() -
 
 
 def test_intervals_are_drawn_over_scenes_and_pairs_are_matched() -> None:
-    scores = finished(n_dyads=26).scores()
+    scores: Any = finished(n_dyads=26).scores()
     low, high = interval(scores, "goal")
     assert low < scores["goal"].mean() < high
     assert (low, high) == interval(scores, "goal")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ from mesa_llm.worlds.room.rules import cleaned, first_reason, speaks
 ADA, BEN, CLEO = 1, 2, 3
 
 
-def room_of(manner: Manner = "speak", **options) -> Room:
+def room_of(manner: Manner | Literal["interact"] = "speak", **options) -> Room:
     room = Room("The park", Clock("23:59:50", pause_s=5, word_s=1), **options)
     for agent_id, name in ((ADA, "Ada"), (BEN, "Ben"), (CLEO, "Cleo")):
         room.seat(Member(agent_id, name, manner))
