@@ -307,7 +307,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
         t test), pairs.
     """
     keys = ["situation", "pair", "seat"]
-    sides: Any = (table[table["tested"]].groupby(keys)[list(names)].mean() for table in (first, second))
+    sides: Any = [table[table["tested"]].groupby(keys)[list(names)].mean() for table in (first, second)]
     rows: dict[str, dict[str, float]] = {}
     for name in names:
         both: Any = pd.concat([side[name] for side in sides], axis=1, keys=["first", "second"]).dropna()
