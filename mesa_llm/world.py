@@ -67,12 +67,12 @@ class DoNothing:
     """The action of every world that lets an agent pass."""
 
     @action
-    def do_nothing(self, actor: int) -> str:
+    def do_nothing(self, agent_id: int) -> str:
         """Do nothing this time."""
         return "You did nothing."
 
 
-class Draws(Protocol):
+class RNG(Protocol):
     """Where a world's random draws come from, so that a recorded run can be drawn again exactly."""
 
     def random(self) -> float:
@@ -96,6 +96,6 @@ class Draws(Protocol):
         ...
 
 
-def draws(rng: random.Random | int | None) -> random.Random:
-    """Return a source of draws: the one given, or a new one from a seed."""
-    return rng if isinstance(rng, random.Random) else random.Random(rng)
+def make_rng(rng: RNG | int | None) -> RNG:
+    """Return the random number generator given, or a new one from a seed."""
+    return random.Random(rng) if rng is None or isinstance(rng, int) else rng

@@ -26,7 +26,7 @@ class Pot(DoNothing):
         return Observation(text=f"The pot holds {self.coins} coins.", facts=self.coins)
 
     @action
-    def pay(self, actor: int, coins: Annotated[int, Field(ge=0, le=10)]) -> str:
+    def pay(self, agent_id: int, coins: Annotated[int, Field(ge=0, le=10)]) -> str:
         """Pay into the pot.
 
         Args:
@@ -40,7 +40,7 @@ class Pot(DoNothing):
         return f"You paid {coins}."
 
     @tool
-    def count(self, actor: int) -> int:
+    def count(self, agent_id: int) -> int:
         """Count the coins in the pot."""
         return self.coins
 

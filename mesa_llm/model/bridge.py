@@ -110,8 +110,8 @@ class Bridge:
         schedule: Iterable[Event] = (),
         *,
         steps_alive: int = 1,
-        most_events: int = 8,
-        most_characters: int = 1200,
+        max_events: int = 8,
+        max_characters: int = 1200,
         own_worlds: bool = False,
         relevance: Relevance | None = None,
         payloads: Mapping[str, Any] | None = None,
@@ -121,8 +121,8 @@ class Bridge:
         Args:
             schedule: Shocks, each delivered in the step of its `time`.
             steps_alive: For how many steps an event is told; 0: not at all, and only hooks hear of it.
-            most_events: Maximum number of events in one digest; the newest are kept.
-            most_characters: Maximum number of characters of one digest; a line longer than half of them is cut.
+            max_events: Maximum number of events in one digest; the newest are kept.
+            max_characters: Maximum number of characters of one digest; a line longer than half of them is cut.
             own_worlds: Tell agents also of the worlds they are in.
             relevance: Says which agent is told of which event; None: everyone of everything.
             payloads: Kind → type of its facts; events of these kinds are checked when they are published.
@@ -130,8 +130,8 @@ class Bridge:
         """
         self._schedule = sorted(schedule, key=lambda event: event.time)
         self._steps_alive = steps_alive
-        self._most_events = most_events
-        self._most_characters = most_characters
+        self._max_events = max_events
+        self._max_characters = max_characters
         self._own_worlds = own_worlds
         self._relevance = relevance
         self._checks = {kind: TypeAdapter[Any](facts) for kind, facts in (payloads or {}).items()}
@@ -207,8 +207,8 @@ class Bridge:
         for _, event in self._current:
             if (self._own_worlds or event.source not in own) and (agent is None or self._matters(agent, event)):
                 told.setdefault(_line(event), event)
-        kept = list(told)[-self._most_events :]
-        while sum(min(len(line), self._longest_line) for line in kept) > self._most_characters:
+        kept = list(told)[-self._max_events :]
+        while sum(min(len(line), self._longest_line) for line in kept) > self._max_characters:
             kept.pop(0)
         return [told[line] for line in kept]
 
@@ -223,7 +223,7 @@ class Bridge:
 
     @property
     def _longest_line(self) -> int:
-        return self._most_characters // 2
+        return self._max_characters // 2
 
     def deliver(self, worlds: Iterable[str], agent: int) -> list[Event]:
         """Note that an agent heard what `heard` gives it now: once for each step and event."""

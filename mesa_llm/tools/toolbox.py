@@ -22,8 +22,8 @@ class Bound(NamedTuple):
         """Ask the tool's own condition, if it has one, whether it may be used now."""
         if self.tool.when is None:
             return True
-        owner, *actor = self.leading
-        return bool(getattr(owner, self.tool.when)(*actor))
+        owner, *agent_id = self.leading
+        return bool(getattr(owner, self.tool.when)(*agent_id))
 
 
 class Named(Protocol):
@@ -148,7 +148,7 @@ class ToolBox(Mapping[str, Bound]):
     def of(
         cls,
         agent: object,
-        actor: int,
+        agent_id: int,
         worlds: Sequence[Named] = (),
         functions: Sequence[Callable[..., Any]] = (),
     ) -> ToolBox:
@@ -160,7 +160,7 @@ class ToolBox(Mapping[str, Bound]):
         plan = _plan(type(agent), tuple((type(world), world.name) for world in worlds), tuple(functions))
         owners = [getattr(function, "__self__", None) for function in functions]
         own = [() if owner is None else (owner,) for owner in owners]
-        return cls(plan, ((agent,), *((world, actor) for world in worlds), *own))
+        return cls(plan, ((agent,), *((world, agent_id) for world in worlds), *own))
 
     def __getitem__(self, name: str) -> Bound:
         """Return a tool by name."""

@@ -57,7 +57,7 @@ def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any],
     """Make a component that shows a model as a figure, drawn once after each step however often the page is.
 
     Args:
-        draw: Draws the model, while it stands still.
+        draw: RNG the model, while it stands still.
     """
 
     def Drawing(model: Any) -> Any:
@@ -72,7 +72,7 @@ def Plot(model: LLMModel, draw: Callable[[Any], matplotlib.figure.Figure], *, is
 
     Args:
         model: The model.
-        draw: Draws it, while it stands still.
+        draw: RNG it, while it stands still.
         is_large: Whether its text is large enough to be read on a page.
     """
     moment = update_counter.get()
@@ -94,7 +94,7 @@ def plot_downloads(model: LLMModel, title: str, content: Callable[[str], bytes])
     Args:
         model: What is plotted.
         title: What the plot shows.
-        content: Draws it as `png` or `svg`.
+        content: RNG it as `png` or `svg`.
     """
 
     def offer(kind: str) -> Download:

@@ -1,4 +1,4 @@
-"""The page of the auction: `solara run models/auction_arena/app.py`."""
+"""The page of the auction: `mesa-llm app models/auction_arena/app.py`."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def plot(draw: Callable[[AuctionArena, Any], None], post: Callable[[Any], None])
     """Make a component that draws something of the auction.
 
     Args:
-        draw: Draws on axes.
+        draw: RNG on axes.
         post: Finishes the axes.
     """
 

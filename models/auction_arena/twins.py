@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.auction import Auction, AuctionFacts, LotView
 
 KNOWN_OVERESTIMATE = 1.1
@@ -20,7 +20,7 @@ ROUNDING = 1e-6
 class BiddingPolicy(Protocol):
     """Decides on a bid from what a bidder can know."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Return a bid in dollars, or None to withdraw."""
         ...
 
@@ -41,7 +41,7 @@ class RuleBidder:
     max_bids: int = 4
     """Bids on one lot, the opening one included."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid while there is money and bids were few."""
         wanted = next_bid(facts)
         return int(wanted) if wanted <= facts.budget and facts.bids_made < self.max_bids else None
@@ -61,7 +61,7 @@ class ValueBidder:
     overestimate: float = KNOWN_OVERESTIMATE
     """What it divides its estimate by to get the value."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid while the value allows it."""
         return _bid_up_to(facts, self.share * facts.lot.estimate / self.overestimate)
 
@@ -73,7 +73,7 @@ class ZeroIntelligenceBidder:
     withdraw_probability: float = 0.3
     """Probability of withdrawing, each time it is asked."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Draw a bid."""
         low, high = int(next_bid(facts)), min(facts.budget, facts.lot.estimate)
         if rng.random() < self.withdraw_probability or low > high:
@@ -88,7 +88,7 @@ class PacingBidder:
     boldness: float = 1.5
     """How many times the proportional part it risks on one lot."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid up to its part of the money left, at least the starting price, at most the estimate."""
         start = facts.lot.start
         total = start + sum(lot.start for lot in facts.remaining)
@@ -109,7 +109,7 @@ class SelectiveBidder:
     max_bids: int = 4
     """Bids on one lot, the opening one included."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid if this lot is among those it would choose now."""
         chosen = chosen_lots(facts.budget, (facts.lot, *facts.remaining), dear_first=facts.desire == "maximize_profit")
         return RuleBidder(self.max_bids).bid(facts, rng) if facts.lot.name in chosen else None
@@ -125,7 +125,7 @@ def chosen_lots(budget: int, lots: tuple[LotView, ...], *, dear_first: bool) -> 
     return tuple(chosen)
 
 
-def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: Draws) -> Auction:
+def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: RNG) -> Auction:
     """Run an auction to its end with rule-following bidders, who make no plans and state no beliefs.
 
     Args:

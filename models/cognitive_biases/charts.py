@@ -1,11 +1,10 @@
-"""Draws how far decisions lean the way of each bias."""
+"""RNG how far decisions lean the way of each bias."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
+from mesa_llm.viz import Figure
 from models.cognitive_biases.scores import published
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.room import Everyone, Host, Moderated, RandomHost, RoundRobin
 from models.discussion.config import HostPlan
 
 
-def host_of(plan: HostPlan, rng: Draws) -> Host:
+def host_of(plan: HostPlan, rng: RNG) -> Host:
     """Return the host that a plan describes.
 
     Args:

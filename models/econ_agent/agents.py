@@ -22,7 +22,7 @@ from mesa_llm import (
     Outcome,
     ToolCall,
 )
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.macro import (
     CONSUMPTION_STEP,
     EPSILON,
@@ -343,7 +343,7 @@ class Policy(Protocol):
         CATS model); both in the form that Li et al. (2024) use.
     """
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends.
 
         Args:
@@ -387,7 +387,7 @@ def floor_level(share: FloatArray) -> IntArray:
 class Lengnick:
     """LEN: spends a share that falls slowly with wealth."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < work_propensity(standing)
         return Plans(works, floor_level(lengnick_share(standing, works)))
@@ -397,7 +397,7 @@ class Lengnick:
 class BufferStock:
     """CATS: keeps a buffer of one month's income."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < work_propensity(standing)
         return Plans(works, floor_level(buffer_stock_share(standing, works)))
@@ -410,7 +410,7 @@ class AtRandom:
     work: float = 0.9
     """Chance to work in a month."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < self.work
         levels = np.array([rng.randint(0, TOP_LEVEL) for _ in range(len(standing))], dtype=np.int64)
@@ -427,7 +427,7 @@ class Fixed:
     consumption: float = 0.5
     """Share of all money that is spent."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < self.work
         level = int(consumption_level(self.consumption))
@@ -438,7 +438,7 @@ class Fixed:
 class HandToMouth:
     """Always works, and spends what it earns after tax, with last month's tax credit."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         earned = standing.salary - standing.tax.due(standing.salary) + standing.tax_credit
         share = earned / (standing.coin + earned + EPSILON)

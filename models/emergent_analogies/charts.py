@@ -1,11 +1,11 @@
-"""Draws how many problems were solved."""
+"""RNG how many problems were solved."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
+from mesa_llm.viz import Figure
 
 if TYPE_CHECKING:
     from models.emergent_analogies.model import EmergentAnalogiesModel

@@ -1,12 +1,11 @@
-"""Draws how feelings change in situations."""
+"""RNG how feelings change in situations."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
+from mesa_llm.viz import Figure
 from models.emotionbench.scores import Change, published
 
 if TYPE_CHECKING:

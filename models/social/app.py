@@ -1,4 +1,4 @@
-"""The page of the social network: `solara run models/social/app.py`."""
+"""The page of the social network: `mesa-llm app models/social/app.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of Sotopia: `solara run models/sotopia/app.py`."""
+"""The page of Sotopia: `mesa-llm app models/sotopia/app.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the stock exchange: `solara run models/stock_agent/app.py`."""
+"""The page of the stock exchange: `mesa-llm app models/stock_agent/app.py`."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
+from mesa_llm.viz import Figure
 from mesa_llm.worlds.exchange import STOCKS, STYLES, Exchange, Side, Stock
 
 STOCK_COLOURS: dict[Stock, str] = {"A": "#2563eb", "B": "#f97316"}

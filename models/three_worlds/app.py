@@ -1,4 +1,4 @@
-"""The page of the three worlds: `solara run models/three_worlds/app.py`."""
+"""The page of the three worlds: `mesa-llm app models/three_worlds/app.py`."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def test_options_go_by_the_names_that_tools_have_in_several_worlds() -> None:
         name = "well"
 
         @action
-        def pay(self, actor: int, coins: int) -> str:
+        def pay(self, agent_id: int, coins: int) -> str:
             """Throw a coin."""
             return "Plop."
 

@@ -84,8 +84,8 @@ orders = st.tuples(
 def test_whatever_is_ordered_dollars_and_shares_stay(placed: list[Any], maker: MakerName) -> None:
     model = MarketModel(n_agents=3, n_questions=1, maker=maker, horizon=20, rng=1)
     before = model.money
-    for actor, (action, size), market_id, outcome, wanted in placed:
-        model.apply({actor: ToolCall(action, {"market_id": market_id, "outcome": outcome, size: wanted})})
+    for agent_id, (action, size), market_id, outcome, wanted in placed:
+        model.apply({agent_id: ToolCall(action, {"market_id": market_id, "outcome": outcome, size: wanted})})
         assert model.money == pytest.approx(before, rel=1e-9)
     for portfolio in model.world.ledger.portfolios.values():
         assert portfolio.cash >= 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 
 LotOrder = Literal["listed", "random", "ascending", "descending"]
 """The order in which lots come up; the two by price keep the list's order among equals."""
@@ -84,7 +84,7 @@ def read_lots(path: Path | str) -> tuple[Lot, ...]:
     return tuple(lots)
 
 
-def ordered_lots(lots: Sequence[Lot], order: LotOrder, rng: Draws) -> tuple[Lot, ...]:
+def ordered_lots(lots: Sequence[Lot], order: LotOrder, rng: RNG) -> tuple[Lot, ...]:
     """Return lots in the order in which they come up.
 
     Args:

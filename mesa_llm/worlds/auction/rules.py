@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.amounts import is_number
 from mesa_llm.worlds.auction.beliefs import add_counts, form_fault, opening_belief, review_belief
 from mesa_llm.worlds.auction.lots import Lot
@@ -102,7 +102,7 @@ class Auctioneer:
         Chen et al. (2023), Put Your Money Where Your Mouth Is, arXiv:2310.05746, and their program.
     """
 
-    def __init__(self, lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules, rng: Draws) -> None:
+    def __init__(self, lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules, rng: RNG) -> None:
         """Open the auction; the arguments are those of `Auction`."""
         check_opening(lots, bidders, rules)
         self.lots = tuple(lots)
@@ -364,7 +364,7 @@ class Auctioneer:
         return f"The priority of {wrong} must be 1, 2 or 3." if wrong else ""
 
 
-def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, rng: Draws) -> list[Standing]:
+def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, rng: RNG) -> list[Standing]:
     """Take the bids of one round down in the order of seats.
 
     Args:
@@ -400,7 +400,7 @@ def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundV
     return RoundView(tuple(bids), len(records) - len(bids))
 
 
-def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: Draws) -> Standing:
+def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: RNG) -> Standing:
     """Go through all bids so far; an equal one tosses a coin with the leader of the moment."""
     top, leader = standing.top, standing.leader
     for bidder, amount in bids:
@@ -411,7 +411,7 @@ def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: Draws
     return Standing(top, leader)
 
 
-def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, rng: Draws) -> Standing:
+def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, rng: RNG) -> Standing:
     """Look at the last bid only: it is the k-th of equal ones, and takes the lead with probability 1/k."""
     bidder, amount = bid
     if amount is None or amount < standing.top:

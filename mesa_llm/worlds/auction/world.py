@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action
-from mesa_llm.world import Draws, draws
+from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG
 from mesa_llm.worlds.auction.beliefs import Belief
@@ -57,7 +57,7 @@ class Auction:
         bidders: Sequence[Bidder],
         *,
         rules: AuctionRules | Rules = "corrected",
-        rng: Draws | int | None = None,
+        rng: RNG | int | None = None,
         name: str = "auction",
     ) -> None:
         """Open the auction.
@@ -79,7 +79,7 @@ class Auction:
             rules = ORIGINAL_RULES if rules == "original" else AuctionRules()
         self.name = name
         self.step = 1
-        rng = draws(rng) if rng is None or isinstance(rng, int) else rng
+        rng = make_rng(rng)
         self.auctioneer = Auctioneer(lots, bidders, rules, rng)
         self._instructions = instructions_text(self.auctioneer)
         self._refusals: dict[int, tuple[str, ...]] = {}

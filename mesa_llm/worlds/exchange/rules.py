@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.lending import Lending, RateChange, liquidation_of, pay_interest, repay_due
 from mesa_llm.worlds.exchange.matching import Match, TradingRules, Venue
@@ -177,7 +177,7 @@ Happening = Close | Liquidation | RateChange
 class Floor:
     """Leads traders through the stages of a day: whose turn it is, and what the end of a stage brings about."""
 
-    def __init__(self, market: Market, calendar: Calendar, rng: Draws) -> None:
+    def __init__(self, market: Market, calendar: Calendar, rng: RNG) -> None:
         """Open on the morning of day 1.
 
         Args:

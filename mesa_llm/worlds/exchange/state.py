@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.amounts import is_whole
 from mesa_llm.worlds.exchange.book import Side
 
@@ -398,7 +398,7 @@ class History:
     liquidations: list[Liquidation] = field(default_factory=list)
 
 
-def draw_endowments(traders: Iterable[int], rng: Draws) -> list[Endowment]:
+def draw_endowments(traders: Iterable[int], rng: RNG) -> list[Endowment]:
     """Draw what traders start with, in the original program's order of draws.
 
     Shares, cash and a debt are uniform. They are drawn anew until cash and shares are worth between 100,000
@@ -414,7 +414,7 @@ def draw_endowments(traders: Iterable[int], rng: Draws) -> list[Endowment]:
     return [_draw_endowment(trader, rng) for trader in traders]
 
 
-def _draw_endowment(trader: int, rng: Draws) -> Endowment:
+def _draw_endowment(trader: int, rng: RNG) -> Endowment:
     style = rng.choice(STYLES)
     while True:
         shares: dict[Stock, float] = {stock: int(MAX_PROPERTY / FIRST_PRICES[stock] * rng.random()) for stock in STOCKS}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro.state import UNEMPLOYED
 
@@ -61,7 +61,7 @@ def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
     return tuple(band for band, (low, high) in enumerate(pairs) if low <= salary <= high)
 
 
-def draw_offer(salary: float, old: int, rules: Rules, rng: Draws) -> int:
+def draw_offer(salary: float, old: int, rules: Rules, rng: RNG) -> int:
     """Draw the title of a new job offer; where two bands fit, each draws and the upper one counts.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 
 if TYPE_CHECKING:
     from mesa_llm.worlds.room.world import Room
@@ -44,7 +44,7 @@ class RoundRobin:
 class RandomHost:
     """Calls on anybody; the same person may be called on again."""
 
-    def __init__(self, start: int | None, rng: Draws) -> None:
+    def __init__(self, start: int | None, rng: RNG) -> None:
         """Store where to start.
 
         Args:

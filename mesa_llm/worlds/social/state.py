@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.world import Draws, draws
+from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds.social.recommenders import KINDS, REPLY, REPOST, Board, IntArray, Picker, Viewer
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Store
@@ -64,7 +64,7 @@ class SocialState:
         settings: SocialSettings,
         *,
         name: str = "social",
-        rng: Draws | int | None = None,
+        rng: RNG | int | None = None,
         path: str | Path | None = None,
     ) -> None:
         """Start without users and posts, in step 0.
@@ -89,7 +89,7 @@ class SocialState:
         )
         self.n_comments = 0
         self.inbox = Inbox(settings.notice_steps)
-        self._rng = draws(rng) if rng is None or isinstance(rng, int) else rng
+        self._rng = make_rng(rng)
         self._feed_seed = self._rng.randint(0, 2**62)
         self._feed = settings.chosen_feed
         self._picker: Picker | None = None

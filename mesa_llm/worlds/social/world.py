@@ -14,7 +14,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
-from mesa_llm.world import DoNothing, Draws
+from mesa_llm.world import DoNothing, RNG
 from mesa_llm.worlds.social.facts import FeedItem, SocialFacts, SocialView
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import REPOST, best_first, top_level, without_muted
@@ -73,7 +73,7 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
         settings: SocialSettings | str = "simswarm",
         *,
         name: str = "social",
-        rng: Draws | int | None = None,
+        rng: RNG | int | None = None,
         path: str | Path | None = None,
         **changes: Any,
     ) -> None:

@@ -80,17 +80,17 @@ def drive(auction: Auction, rng: random.Random, answer: Answers) -> None:
     """Let bidders answer in an arbitrary order until the auction is over."""
     while not auction.is_over:
         while auction.due and auction.stage == "bid":
-            actor = rng.choice(auction.due)
-            amount = answer(rng, auction, actor)
+            agent_id = rng.choice(auction.due)
+            amount = answer(rng, auction, agent_id)
             try:
-                auction.withdraw(actor) if amount is None else auction.bid(actor, amount)
+                auction.withdraw(agent_id) if amount is None else auction.bid(agent_id, amount)
             except ToolError:
                 continue
         auction.end_step()
 
 
-def wild(rng: random.Random, auction: Auction, actor: int) -> int | None:
-    least = auction.facts(actor).min_bid
+def wild(rng: random.Random, auction: Auction, agent_id: int) -> int | None:
+    least = auction.facts(agent_id).min_bid
     return rng.choice([None, least, least + rng.randint(0, 90), rng.randint(-50, 5000), 10**30, 0])
 
 
@@ -134,9 +134,9 @@ def test_the_winner_made_the_highest_bid_and_every_bid_raised_enough(seed: int, 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_the_order_in_which_bids_arrive_does_not_matter(seed: int, shuffle_seed: int) -> None:
-    def steady(rng: random.Random, auction: Auction, actor: int) -> int | None:
-        seen = auction.facts(actor)
-        return seen.min_bid if seen.min_bid <= seen.budget and seen.bids_made < actor + 1 else None
+    def steady(rng: random.Random, auction: Auction, agent_id: int) -> int | None:
+        seen = auction.facts(agent_id)
+        return seen.min_bid if seen.min_bid <= seen.budget and seen.bids_made < agent_id + 1 else None
 
     first, second = market(seed), market(seed)
     drive(first, random.Random(0), steady)
