@@ -75,6 +75,9 @@ FOLDERS: Mapping[str, str] = {
 }
 """Original file → the folder in which Sotopia's own storage keeps the same, a file each."""
 
+AGES = re.compile(r"\((\d+), *(\d+)\)")
+"""Youngest and oldest age of a seat in a constraint."""
+
 TAG = re.compile(r"<([A-Za-z_]\w*)[\s>]")
 """The beginning of a tag in a text."""
 
@@ -248,8 +251,8 @@ class Cast:
         Returns:
             Numbers of `characters`, `situations`, `ties` and `pairings`; `sources` and `relations` of the situations,
             `tie_relations`, number of pairings of a situation (`pairings_each`), `tags` in texts and goals, and the
-            number of pairings whose characters are tied as the situation has it (`tied`) or not (`not_tied`); of two
-            ties between the same characters, the last counts.
+            number of pairings whose characters are tied as the situation has it (`tied`) or not (`not_tied`; of two
+            ties between the same characters, the last counts), or are of an age that it does not allow (`wrong_age`).
         """
         situations = self.situations.values()
         ties = {frozenset(one.character_ids): one.relation for one in self.ties}
@@ -271,7 +274,13 @@ class Cast:
             "tags": dict(Counter(tag for text in texts for tag in TAG.findall(text))),
             "tied": tied[True],
             "not_tied": tied[False],
+            "wrong_age": sum(map(self._has_wrong_age, self.pairings)),
         }
+
+    def _has_wrong_age(self, pairing: Pairing) -> bool:
+        ages = [self.characters[one].age for one in pairing.character_ids]
+        allowed = AGES.findall(self.situations[pairing.situation_id].age_constraint)
+        return any(not int(low) <= age <= int(high) for age, (low, high) in zip(ages, allowed, strict=False))
 
 
 def _is_in(situation: Situation, subset: Subset) -> bool:

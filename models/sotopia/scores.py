@@ -348,6 +348,32 @@ def compare(first: SotopiaModel, second: SotopiaModel, *, across_judges: bool = 
     )
 
 
+def distance_to_published(model: SotopiaModel, name: str, *, across_judges: bool = False) -> float:
+    """Compute the mean absolute distance of the seven means from those of the paper, as in Shachi's table 1.
+
+    Args:
+        model: The run.
+        name: Name of the model in the paper's table, such as `GPT-4`.
+        across_judges: Whether it may have been judged by another judge than the paper's.
+
+    Raises:
+        ConfigError: If it was, and that was not allowed; or the paper has no such model.
+    """
+    table: Any = published()
+    rows = table[(table["model"] == name) & table["setting"].str.startswith("all 90")]
+    if rows.empty:
+        raise ConfigError(
+            f"the paper's table has no model {name!r}; it has GPT-4, GPT-3.5, Llama-2-70b-chat, MPT-30b-chat"
+        )
+    judge = rows["judge"].iloc[0]
+    if not (across_judges or judge in str(model.judge)):
+        raise ConfigError(
+            f"{judge} judged the published runs and {model.judge} these; say across_judges=True to compare"
+        )
+    means = means_of(score_table(model), model.dimensions)
+    return float(np.mean([abs(means[row["measure"]] - row["value"]) for row in rows.to_dict("records")]))
+
+
 # -- judges
 
 

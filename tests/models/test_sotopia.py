@@ -20,7 +20,7 @@ from models.sotopia.charts import goal_figure, score_figure
 from models.sotopia.judge import intraclass, krippendorff_alpha
 from models.sotopia.model import SotopiaModel
 from models.sotopia.output import episode_logs, main, read_episode_logs
-from models.sotopia.scores import agreement, compare, interval, normalised, paired, published
+from models.sotopia.scores import agreement, compare, distance_to_published, interval, normalised, paired, published
 from models.sotopia.visibility import visible_text
 
 
@@ -73,6 +73,13 @@ def test_by_rule_people_bargain_and_the_judge_finds_what_they_agreed_on() -> Non
     assert all(goals[e.index, 0] + goals[e.index, 1] == 10 for e in agreed)
     assert model.story().startswith("20 meetings of 20 over")
     assert model.cost_estimate() == {"episodes": 20, "decisions": 400, "judgements": 0, "calls": 400}
+
+
+def test_hundreds_of_meetings_go_on_at_once() -> None:
+    model = SotopiaModel(n_dyads=200, sampling="random", rng=1, llm="random")
+    model.run_for(3)
+    assert len(model.runlog.decisions().query("time == 1 and label == 'interact'")) == 200
+    assert model.results()["scored"] == 2 * model.n_over
 
 
 @pytest.mark.parametrize("firmness", [0.0, 0.5, 1.0])
@@ -351,7 +358,7 @@ def test_a_folder_that_lacks_files_says_which() -> None:
 def test_our_own_cast_is_large_enough_and_fits_together() -> None:
     cast, found = load_cast(), load_cast().report()
     assert (found["characters"], found["situations"], found["pairings"]) == (16, 13, 52)
-    assert (set(found["relations"]), found["not_tied"]) == (set(RELATIONS), 0)
+    assert (set(found["relations"]), found["not_tied"], found["wrong_age"]) == (set(RELATIONS), 0, 0)
     counts = {subset: len(cast.pairings_of(subset)) for subset in ("all", "hard", "cooperative", "competitive")}
     assert counts == {"all": 52, "hard": 16, "cooperative": 12, "competitive": 16}
     first = [one.situation_id for one in cast.pairings_of()[:13]]
@@ -405,6 +412,16 @@ def test_published_means_and_normalised_means_follow_from_the_published_rows() -
     scaled = normalised({names[code]: value for code, value in values.items()})
     assert sum(values.values()) / 7 == pytest.approx(3.31, abs=0.005)
     assert sum(scaled.values()) / 7 == pytest.approx(0.760, abs=0.0005)
+
+
+def test_the_distance_from_published_means_is_of_one_judge_or_says_that_it_is_not() -> None:
+    model = finished(n_dyads=1)
+    with pytest.raises(ConfigError, match=r"gpt-4-0613 judged the published runs and rule these"):
+        distance_to_published(model, "GPT-4")
+    rows = published().query("model == 'GPT-4' and judge == 'gpt-4-0613'").set_index("measure")["value"]
+    means = model.results()
+    wanted = np.mean([abs(means[code] - rows[code]) for code in rows.index])
+    assert distance_to_published(model, "GPT-4", across_judges=True) == pytest.approx(wanted)
 
 
 def test_intervals_are_drawn_over_scenes_and_pairs_are_matched() -> None:
