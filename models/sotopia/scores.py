@@ -362,15 +362,16 @@ def distance_to_published(model: SotopiaModel, name: str, *, across_judges: bool
     table: Any = published()
     rows = table[(table["model"] == name) & table["setting"].str.startswith("all 90")]
     if rows.empty:
+        known = ", ".join(table.loc[table["setting"].str.startswith("all 90"), "model"].unique())
+        raise ConfigError(f"the paper's table has no model {name!r}; it has {known}")
+    judge = str(rows["judge"].iloc[0])
+    if not (across_judges or all(judge in one for one in str(model.judge).split(" + "))):
         raise ConfigError(
-            f"the paper's table has no model {name!r}; it has GPT-4, GPT-3.5, Llama-2-70b-chat, MPT-30b-chat"
-        )
-    judge = rows["judge"].iloc[0]
-    if not (across_judges or judge in str(model.judge)):
-        raise ConfigError(
-            f"{judge} judged the published runs and {model.judge} these; say across_judges=True to compare"
+            f"{judge} judged the published runs and {model.judge} these; say across_judges=True to compare them anyway"
         )
     means = means_of(score_table(model), model.dimensions)
+    if lacking := [code for code in rows["measure"] if code not in means]:
+        raise ConfigError(f"{', '.join(lacking)} were not rated here; the paper's table has the standard dimensions")
     return float(np.mean([abs(means[row["measure"]] - row["value"]) for row in rows.to_dict("records")]))
 
 

@@ -418,7 +418,7 @@ def test_the_distance_from_published_means_is_of_one_judge_or_says_that_it_is_no
     model = finished(n_dyads=1)
     with pytest.raises(ConfigError, match=r"gpt-4-0613 judged the published runs and rule these"):
         distance_to_published(model, "GPT-4")
-    rows = published().query("model == 'GPT-4' and judge == 'gpt-4-0613'").set_index("measure")["value"]
+    rows: Any = published().query("model == 'GPT-4' and judge == 'gpt-4-0613'").set_index("measure")["value"]
     means = model.results()
     wanted = np.mean([abs(means[code] - rows[code]) for code in rows.index])
     assert distance_to_published(model, "GPT-4", across_judges=True) == pytest.approx(wanted)
