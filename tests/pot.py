@@ -120,8 +120,8 @@ class QuizModel(LLMModel):
 
     def _everything(self, model: Any) -> list[list[Turn]]:
         items = self.kinds.items()
-        asked = [Observation(f"What of {label}?", answer=kind, label=label) for label, kind in items]
-        return [[Turn(agent, seen) for agent in minded(self) for seen in asked]]
+        observations = [Observation(f"What of {label}?", answer=kind, label=label) for label, kind in items]
+        return [[Turn(agent, seen) for agent in minded(self) for seen in observations]]
 
     @property
     def answers(self) -> list[Any]:

@@ -45,10 +45,10 @@ def test_the_commands_of_the_command_line_run(tmp_path, request) -> None:
 
 
 def test_the_two_commands_are_those_of_dev_py() -> None:
-    named = [command[2] for command in COMMANDS if command[:2] == ["python3", "dev.py"]]
-    said = subprocess.run([sys.executable, ROOT / "dev.py"], capture_output=True, text=True)
-    assert named == ["demo", "test"]
-    assert all(name in said.stdout + said.stderr for name in [*named, "app", "bench", "test-mesa4"])
+    names = [command[2] for command in COMMANDS if command[:2] == ["python3", "dev.py"]]
+    process = subprocess.run([sys.executable, ROOT / "dev.py"], capture_output=True, text=True)
+    assert names == ["demo", "test"]
+    assert all(name in process.stdout + process.stderr for name in [*names, "app", "bench", "test-mesa4"])
 
 
 def test_the_demo_lives_on_a_real_language_model() -> None:

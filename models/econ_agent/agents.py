@@ -106,7 +106,7 @@ class Household(LLMAgent):
 
     @property
     def facts(self) -> HouseholdFacts:
-        """What it sees of the economy, as values."""
+        """Facts that it observes of the economy."""
         return self.model.world.facts(self.unique_id)
 
     def rule(self, seen: Observation) -> ToolCall:
@@ -144,9 +144,9 @@ class Household(LLMAgent):
         if isinstance(self.memory, Dialogue):
             text = self.model.prompt("original_reflection.md", months=self.notes.maxlen)
             return Observation(text, answer=str, tools=(), label=REFLECTION)
-        now = self.observe()
-        text = self.model.prompt("reflection.md", months=list(self.notes), now=now.text)
-        return Observation(text, now.instructions, answer=str, tools=(), cue=now.text, label=REFLECTION)
+        observation = self.observe()
+        text = self.model.prompt("reflection.md", months=list(self.notes), now=observation.text)
+        return Observation(text, observation.instructions, answer=str, tools=(), cue=observation.text, label=REFLECTION)
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
         """Return the prompt; a dialogue is asked to reflect after all prompts and answers of the quarter."""
@@ -208,7 +208,7 @@ class MonthNote(NamedTuple):
     """Text that the household read before it planned."""
 
     plan: str
-    """What it planned, or that it did not."""
+    """Its plan, or a note that there is none."""
 
 
 class Dialogue(ChatMemory):
@@ -270,7 +270,7 @@ BUFFER_MONTHS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What policies know of households at the start of a month."""
+    """State of the households at the start of a month, as policies see it."""
 
     salary: FloatArray
     """Dollars for a month at work, shape `(households,)`."""
@@ -326,7 +326,7 @@ class Standing:
 
 
 class Plans(NamedTuple):
-    """What households do this month."""
+    """Plans of the households for one month."""
 
     works: BoolArray
     """Whether each household works, shape `(households,)`."""

@@ -48,8 +48,8 @@ def Traders(model: StockAgentModel) -> None:
     market = model.world.market
     with steady(model):
         holdings = market.portfolios()
-        left = [account.trader for account in market.accounts.values() if account.has_left]
-    Markup(TEMPLATES / "traders.html", holdings=holdings, left=left)
+        departed = [account.trader for account in market.accounts.values() if account.has_left]
+    Markup(TEMPLATES / "traders.html", holdings=holdings, left=departed)
 
 
 page = LLMPage(

@@ -130,14 +130,14 @@ def test_reset_builds_a_model_of_the_parameters(page: Page) -> None:
 
 def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) -> None:
     turn_to(stepped, "Agents")
-    for part, said in {
+    for part, text in {
         "system": "You are friendly.",
         "user": "nobody has spoken",
         "reply": "greet(words:",
         "decided": "times: 1",
         "done": "1 greetings were heard.",
     }.items():
-        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(said)
+        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(text)
 
 
 def test_what_agents_write_is_shown_and_never_run(stepped: Page) -> None:
@@ -221,13 +221,13 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     page.get_by_label("Seed").fill("forty-two")
     page.get_by_label("Seed").press("Enter")
     press(page, "Reset")
-    expect(page.get_by_text("rng is a whole number")).to_be_visible()
+    expect(page.get_by_text("rng is the seed, a whole number")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
     page.get_by_label("Seed").fill("8")
     page.get_by_label("Seed").press("Tab")
     press(page, "Reset")
-    expect(page.get_by_text("rng is a whole number")).to_have_count(0)
+    expect(page.get_by_text("rng is the seed, a whole number")).to_have_count(0)
     expect(page.get_by_label("Seed")).to_have_value("8")
 
 

@@ -125,8 +125,8 @@ class MonthlyEconomy:
         """Return the plans as arrays, or refuse those that do not fit."""
         attendance, levels = np.asarray(works), np.asarray(levels, dtype=np.int64)
         if attendance.shape != self.households.skill.shape or levels.shape != attendance.shape:
-            found = f"{attendance.shape} and {levels.shape}"
-            raise ValueError(f"{len(self.households)} households need a plan each, got plans of shapes {found}")
+            shapes = f"{attendance.shape} and {levels.shape}"
+            raise ValueError(f"{len(self.households)} households need a plan each, got plans of shapes {shapes}")
         if not np.isin(attendance, (0, 1)).all():
             raise ValueError(f"a household works (1) or not (0), got {attendance.min()}..{attendance.max()}")
         if (levels < 0).any() or (levels > TOP_LEVEL).any():
@@ -203,8 +203,8 @@ class MonthlyEconomy:
         """Offer a job that fits its wage to everyone out of work."""
         homes, hours = self.households, self.parameters.hours
         for index in np.flatnonzero(homes.job == UNEMPLOYED).tolist():
-            salary, old = hours * float(homes.skill[index]), int(homes.offer[index])
-            homes.offer[index] = draw_offer(salary, old, self.rules, self.rng)
+            salary, former = hours * float(homes.skill[index]), int(homes.offer[index])
+            homes.offer[index] = draw_offer(salary, former, self.rules, self.rng)
 
     def monthly_table(self) -> pd.DataFrame:
         """Return one row a month: price, wages, goods, employment, tax, interest."""

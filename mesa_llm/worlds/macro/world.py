@@ -141,8 +141,8 @@ class Macroeconomy:
         plans = np.array([self._plans.get(agent_id, default) for agent_id in self.agent_ids], dtype=np.float64)
         undecided = len(self.agent_ids) - len(self._plans)
         self._plans = {}
-        drawn = uniforms(len(plans), self.rng)
-        works = drawn <= plans[:, 0] if is_original else drawn < plans[:, 0]
+        uniform_draws = uniforms(len(plans), self.rng)
+        works = uniform_draws <= plans[:, 0] if is_original else uniform_draws < plans[:, 0]
         levels = consumption_level(plans[:, 1], economy.rules)
         rate = economy.interest_rate
         economy.run_month(works, levels, undecided=undecided)

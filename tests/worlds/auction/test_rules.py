@@ -68,9 +68,9 @@ def test_uniform_ties_favour_nobody() -> None:
 def test_of_many_bids_everyone_hears_the_highest_by_seat() -> None:
     bids = [BidRecord(bidder, None if bidder == 50 else 100 + bidder % 40, (), NOTHING_YET) for bidder in range(50)]
     bids.append(BidRecord(50, None, (), NOTHING_YET))
-    told = round_view(bids, {bidder: f"B{bidder}" for bidder in range(51)})
-    assert [name for name, _ in told.bids] == [f"B{bidder}" for bidder in range(10, 40)]
-    assert told.more == 21
+    view = round_view(bids, {bidder: f"B{bidder}" for bidder in range(51)})
+    assert [name for name, _ in view.bids] == [f"B{bidder}" for bidder in range(10, 40)]
+    assert view.more == 21
 
 
 Answers = Callable[[random.Random, Auction, int], int | None]
@@ -90,8 +90,8 @@ def drive(auction: Auction, rng: random.Random, answer: Answers) -> None:
 
 
 def wild(rng: random.Random, auction: Auction, agent_id: int) -> int | None:
-    least = auction.facts(agent_id).min_bid
-    return rng.choice([None, least, least + rng.randint(0, 90), rng.randint(-50, 5000), 10**30, 0])
+    minimum = auction.facts(agent_id).min_bid
+    return rng.choice([None, minimum, minimum + rng.randint(0, 90), rng.randint(-50, 5000), 10**30, 0])
 
 
 def market(seed: int, tie: TieRule = "uniform", **rules: Any) -> Auction:

@@ -230,9 +230,9 @@ def test_bidder_1_does_not_take_bidder_10_for_itself() -> None:
         names = [Bidder(n, f"Bidder {n}", 500, planning="none") for n in (1, 10)]
         opened = Auction(LOTS, names, rules=rules, rng=1)
         opened.end_step()
-        said = {"remaining_budget": 500, "total_profits": {"Bidder 10": 5}, "winning_bids": {}}
+        beliefs = {"remaining_budget": 500, "total_profits": {"Bidder 10": 5}, "winning_bids": {}}
         with pytest.raises(ToolError):
-            opened.report_belief(1, said)
+            opened.report_belief(1, beliefs)
         return opened.accounts[1].beliefs.self_errors, opened.accounts[1].beliefs.other_errors
 
     assert errors(AuctionRules()) == (0, 1)

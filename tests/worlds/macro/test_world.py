@@ -77,8 +77,8 @@ def test_a_floor_belongs_to_the_slice_it_begins() -> None:
 @given(incomes, incomes)
 def test_who_earns_more_keeps_more(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    kept = np.array([low, high]) - US_TAX.due([low, high])
-    assert 0 <= kept[0] <= kept[1] + 1e-9
+    net_income = np.array([low, high]) - US_TAX.due([low, high])
+    assert 0 <= net_income[0] <= net_income[1] + 1e-9
 
 
 def test_flat_and_no_tax() -> None:
