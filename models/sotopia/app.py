@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from models.figures import COLOURS
 from models.sotopia.charts import goal_figure, score_figure
 from models.sotopia.episodes import Episode
 from models.sotopia.model import SotopiaModel
+from models.sotopia.scores import agreement
 from models.sotopia.visibility import WHOLE, portrait
 
 EPISODE = Path(__file__).parent / "templates" / "episode.html"
@@ -141,12 +143,39 @@ def Scores(model: SotopiaModel) -> None:
     Markup("table.html", columns=columns, rows=rows, more=more, nothing="No meeting has been judged yet.")
 
 
+@component
+def Judges(model: SotopiaModel) -> None:
+    """Show how far the judgements agree, where there are several of a meeting.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        table = agreement(model) if model.n_judged else None
+    found = [] if table is None else list(table.to_dict("index").items())
+    rows = [
+        Row((str(name), *("–" if math.isnan(value) else f"{value:.2f}" for value in row.values())))
+        for name, row in found
+        if not all(map(math.isnan, row.values()))
+    ]
+    columns = ("Dimension", "ICC", "Alpha", "Worth of the first place")
+    nothing = "Judgements are compared where a meeting has several: of several judges, or of one."
+    Markup("table.html", columns=columns, rows=rows, more=0, nothing=nothing)
+
+
 CHOICES = {"type": "Select", "label": "Scenes", "value": "own", "values": ["own"]}
 """What a visitor may play: no folders, which would be read on the server's disk."""
 
 page = LLMPage(
     SotopiaModel,
     model_params={**controls(SotopiaModel), "items": CHOICES, "dimensions": "standard"},
-    components=[Reader, drawn_by(score_figure), (drawn_by(goal_figure), "Scores"), (Scores, "Scores")],
+    components=[
+        Reader,
+        drawn_by(score_figure),
+        (drawn_by(goal_figure), "Scores"),
+        (Scores, "Scores"),
+        (Judges, "Scores"),
+    ],
     name="Sotopia",
 )
