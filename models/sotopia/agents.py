@@ -56,11 +56,11 @@ def answer_to(others: list[str], n_said: int, firmness: float, remark: str) -> s
         firmness: As for `demand`.
         remark: What it says besides.
     """
-    wanted = demand(n_said, firmness)
-    asked = [min(10, int(found[1])) for text in others if (found := SHARE.search(text))]
-    if asked and 10 - asked[-1] >= wanted:
-        return f"{AGREED}: {10 - asked[-1]} of 10 of what I came for."
-    return "" if n_said >= PATIENCE else f"{remark} I would like {wanted} of 10 of what I came for."
+    share = demand(n_said, firmness)
+    demands = [min(10, int(found[1])) for text in others if (found := SHARE.search(text))]
+    if demands and 10 - demands[-1] >= share:
+        return f"{AGREED}: {10 - demands[-1]} of 10 of what I came for."
+    return "" if n_said >= PATIENCE else f"{remark} I would like {share} of 10 of what I came for."
 
 
 class Person(LLMAgent):

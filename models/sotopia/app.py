@@ -51,12 +51,12 @@ def episode_items(episode: Episode) -> list[dict[str, Any]]:
     items: list[tuple[int, dict[str, Any]]] = []
     for index, line in enumerate(room.lines):
         hearers = [names[one] for one in line.viewers or () if one != line.speaker_id]
-        shown = {"name": line.speaker, "text": line.text, "turn": line.turn, "kind": line.kind}
-        items.append((2 * index + 1, {**shown, "to": ", ".join(hearers), "colour": colours[line.speaker_id]}))
+        item = {"name": line.speaker, "text": line.text, "turn": line.turn, "kind": line.kind}
+        items.append((2 * index + 1, {**item, "to": ", ".join(hearers), "colour": colours[line.speaker_id]}))
     for silence in room.silences:
         later = [line.turn for line in room.lines[: silence.after]]
-        kept = {"name": silence.name, "text": silence.reason, "turn": f"after {later[-1]}" if later else "1"}
-        items.append((2 * silence.after, {**kept, "kind": "none"}))
+        item = {"name": silence.name, "text": silence.reason, "turn": f"after {later[-1]}" if later else "1"}
+        items.append((2 * silence.after, {**item, "kind": "none"}))
     return [item for _, item in sorted(items, key=lambda item: item[0])]
 
 
@@ -130,16 +130,16 @@ def Scores(model: SotopiaModel) -> None:
         titles = {episode.index: title_of(episode) for episode in model.episodes}
         table: Any = model.scores()
         judge = model.judge if model.n_judged else None
-    known: Any = table[table["judgements"] > 0]
+    judged: Any = table[table["judgements"] > 0]
     names = {one.name: one.code for one in model.dimensions}
     rows = [
         Row((titles[row["episode"]], row["name"], *(f"{row[name]:.1f}" for name in (*names, "overall"))))
-        for row in known.to_dict("records")[:MAX_ROWS]
+        for row in judged.to_dict("records")[:MAX_ROWS]
     ]
     if judge:
         solara.Text(f"Judged by {judge}; scores of other judges cannot be compared with these.")
     columns = ("Meeting", "Who", *names.values(), "Overall")
-    more = max(len(known) - MAX_ROWS, 0)
+    more = max(len(judged) - MAX_ROWS, 0)
     Markup("table.html", columns=columns, rows=rows, more=more, nothing="No meeting has been judged yet.")
 
 

@@ -301,9 +301,9 @@ def load_cast(items: str = "own") -> Cast:
     """
     if items == "own":
         own = resources.files(__package__).joinpath("data")
-        read = {name: json.loads(own.joinpath(f"{name}.json").read_text(encoding="utf-8")) for name in _OWN}
-        made = {name: [kind.model_validate(entry) for entry in read[name]] for name, kind in _OWN.items()}
-        return _fitted(made["characters"], made["situations"], made["ties"], [])
+        entries = {name: json.loads(own.joinpath(f"{name}.json").read_text(encoding="utf-8")) for name in _OWN}
+        parts = {name: [kind.model_validate(entry) for entry in entries[name]] for name, kind in _OWN.items()}
+        return _fitted(parts["characters"], parts["situations"], parts["ties"], [])
     folder = fetch_original() if items == "original" else Path(items)
     if not folder.is_dir():
         raise ConfigError(f"items={items!r} is no folder; give one with {', '.join(ORIGINAL)}, or items='own'")
@@ -332,7 +332,7 @@ def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence
     Raises:
         ConfigError: If an id is there twice or not at all, or two of one name meet.
     """
-    known = {one.character_id: one for one in characters}
+    people = {one.character_id: one for one in characters}
     places = {one.situation_id: one for one in situations}
     for name, ids in (("character", characters), ("situation", situations)):
         counts = Counter(getattr(one, f"{name}_id") for one in ids)
@@ -345,22 +345,22 @@ def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence
         if len(place.goals) == 2
     ]
     for pairing in pairings:
-        _demand_fit(pairing, known, places)
+        _demand_fit(pairing, people, places)
     if not pairings:
         raise ConfigError("nobody meets anybody: there is no pairing, and no tie that a situation asks for")
-    return Cast(known, places, tuple(ties), tuple(pairings))
+    return Cast(people, places, tuple(ties), tuple(pairings))
 
 
-def _demand_fit(pairing: Pairing, known: Mapping[str, Character], places: Mapping[str, Situation]) -> None:
+def _demand_fit(pairing: Pairing, people: Mapping[str, Character], places: Mapping[str, Situation]) -> None:
     where = f"the pairing of {', '.join(pairing.character_ids)} in {pairing.situation_id}"
     if pairing.situation_id not in places:
         raise ConfigError(f"{where}: there is no such situation")
-    if lacking := [one for one in pairing.character_ids if one not in known]:
+    if lacking := [one for one in pairing.character_ids if one not in people]:
         raise ConfigError(f"{where}: there is no character {lacking[0]!r}")
     n_goals = len(places[pairing.situation_id].goals)
     if len(pairing.character_ids) != n_goals:
         raise ConfigError(f"{where}: {len(pairing.character_ids)} characters for {n_goals} goals; give one for each")
-    names = [known[one].name for one in pairing.character_ids]
+    names = [people[one].name for one in pairing.character_ids]
     if len(set(names)) < len(names):
         raise ConfigError(f"{where}: two people are called {names[0]!r}; names have to differ")
 

@@ -57,15 +57,15 @@ def goal_figure(model: SotopiaModel) -> Figure:
         return _empty(figure, axes)
     names = {key: one.codename or key for key, one in model.cast.situations.items()}
     means: Any = scores.dropna(subset=[GOAL]).groupby("situation", sort=False)[GOAL].mean().sort_values()
-    shown = list(means.index)[:MAX_ROWS]
-    for height, key in enumerate(shown):
+    keys = list(means.index)[:MAX_ROWS]
+    for height, key in enumerate(keys):
         own = scores[scores["situation"] == key]
         for colour, (_, group) in zip(COLOURS, own.groupby("seat"), strict=False):
             axes.plot(group[GOAL], [height] * len(group), "o", color=colour, alpha=0.55, ms=7)
         axes.plot([means[key]] * 2, [height - 0.32, height + 0.32], color=GREY, lw=2)
     hard = {one.situation.situation_id for one in model.episodes if one.situation.is_hard}
-    labels = [clip(names[key], 26) + (" (hard)" if key in hard else "") for key in shown]
-    axes.set_yticks(range(len(shown)), labels)
+    labels = [clip(names[key], 26) + (" (hard)" if key in hard else "") for key in keys]
+    axes.set_yticks(range(len(keys)), labels)
     axes.set_xlim(-0.5, 10.5)
     axes.set_xlabel("blue: first seat, orange: second seat, line: mean", color=GREY)
     axes.grid(axis="x", color=LIGHT)

@@ -243,13 +243,13 @@ class Episode:
 
     def agreed_share(self, seat: int) -> int | None:
         """Return the share of 10 that a person got, if rule twins agreed on one."""
-        said = (line for line in self.room.lines if line.kind == "say" and line.text.startswith(AGREED))
-        accepted = next(said, None)
-        found = accepted and SHARE.search(accepted.text)
-        if not accepted or not found:
+        candidates = (line for line in self.room.lines if line.kind == "say" and line.text.startswith(AGREED))
+        agreement = next(candidates, None)
+        found = agreement and SHARE.search(agreement.text)
+        if not agreement or not found:
             return None
         share = min(10, int(found[1]))
-        return share if accepted.speaker_id == self.persons[seat].unique_id else 10 - share
+        return share if agreement.speaker_id == self.persons[seat].unique_id else 10 - share
 
     @property
     def pair(self) -> str:

@@ -114,15 +114,15 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
     if name in ("standard", "banded"):
         return STANDARD if name == "standard" else BANDED
     try:
-        written = TypeAdapter(list[_Written]).validate_json(Path(name).read_bytes())
+        entries = TypeAdapter(list[_Written]).validate_json(Path(name).read_bytes())
     except OSError as error:
         reason = f"dimensions={name!r}: {error.strerror}"
         raise ConfigError(f"{reason}; choose standard or banded, or name a JSON file") from None
     except ValidationError as error:
         raise ConfigError(f"{name}: {describe(error)}; wanted a list of {{name, description, low, high}}") from None
-    if not written or any(one.low >= one.high for one in written) or len({w.name for w in written}) < len(written):
+    if not entries or any(one.low >= one.high for one in entries) or len({w.name for w in entries}) < len(entries):
         raise ConfigError(f"{name}: wanted one dimension or more, of different names, each with low below high")
-    return tuple(Dimension(w.name, w.code or w.name, w.low, w.high, w.description) for w in written)
+    return tuple(Dimension(w.name, w.code or w.name, w.low, w.high, w.description) for w in entries)
 
 
 @lru_cache(maxsize=64)
@@ -234,8 +234,8 @@ def _consulted_alike(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job]
         return rule_judgement(job.episode, job.seats, model.dimensions)
 
     settings = Settings(temperature=model.scenario.judge_temperature, max_tokens=REPLY_TOKENS)
-    given = model.consult(judge, prompts, answer=answer, settings=settings, rule=by_rule)
-    return dict(zip(jobs, given, strict=True))
+    decisions = model.consult(judge, prompts, answer=answer, settings=settings, rule=by_rule)
+    return dict(zip(jobs, decisions, strict=True))
 
 
 def _rows(job: _Job, decision: Any) -> list[Rating]:
@@ -304,11 +304,11 @@ def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[
     """
     marks: dict[str, Any] = {}
     for number, seat in enumerate(seats, 1):
-        known = _by_rule(episode, seat)
+        by_rule = _by_rule(episode, seat)
         marks[f"agent_{number}"] = {
             one.name: {
-                "reasoning": known.get(one.name, (0, "the rule does not look at it"))[1],
-                "score": min(max(known.get(one.name, (0, ""))[0], one.low), one.high),
+                "reasoning": by_rule.get(one.name, (0, "the rule does not look at it"))[1],
+                "score": min(max(by_rule.get(one.name, (0, ""))[0], one.low), one.high),
             }
             for one in dimensions
         }

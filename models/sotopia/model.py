@@ -279,10 +279,10 @@ class SotopiaModel(LLMModel):
         for seats in by_llm.values():
             llm = seats[0][0].player(seats[0][1]).llm
             texts = [episode.goal_prompt(seat) for episode, seat in seats]
-            given = self.consult(llm, texts, purpose="goal", rule=lambda _: "Get on well with the others.")
-            for (episode, seat), written in zip(seats, given, strict=True):
-                if isinstance(written, Decision):
-                    episode.set_goal(seat, one_line(str(written.answer), 600))
+            goals = self.consult(llm, texts, purpose="goal", rule=lambda _: "Get on well with the others.")
+            for (episode, seat), goal in zip(seats, goals, strict=True):
+                if isinstance(goal, Decision):
+                    episode.set_goal(seat, one_line(str(goal.answer), 600))
 
     @property
     def open_episodes(self) -> list[Episode]:
@@ -365,13 +365,13 @@ class SotopiaModel(LLMModel):
     @property
     def mean_goal(self) -> float | None:
         """Mean score of the goal so far, of those under test; None: there is none."""
-        given = [
+        goals = [
             one.scores[GOAL]
             for episode in self.episodes
             for one in episode.ratings
             if one.scores is not None and GOAL in one.scores and one.seat in episode.tested_seats
         ]
-        return sum(given) / len(given) if given else None
+        return sum(goals) / len(goals) if goals else None
 
     def ratings(self) -> pd.DataFrame:
         """Return all judgements, one row a judgement and person; see `models.sotopia.scores.rating_table`."""
@@ -409,8 +409,8 @@ class SotopiaModel(LLMModel):
             reason = "nobody judges: name a judge=" if self.now > 1 and not self.judges else "nothing is judged yet"
             return "\n".join([*parts, f"There are no scores: {reason}."])
         means = means_of(self.scores(), self.dimensions)
-        shown = ", ".join(f"{name} {value:.2f}" for name, value in means.items())
-        return "\n".join([*parts, f"Judged by {self.judge}: {shown}."])
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in means.items())
+        return "\n".join([*parts, f"Judged by {self.judge}: {scores}."])
 
 
 def _is_nan(value: Any) -> bool:

@@ -79,12 +79,12 @@ def _messages(episode: Episode, names: list[str]) -> list[list[tuple[str, str, s
     n_turns = episode.room.n_turns
     messages: list[list[tuple[str, str, str]]] = []
     for turn in range(n_turns + 1):
-        shown = _background(episode) if turn == 0 else f"Turn #{turn - 1}: {_of_turn(episode, turn)}"
-        sent = [(JUDGE, name, shown) for name in names]
+        news = _background(episode) if turn == 0 else f"Turn #{turn - 1}: {_of_turn(episode, turn)}"
+        messages_of_turn = [(JUDGE, name, news) for name in names]
         if turn < n_turns:
-            done = {line.speaker: line for line in episode.room.lines if line.turn == turn + 1}
-            sent += [(name, JUDGE, action_text(done.get(name))) for name in names]
-        messages.append(sent)
+            deeds = {line.speaker: line for line in episode.room.lines if line.turn == turn + 1}
+            messages_of_turn += [(name, JUDGE, action_text(deeds.get(name))) for name in names]
+        messages.append(messages_of_turn)
     return messages
 
 
@@ -197,8 +197,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("python -m models.sotopia.output LOG FILE\n")
         return 2
     try:
-        written = json.dumps(logs_of_run(arguments[0]), ensure_ascii=False, indent=1)
-        Path(arguments[1]).write_text(written, encoding="utf-8")
+        text = json.dumps(logs_of_run(arguments[0]), ensure_ascii=False, indent=1)
+        Path(arguments[1]).write_text(text, encoding="utf-8")
     except (ConfigError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

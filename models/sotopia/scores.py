@@ -98,7 +98,7 @@ def _reduced(rows: Sequence[Row]) -> tuple[dict[str, Any], str]:
         values.setdefault(dimension, []).append(value)
         reasons[dimension] = reasons.get(dimension, "") + reason
     reduced: dict[str, Any] = {
-        name: any(given) if name == "terminated" else sum(given) / len(given) for name, given in values.items()
+        name: any(each) if name == "terminated" else sum(each) / len(each) for name, each in values.items()
     }
     means = [mean for name, mean in reduced.items() if name != "terminated"]
     if means and "overall_score" not in reduced:
@@ -151,10 +151,10 @@ def score_table(model: SotopiaModel) -> pd.DataFrame:
         One row an episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements (how
         many count), each dimension, and `overall`, their mean; NaN where nothing was judged.
     """
-    given = rating_table(model)
+    ratings = rating_table(model)
     names = [one.name for one in model.dimensions]
-    means: Any = given.groupby(["episode", "seat"])[names].mean()
-    counts: Any = given.dropna(subset=names).groupby(["episode", "seat"]).size()
+    means: Any = ratings.groupby(["episode", "seat"])[names].mean()
+    counts: Any = ratings.dropna(subset=names).groupby(["episode", "seat"]).size()
     rows: list[dict[str, Any]] = []
     for episode in model.episodes:
         for seat, character in enumerate(episode.characters):
@@ -261,13 +261,13 @@ def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = 
     """
     rows: dict[str, dict[str, float]] = {}
     for name in names:
-        known: Any = scores.dropna(subset=[name])
-        n = len(known)
-        by_group: Any = known.groupby(list(groups))[name]
+        scored: Any = scores.dropna(subset=[name])
+        n = len(scored)
+        by_group: Any = scored.groupby(list(groups))[name]
         variance = float(by_group.var(ddof=1).fillna(0.0).mean()) if n else math.nan
         sem = math.sqrt(variance / n) if n else math.nan
         quantile = float(stats.t.ppf(0.975, n - 1)) if n > 1 else math.nan
-        row = {"mean": float(known[name].mean()), "sem": sem, "margin": quantile * sem}
+        row = {"mean": float(scored[name].mean()), "sem": sem, "margin": quantile * sem}
         rows[name] = row | {"groups": int(by_group.ngroups), "episodes": n}
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -288,8 +288,8 @@ def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: in
     sums, counts = by_situation.sum().to_numpy(), by_situation.count().to_numpy()
     if len(sums) < 2:
         return math.nan, math.nan
-    drawn = np.random.default_rng(rng).integers(0, len(sums), (n_draws, len(sums)))
-    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    draws = np.random.default_rng(rng).integers(0, len(sums), (n_draws, len(sums)))
+    means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
     low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
 
@@ -362,8 +362,8 @@ def distance_to_published(model: SotopiaModel, name: str, *, across_judges: bool
     table: Any = published()
     rows = table[(table["model"] == name) & table["setting"].str.startswith("all 90")]
     if rows.empty:
-        known = ", ".join(table.loc[table["setting"].str.startswith("all 90"), "model"].unique())
-        raise ConfigError(f"the paper's table has no model {name!r}; it has {known}")
+        names = ", ".join(table.loc[table["setting"].str.startswith("all 90"), "model"].unique())
+        raise ConfigError(f"the paper's table has no model {name!r}; it has {names}")
     judge = str(rows["judge"].iloc[0])
     if not (across_judges or all(judge in one for one in str(model.judge).split(" + "))):
         raise ConfigError(
@@ -388,21 +388,21 @@ def agreement(model: SotopiaModel) -> pd.DataFrame:
         One row a dimension: icc and alpha over judges and their judgements; first_gain (mean gain of a person whom
         the judge reads of first, over the same person read of last), NaN where there is nothing to compare.
     """
-    given = rating_table(model)
+    ratings = rating_table(model)
     rows: dict[str, dict[str, float]] = {}
     for one in model.dimensions:
-        raters = given.pivot_table(
+        raters = ratings.pivot_table(
             index=["judge", "sample", "swapped"], columns=["episode", "seat"], values=one.name, dropna=False
         )
         table = raters.to_numpy() if len(raters) else np.empty((0, 0))
         rows[one.name] = {"icc": intraclass(table), "alpha": krippendorff_alpha(table)}
-        rows[one.name]["first_gain"] = _first_gain(given, one.name)
+        rows[one.name]["first_gain"] = _first_gain(ratings, one.name)
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _first_gain(given: pd.DataFrame, name: str) -> float:
-    last: Any = given.groupby("episode")["seat"].transform("max")
-    ends: Any = given[(given["seat"] == 0) | (given["seat"] == last)]
+def _first_gain(ratings: pd.DataFrame, name: str) -> float:
+    last: Any = ratings.groupby("episode")["seat"].transform("max")
+    ends: Any = ratings[(ratings["seat"] == 0) | (ratings["seat"] == last)]
     is_first = (ends["seat"] == 0) != ends["swapped"]
     by_place: Any = ends.assign(first=is_first).pivot_table(
         index=["episode", "seat", "judge", "sample"], columns="first", values=name

@@ -44,15 +44,15 @@ def portrait(character: Character, fields: Collection[str]) -> str:
         character: The character.
         fields: Names of the fields that are shown.
     """
-    shown = {field: one_line(str(getattr(character, field))) for field in WHOLE if field in fields}
-    name = " ".join(filter(None, (shown.get(field) for field in NAME)))
-    about = [f"{shown['age']} years old"] if "age" in shown else []
-    about += [shown[field].lower() for field in ("gender", "occupation") if shown.get(field)]
+    texts = {field: one_line(str(getattr(character, field))) for field in WHOLE if field in fields}
+    name = " ".join(filter(None, (texts.get(field) for field in NAME)))
+    about = [f"{texts['age']} years old"] if "age" in texts else []
+    about += [texts[field].lower() for field in ("gender", "occupation") if texts.get(field)]
     lines = [", ".join(filter(None, (name, *about)))] if name or about else []
-    if shown.get("pronouns"):
-        lines[-1] += f" ({shown['pronouns'].lower()})"
+    if texts.get("pronouns"):
+        lines[-1] += f" ({texts['pronouns'].lower()})"
     titles = {"public_info": "Known to many", "personality": "Personality and values", "secret": "Secret"}
-    lines += [f"{title}: {shown[field]}" for field, title in titles.items() if shown.get(field)]
+    lines += [f"{title}: {texts[field]}" for field, title in titles.items() if texts.get(field)]
     return "\n".join(lines)
 
 
