@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from models.cognitive_biases.scores import published
+from models.figures import COLOURS, GREY, LIGHT
 
 if TYPE_CHECKING:
     from models.cognitive_biases.model import CognitiveBiasesModel
 
-GREY, LIGHT, BLUE, ORANGE = "#475569", "#e2e8f0", "#2563eb", "#f97316"
+BLUE, ORANGE = COLOURS[:2]
 
 Z = 1.96
 """Standard errors on each side of a mean in a 95 % interval."""

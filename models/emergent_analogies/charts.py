@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
+from models.figures import COLOURS, GREY, LIGHT
+
 if TYPE_CHECKING:
     from models.emergent_analogies.model import EmergentAnalogiesModel
 
-GREY, LIGHT, BLUE = "#475569", "#e2e8f0", "#2563eb"
+BLUE = COLOURS[0]
 
 Z = 1.96
 """Standard errors on each side of a share in a 95 % interval."""

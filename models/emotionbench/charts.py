@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from models.emotionbench.scores import Change, published
+from models.figures import COLOURS, GREY, LIGHT
 
 if TYPE_CHECKING:
     from models.emotionbench.model import EmotionBenchModel
-
-COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#f97316", "#0891b2")
-
-GREY, LIGHT = "#475569", "#e2e8f0"
 
 Z = 1.96
 """Standard errors on each side of a mean in a 95 % interval."""

@@ -2,9 +2,18 @@
 
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
-from mesa_llm.worlds.room.rules import Agreement, AllOf, EndRule, EveryoneSilent, MaxLines, MaxTime, MaxTurns
-from mesa_llm.worlds.room.state import Line, Manner, Member, Silence, SurveyAnswer
-from mesa_llm.worlds.room.world import Room, Rules, Wish
+from mesa_llm.worlds.room.rules import (
+    Agreement,
+    AllOf,
+    EndRule,
+    EveryoneSilent,
+    JudgedAgreement,
+    MaxLines,
+    MaxTime,
+    MaxTurns,
+)
+from mesa_llm.worlds.room.state import Line, Manner, Member, Ruling, Silence, SurveyAnswer
+from mesa_llm.worlds.room.world import Room, Rules, Verdict, Wish
 
 __all__ = [
     "Agreement",
@@ -12,6 +21,7 @@ __all__ = [
     "Clock",
     "EndRule",
     "EveryoneSilent",
+    "JudgedAgreement",
     "Line",
     "Manner",
     "MaxLines",
@@ -21,7 +31,9 @@ __all__ = [
     "Room",
     "RoomFacts",
     "Rules",
+    "Ruling",
     "Silence",
     "SurveyAnswer",
+    "Verdict",
     "Wish",
 ]
