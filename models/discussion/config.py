@@ -178,7 +178,7 @@ class EndPlan(BaseModel):
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     """Minutes by the clock of the room."""
     max_silent_turns: Annotated[int, Field(ge=1)] | None = None
-    """Number of turns in a row in which nobody speaks; none given: three for each person."""
+    """Number of turns in a row in which nobody speaks; none given: five for each person."""
     max_calls: Annotated[int, Field(ge=1)] | None = None
     """Number of replies of language models, live or recorded, in all rooms."""
     agreement: str = ""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 Stages = Iterator[list[Turn]]
 """The stages of a step, each made when the one before is done."""
 
+SILENT_ROUNDS = 5
+"""Number of times that everybody keeps silent, on average, after which a conversation is over."""
+
 PEOPLE = ("human", "asynchronous_human")
 """Classes whose persons are played by people."""
 
@@ -305,4 +308,4 @@ def end_rules(plan: DiscussionPlan, *, is_original: bool = False) -> list[EndRul
         rules.append(JudgedAgreement(end.judge_every or len(plan.persons)))
     if end.combine == "all" and rules:
         rules = [AllOf(tuple(rules))]
-    return [*rules, EveryoneSilent(end.max_silent_turns or 3 * len(plan.persons))]
+    return [*rules, EveryoneSilent(end.max_silent_turns or SILENT_ROUNDS * len(plan.persons))]

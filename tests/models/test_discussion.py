@@ -120,8 +120,8 @@ def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> N
 def test_silent_persons_do_not_go_on_for_ever(discussion) -> None:
     quiet = [person(name, "first_decides_then_generates", talkativeness=0) for name in "AB"]
     model = finished(discussion(config_of(*quiet)))
-    assert (model.n_messages, model.time) == (0, 6)
-    assert model.results()["ends"] == {"nobody spoke for 6 turns": 1}
+    assert (model.n_messages, model.time) == (0, 10)
+    assert model.results()["ends"] == {"nobody spoke for 10 turns": 1}
 
 
 @pytest.mark.parametrize(
