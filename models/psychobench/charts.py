@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from models.figures import COLOURS, GREY, LIGHT
+from models.figures import COLOURS, GREY, LIGHT, headline
 
 if TYPE_CHECKING:
     from models.psychobench.model import PsychoBenchModel
@@ -18,8 +18,14 @@ BLUE, ORANGE = COLOURS[:2]
 MAX_ROWS = 45
 """Maximum number of scores on one plot of intervals."""
 
-RADARS_A_ROW = 3
+RADARS_A_ROW = 2
 """Maximum number of radars side by side."""
+
+WIDTH = 5.4
+"""Width of a figure that stands beside another, in inches."""
+
+MANY = 30
+"""Number of scores from which intervals stand in two columns."""
 
 INTERVAL = 1.96
 """Standard errors on each side of a mean."""
@@ -32,10 +38,12 @@ def radar_figure(model: PsychoBenchModel) -> Figure:
     if not names:
         return _note("No questionnaire here has three to twelve scores, as a radar needs.")
     n_rows = math.ceil(len(names) / RADARS_A_ROW)
-    figure = Figure(figsize=(4.2 * min(len(names), RADARS_A_ROW), 3.9 * n_rows), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.6 * n_rows), layout="constrained")
     for place, name in enumerate(names, 1):
         axes: Any = figure.add_subplot(n_rows, min(len(names), RADARS_A_ROW), place, projection="polar")
         _radar(axes, name, [row for row in rows if row.instrument == name])
+    key = {text: line for axes in figure.axes for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(key.values(), key.keys(), frameon=False, fontsize=9, loc="outside lower center", ncols=2)
     return figure
 
 
@@ -46,7 +54,7 @@ def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
     axes.plot(around, [*chance, chance[0]], color=GREY, lw=1, ls=":", label="at random")
     norms = [row.share(row.norms[0].norm.mean) for row in rows if row.norms]
     if len(norms) == len(rows):
-        axes.plot(around, [*norms, norms[0]], color=ORANGE, lw=1.6, label=f"people ({rows[0].norms[0].norm.group})")
+        axes.plot(around, [*norms, norms[0]], color=ORANGE, lw=1.6, label="people")
     if all(row.n for row in rows):
         shares = [row.share(row.mean) for row in rows]
         axes.plot(around, [*shares, shares[0]], color=BLUE, lw=2.2, label="respondents")
@@ -54,7 +62,8 @@ def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
     axes.set_ylim(0, 1)
     axes.set_yticks([0.25, 0.5, 0.75], [])
     axes.set_xticks(angles, [row.subscale for row in rows], fontsize=8, color=GREY)
-    axes.set_title(name, color=GREY, fontsize=12)
+    axes.tick_params(axis="x", pad=-1)
+    axes.set_title(name, color=GREY, fontsize=11)
     axes.spines["polar"].set_color(LIGHT)
 
 
@@ -78,21 +87,26 @@ def _wide(model: PsychoBenchModel) -> list[str]:
 
 
 def _intervals(rows: list[ScoreRow], title: str) -> Figure:
-    figure = Figure(figsize=(7.2, 1.2 + 0.24 * len(rows)), layout="constrained")
-    axes: Any = figure.subplots()
-    for height, row in enumerate(reversed(rows)):
-        _interval(axes, height, row)
-    axes.set_yticks(
-        range(len(rows)), [f"{row.instrument}: {row.subscale}" for row in reversed(rows)], fontsize=8, color=GREY
-    )
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xticks([0, 0.5, 1], ["lowest", "middle", "highest"], color=GREY)
-    axes.set_title(title, loc="left", fontsize=13, color=GREY)
-    axes.set_xlabel("● respondents with 95 % interval   | at random   ◆ people with their SD", color=GREY, fontsize=9)
-    axes.grid(axis="x", color=LIGHT)
-    axes.set_axisbelow(True)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+    n_columns = 2 if len(rows) > MANY else 1
+    n_rows = math.ceil(len(rows) / n_columns)
+    figure = Figure(figsize=(WIDTH * n_columns, 1.3 + 0.22 * n_rows), layout="constrained")
+    headline(figure, title)
+    columns: Any = figure.subplots(1, n_columns, squeeze=False)[0]
+    for column, axes in enumerate(columns):
+        shown = rows[column * n_rows : (column + 1) * n_rows]
+        for height, row in enumerate(reversed(shown), n_rows - len(shown)):
+            _interval(axes, height, row)
+        names = [f"{row.instrument}: {row.subscale}" for row in reversed(shown)]
+        axes.set_yticks(range(n_rows - len(shown), n_rows), names, fontsize=8.5, color=GREY)
+        axes.set_ylim(-0.7, n_rows - 0.3)
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_xticks([0, 0.5, 1], ["lowest", "middle", "highest"], color=GREY)
+        axes.grid(axis="x", color=LIGHT)
+        axes.set_axisbelow(True)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+    key = "● respondents, 95 % interval   | at random   ◆ people, SD"
+    figure.supxlabel(key, fontsize=9, color=GREY)
     return figure
 
 
