@@ -45,7 +45,7 @@ page = LLMPage(
     components=[
         drawn_by(radar_figure),
         drawn_by(interval_figure),
-        (drawn_by(interest_figure), "Interests"),
+        drawn_by(interest_figure),
         (Scores, "Scores"),
         (LackingAnswers, "Items"),
     ],

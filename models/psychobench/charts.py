@@ -24,9 +24,6 @@ RADARS_A_ROW = 2
 WIDTH = 5.4
 """Width of a figure that stands beside another, in inches."""
 
-MANY = 30
-"""Number of scores from which intervals stand in two columns."""
-
 INTERVAL = 1.96
 """Standard errors on each side of a mean."""
 
@@ -38,17 +35,20 @@ def radar_figure(model: PsychoBenchModel) -> Figure:
     if not names:
         return _note("No questionnaire here has three to twelve scores, as a radar needs.")
     n_rows = math.ceil(len(names) / RADARS_A_ROW)
-    figure = Figure(figsize=(WIDTH, 2.6 * n_rows), layout="constrained")
+    height = 0.5 + 2.1 * n_rows
+    figure = Figure(figsize=(WIDTH, height))  # names beside the circles would make an automatic layout shrink these
+    figure.subplots_adjust(0.2, 0.75 / height, 0.8, 1 - 0.6 / height, wspace=1.05, hspace=0.75)
     for place, name in enumerate(names, 1):
-        axes: Any = figure.add_subplot(n_rows, min(len(names), RADARS_A_ROW), place, projection="polar")
+        axes: Any = figure.add_subplot(n_rows, RADARS_A_ROW, place, projection="polar")
         _radar(axes, name, [row for row in rows if row.instrument == name])
     key = {text: line for axes in figure.axes for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(key.values(), key.keys(), frameon=False, fontsize=9, loc="outside lower center", ncols=2)
+    figure.legend(key.values(), key.keys(), frameon=False, fontsize=9, loc="lower center", ncols=3)
     return figure
 
 
 def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
-    angles = [2 * math.pi * place / len(rows) for place in range(len(rows))]
+    turn = math.pi / 2 - math.pi / len(rows)  # no axis lies flat, where its name would need most room
+    angles = [turn + 2 * math.pi * place / len(rows) for place in range(len(rows))]
     around = [*angles, angles[0]]
     chance = [row.share(row.random_mean) for row in rows]
     axes.plot(around, [*chance, chance[0]], color=GREY, lw=1, ls=":", label="at random")
@@ -61,8 +61,11 @@ def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
         axes.fill(around, [*shares, shares[0]], color=BLUE, alpha=0.15)
     axes.set_ylim(0, 1)
     axes.set_yticks([0.25, 0.5, 0.75], [])
-    axes.set_xticks(angles, [row.subscale for row in rows], fontsize=8, color=GREY)
-    axes.tick_params(axis="x", pad=-1)
+    axes.set_xticks(angles, [row.subscale for row in rows], fontsize=7.5, color=GREY)
+    for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
+        beside = math.cos(angle)
+        label.set_horizontalalignment("left" if beside > 0.1 else "right" if beside < -0.1 else "center")
+    axes.tick_params(axis="x", pad=-2)
     axes.set_title(name, color=GREY, fontsize=11)
     axes.spines["polar"].set_color(LIGHT)
 
@@ -87,26 +90,21 @@ def _wide(model: PsychoBenchModel) -> list[str]:
 
 
 def _intervals(rows: list[ScoreRow], title: str) -> Figure:
-    n_columns = 2 if len(rows) > MANY else 1
-    n_rows = math.ceil(len(rows) / n_columns)
-    figure = Figure(figsize=(WIDTH * n_columns, 1.3 + 0.22 * n_rows), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 1.3 + 0.22 * len(rows)), layout="constrained")
     headline(figure, title)
-    columns: Any = figure.subplots(1, n_columns, squeeze=False)[0]
-    for column, axes in enumerate(columns):
-        shown = rows[column * n_rows : (column + 1) * n_rows]
-        for height, row in enumerate(reversed(shown), n_rows - len(shown)):
-            _interval(axes, height, row)
-        names = [f"{row.instrument}: {row.subscale}" for row in reversed(shown)]
-        axes.set_yticks(range(n_rows - len(shown), n_rows), names, fontsize=8.5, color=GREY)
-        axes.set_ylim(-0.7, n_rows - 0.3)
-        axes.set_xlim(-0.02, 1.02)
-        axes.set_xticks([0, 0.5, 1], ["lowest", "middle", "highest"], color=GREY)
-        axes.grid(axis="x", color=LIGHT)
-        axes.set_axisbelow(True)
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0)
-    key = "● respondents, 95 % interval   | at random   ◆ people, SD"
-    figure.supxlabel(key, fontsize=9, color=GREY)
+    axes: Any = figure.subplots()
+    for height, row in enumerate(reversed(rows)):
+        _interval(axes, height, row)
+    names = [f"{row.instrument}: {row.subscale}" for row in reversed(rows)]
+    axes.set_yticks(range(len(rows)), names, fontsize=8.5, color=GREY)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xticks([0, 0.5, 1], ["lowest", "middle", "highest"], color=GREY)
+    axes.grid(axis="x", color=LIGHT)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    figure.supxlabel("● respondents, 95 % interval   | at random   ◆ people, SD", fontsize=9, color=GREY)
     return figure
 
 
