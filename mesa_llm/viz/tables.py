@@ -64,7 +64,7 @@ def ActionTable(model: LLMModel) -> None:
 
 
 @component
-def LackingAnswers(model: LLMModel) -> None:
+def LackingAnswers(model: Any) -> None:
     """Show by item why answers to the questionnaire that is the model's `world` are lacking, most first.
 
     Args:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
+from mesa_llm.viz.figures import Figure
 from models.cognitive_biases.scores import BiasScore, published
 from models.figures import COLOURS, GREY, LIGHT, headline
 

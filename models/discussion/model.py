@@ -171,7 +171,7 @@ class DiscussionModel(LLMModel):
         given: Any = self.llm
         if isinstance(given, Mapping):
             given = given.get("judge", given.get("*", "rule"))
-        chosen = (self.scenario.providers or {}).get("judge", given)
+        chosen: str | LLM = (self.scenario.providers or {}).get("judge") or given
         return "rule" if chosen == "human" or isinstance(chosen, HumanLLM) else chosen
 
     # -- a step

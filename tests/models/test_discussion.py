@@ -17,7 +17,7 @@ from models.discussion.app import CHAT, chat_items
 from models.discussion.config import MANNERS, plan_of, read_plan
 from models.discussion.model import DiscussionModel
 from models.discussion.output import main, sauce_output
-from models.discussion.studies import curve, drift, run_rooms, talk_shares
+from models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}
 QUESTION = {"id": "vote", "question": "Yes or no?", "iterations": [0, 2, -1], "choices": ["yes", "no"]}
@@ -338,6 +338,13 @@ def test_in_the_trolley_study_people_talk_as_often_as_they_are_talkative() -> No
     # 60 rooms × about 13 calls: a standard error of at most 0.02, and 0.08 is four of them
     assert shares["spoke"].to_list() == pytest.approx([0.9, 0.5, 0.25, 0.15], abs=0.08)
     assert shares["share"].is_monotonic_decreasing
+
+
+def test_answers_by_choice_are_counted_as_shares_of_those_who_answered() -> None:
+    shares = choice_shares([run_rooms("trolley", n_rooms=3, rng=1)])
+    first = shares[shares["after"] == 0].set_index("answer")
+    assert (first["share"].to_dict(), set(first["answers"])) == ({"no": 0.5, "yes": 0.5}, {12})
+    assert set(shares.groupby("after")["share"].sum()) == {1.0}
 
 
 def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:
