@@ -28,6 +28,9 @@ class Goal:
     is_least: bool = False
     """True if more is better: the goal is the least that is wanted. Else it is the most."""
 
+    failing_share: float = 0.5
+    """A smaller share of the goal than this fails the run."""
+
     @property
     def share(self) -> float | None:
         """How much of the goal is reached; 1 or more: all of it."""
@@ -38,12 +41,12 @@ class Goal:
 
     @property
     def verdict(self) -> Verdict:
-        """Check whether it is met, missed, or less than half reached, which fails the run."""
+        """Check whether it is met, missed, or reached to so small a share that the run fails."""
         if self.share is None:
             return "not run"
         if self.share >= 1:
             return "met"
-        return "missed" if self.share >= 0.5 else "FAILED"
+        return "missed" if self.share >= self.failing_share else "FAILED"
 
     @property
     def row(self) -> tuple[str, str, str, str]:

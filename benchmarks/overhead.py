@@ -7,7 +7,7 @@ machine that does other things too, the minimum says more than the median. Upstr
 on Mesa 3.5, whatever is set; its parallel stepper is called directly. Ours writes its run log to a file all the
 while; upstream keeps none.
 
-A goal that is missed by more than half fails the run.
+A goal that is missed by more than half fails the run; processor time a decision does below 30 times less than upstream's.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def goals(comparison: Comparison) -> list[Goal]:
         Goal("requests a decision", max(requests, default=None), 1),
         Goal("CPU a decision, in all, 100 agents × 0 ms", ours.middle("us"), 300, "µs"),
         Goal("CPU a call, the client alone, 64 at once", a_call, 200, "µs"),
-        Goal("less CPU a decision than upstream", cost, 50, "×", True),
+        Goal("less CPU a decision than upstream", cost, 50, "×", True, failing_share=30 / 50),
         Goal("less CPU a call than upstream", ratio(comparison, "us_a_call", REFERENCE), 25, "×", True),
         Goal("more agents a second than upstream, 100 × 50 ms", 1 / speed if speed else None, 20, "×", True),
         Goal("of the latency ideal, 100 × 500 ms", ideal_share(comparison, 100, 500), 90, "%", True),
@@ -169,7 +169,7 @@ def load() -> str:
 
 
 def main() -> int:
-    """Measure, print, and say by the exit status whether a goal is missed by more than half."""
+    """Measure, print, and say by the exit status whether a goal is missed by far."""
     parser = argparse.ArgumentParser(description="Compare what our own code costs with upstream mesa-llm.")
     parser.add_argument("--rounds", type=int, default=3, help="how often the sides take turns (default 3)")
     parser.add_argument("--quick", action="store_true", help="one round of few settings, in two minutes")

@@ -14,7 +14,7 @@ from mesa import Model
 from mesa_llm.llm_agent import LLMAgent
 from mesa_llm.parallel_stepping import step_agents_parallel_sync
 from mesa_llm.reasoning.cot import CoTReasoning
-from mesa_llm.tools.tool.tool_decorator import tool
+from mesa_llm.tools.tool_decorator import tool
 from stub import counted
 
 

@@ -1,4 +1,4 @@
-"""Who an agent is: its persona, traits and style, and how its model is sampled."""
+"""The config of an agent: its persona, traits and style, and the sampling settings of its language model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def demand_reasoning(value: Any) -> None:
 
 
 class Settings(BaseModel):
-    """How a language model is sampled; None leaves a setting to the endpoint."""
+    """Sampling settings of a language model; None leaves a setting to the endpoint."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,7 +39,7 @@ class Settings(BaseModel):
     """Share of probability that tokens are drawn from."""
 
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
-    """How much a reasoning model may think before it replies; left out for endpoints that do not know it."""
+    """Reasoning effort of a reasoning model; left out for endpoints that do not know it."""
 
     stop: tuple[str, ...] = ()
     """Strings that end a reply."""
@@ -50,14 +50,14 @@ class Settings(BaseModel):
     @cached_property
     def sent(self) -> dict[str, Any]:
         """The settings that are sent, without those left to the endpoint."""
-        sent: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in ("temperature", "max_tokens", "top_p", "reasoning_effort"):
             value = getattr(self, name)
             if value is not None:
-                sent[name] = value
+                values[name] = value
         if self.stop:
-            sent["stop"] = list(self.stop)
-        return {**sent, **self.extra}
+            values["stop"] = list(self.stop)
+        return {**values, **self.extra}
 
 
 class AgentConfig(BaseModel):
@@ -66,16 +66,16 @@ class AgentConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
-    """What others call it; empty: its class and number."""
+    """Name that others know; empty: its class and id."""
 
     persona: str = ""
-    """Who it is, in words that follow "You are …"."""
+    """Persona, as text that follows "You are …"."""
 
     traits: dict[str, JsonValue] = Field(default_factory=dict)
     """Facts about it, by name: age, occupation, …"""
 
     style: str = ""
-    """How it writes."""
+    """Style of its writing."""
 
     tools: tuple[str, ...] | None = None
     """Names of the tools and actions it may use; None: all."""
@@ -84,7 +84,7 @@ class AgentConfig(BaseModel):
     """Whether it may use the tools of its worlds, which read; their actions it always may."""
 
     settings: Settings = Settings()
-    """How its model is sampled."""
+    """Sampling settings of its language model."""
 
     reasoning: Reasoning = "none"
     """Whether its model reasons before it decides: `inline` costs reply tokens, `first` a second request."""
@@ -94,7 +94,7 @@ class AgentConfig(BaseModel):
 
     @cached_property
     def text(self) -> str:
-        """Who it is, as its prompt says it."""
+        """The text of its prompt about who it is."""
         lines = [f"Your name is {self.name}."] if self.name else []
         if self.persona:
             lines.append(self.persona)
@@ -124,4 +124,4 @@ class ConfigMixin:
 
 
 NOBODY = AgentConfig()
-"""The config of an agent that was given none; shared, as it is frozen."""
+"""The default config of an agent; shared, as it is frozen."""

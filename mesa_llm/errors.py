@@ -36,7 +36,7 @@ class AccessRefused(ConfigError):
         """Store what is refused.
 
         Args:
-            text: What the endpoint said, and what to do.
+            text: The error of the endpoint, and what to do.
             is_out_of_money: Whether it is for lack of money.
         """
         super().__init__(text)
@@ -86,7 +86,7 @@ class RateLimited(TransportError):
         """Store how long the endpoint asked to be left alone.
 
         Args:
-            text: What the endpoint said.
+            text: The error of the endpoint.
             retry_after_s: Its `Retry-After`, in seconds, if it sent one.
         """
         super().__init__(text)

@@ -39,13 +39,13 @@ class ChatMessage:
     """One message of a prompt."""
 
     role: Role
-    """Who speaks."""
+    """Role of the speaker."""
 
     content: str
-    """What is said."""
+    """Text of the message."""
 
     tool_calls: tuple[ToolCall, ...] = ()
-    """What an assistant message called."""
+    """Tool calls of an assistant's message."""
 
     call_id: str = ""
     """Which call a tool message answers."""
@@ -83,13 +83,13 @@ class Prompt(tuple[ChatMessage, ...]):
 
 @dataclass(frozen=True, eq=False)
 class ToolSpec:
-    """What a model is told of a tool or an action. Compared and hashed by identity: there is one for each tool."""
+    """A tool or an action as a language model sees it. Compared and hashed by identity: there is one for each tool."""
 
     name: str
     """Its name, unique in a prompt."""
 
     description: str
-    """What it does, for the model to read."""
+    """Its description, for the model to read."""
 
     parameters: Mapping[str, Any]
     """JSON schema of its arguments: an object without further properties."""
@@ -105,12 +105,12 @@ class ToolSpec:
 
     @cached_property
     def digest(self) -> str:
-        """A digest that changes with anything a model is told of the tool."""
+        """Digest of everything that a model sees of the tool."""
         return hashlib.sha256(canonical_json(self.wire).encode()).hexdigest()
 
 
 class Salt(NamedTuple):
-    """What keeps equal prompts apart: two agents who are asked the same are two samples."""
+    """Distinguishes equal prompts: two agents with the same prompt are two samples."""
 
     run_seed: int
     """Seed of the run."""
@@ -145,10 +145,10 @@ class Request:
     """The prompt."""
 
     salt: Salt
-    """Who asks, when, and the how many-th time."""
+    """Who asks, when, and the number of the request."""
 
     tools: tuple[ToolSpec, ...] = ()
-    """What may be called."""
+    """Tools and actions that may be called."""
 
     schema: Mapping[str, Any] | None = None
     """JSON schema that the text of the reply has to follow; None: free text or a tool call."""
@@ -163,7 +163,7 @@ class Request:
     """LoRA adapter that is asked for in place of the model; `model` then names both."""
 
     max_actions: int = 1
-    """How many actions the reply may hold, for people, who are asked for one after the other; no part of the key."""
+    """Maximum number of actions in the reply, for people, who choose one after the other; no part of the key."""
 
     @cached_property
     def settings_text(self) -> str:
@@ -189,7 +189,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What something cost. Sums with `+`."""
+    """Calls, tokens, dollars and failures. Adds with `+`."""
 
     calls: int = 0
     """Replies that came live."""
@@ -239,13 +239,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model gave back."""
+    """The reply of a language model."""
 
     text: str = ""
     """Its text; empty if it only called tools."""
 
     tool_calls: tuple[ToolCall, ...] = ()
-    """What it called."""
+    """Its tool calls."""
 
     prompt_tokens: int = 0
     """Tokens it read."""
@@ -269,15 +269,15 @@ class Reply:
     """Requests it took."""
 
     reasoning: str = ""
-    """What a model that reasons by itself wrote before its text, where the endpoint shows it."""
+    """Reasoning that a reasoning model wrote before its text, if the endpoint shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an agent sees before it decides; brings all that is specific to the task."""
+    """What an agent observes before it decides; holds all that is specific to the task."""
 
     text: str = ""
-    """What it reads now."""
+    """The text of the prompt."""
 
     instructions: str = ""
     """Text that is the same for every agent; it comes first in a prompt, so that its prefix is cached."""
@@ -296,16 +296,16 @@ class Observation:
     """
 
     max_actions: int = 1
-    """How many actions one decision may hold."""
+    """Maximum number of actions in one decision."""
 
     facts: Any = None
     """The same observation as values, for rule twins and outside controllers."""
 
     cue: str = ""
-    """What memories are looked up by; empty: the text."""
+    """Query for memories; empty: the text."""
 
     label: str = ""
-    """What is asked (the item, phase or lot), for the run log and for who receives the answer."""
+    """Label of the question (the item, phase or lot), for the run log and for the receiver of the answer."""
 
     world: str = ""
     """Name of the world that wants the answer; empty: the only one that receives answers."""
@@ -332,7 +332,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Decision:
-    """What an agent decided: actions to run, or a typed answer."""
+    """A decision of an agent: actions to run, or a typed answer."""
 
     agent: int
     """Mesa `unique_id` of who decided."""
@@ -344,10 +344,10 @@ class Decision:
     """The validated answer, where the observation asked for one."""
 
     text: str = ""
-    """What the model wrote besides: its reasoning, where it was let to reason."""
+    """What the model wrote besides, such as its reasoning."""
 
     by: str = ""
-    """What decided: a model string, `rule`, `random`, `human`, or `outside`."""
+    """Who decided: a model string, `rule`, `random`, `human`, or `outside`."""
 
     keys: tuple[str, ...] = ()
     """Keys of the replies it came from, in the order asked."""
@@ -389,7 +389,7 @@ class Failure:
     """Mesa `unique_id` of who should have decided."""
 
     reason: str
-    """What went wrong, in words."""
+    """Description of the failure."""
 
     kind: str
     """Name of the error: `RateLimited`, `ServerTrouble`, `BadReply`, `Refused`, `Unparsed`, …"""
@@ -411,7 +411,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one action, or of one typed answer."""
+    """The outcome of one action, or of one typed answer."""
 
     agent: int
     """Mesa `unique_id` of who acted."""
@@ -426,7 +426,7 @@ class Outcome:
     """False if it was refused."""
 
     result: Any = None
-    """What the world replied; the reason if it was refused."""
+    """Reply of the world; the reason if it refused."""
 
     label: str = ""
     """Label of the observation it was decided on."""
@@ -443,10 +443,10 @@ class Event:
     """`viral_post`, `price_move`, `metric_change`, `policy_change`, …"""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What happened, as values."""
+    """The event as values."""
 
     text: str = ""
-    """What happened, in words."""
+    """The event as text."""
 
     time: int = 0
     """Step in which it happened."""
@@ -463,7 +463,7 @@ class Message:
     """Mesa `unique_id` of each reader."""
 
     text: str
-    """What was written."""
+    """Text of the message."""
 
     time: int = 0
     """Step in which it was sent."""

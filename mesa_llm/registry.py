@@ -62,22 +62,24 @@ class ModelEntry:
             raise ConfigError(f"the model {self.name!r} cannot be imported: {_said(error)}") from error
         if self.qualname:
             return class_named(f"{self.module}:{self.qualname}", LLMModel)
-        own = [kind for _, kind in inspect.getmembers(module, inspect.isclass) if kind.__module__ == module.__name__]
-        found = [kind for kind in own if issubclass(kind, LLMModel)]
-        if len(found) != 1:
-            names = ", ".join(kind.__name__ for kind in found) or "none"
+        classes = [
+            kind for _, kind in inspect.getmembers(module, inspect.isclass) if kind.__module__ == module.__name__
+        ]
+        models = [kind for kind in classes if issubclass(kind, LLMModel)]
+        if len(models) != 1:
+            names = ", ".join(kind.__name__ for kind in models) or "none"
             raise ConfigError(f"{self.module} should define one LLMModel, found {names}")
-        return found[0]
+        return models[0]
 
     @property
     def question(self) -> str:
-        """What the model asks: the first line after `## Question` in its README, else of its docstring."""
+        """The model's question: the first line after `## Question` in its README, else of its docstring."""
         readme = resources.files(self.package).joinpath("README.md") if self.package else None
         if readme is not None and readme.is_file():
             lines = [line.strip() for line in readme.read_bytes().decode("utf-8", "replace").splitlines()]
-            for place, line in enumerate(lines):
+            for index, line in enumerate(lines):
                 if line.lstrip("#").strip() == "Question":
-                    return next((text for text in lines[place + 1 :] if text), "")
+                    return next((text for text in lines[index + 1 :] if text), "")
         return next(iter(inspect.cleandoc(self.load().__doc__ or "").splitlines()), "")
 
     @property
@@ -88,12 +90,12 @@ class ModelEntry:
 
 def find_models() -> list[ModelEntry]:
     """List all models, by name; of two with one name the first found is kept."""
-    found: dict[str, ModelEntry] = {}
+    entries: dict[str, ModelEntry] = {}
     for point in _points():
         if not _hidden_by(point):
             for entry in _models_of(point):
-                found.setdefault(entry.name, entry)
-    return sorted(found.values(), key=lambda entry: entry.name)
+                entries.setdefault(entry.name, entry)
+    return sorted(entries.values(), key=lambda entry: entry.name)
 
 
 def find_model(name: str) -> ModelEntry:
@@ -108,21 +110,21 @@ def find_model(name: str) -> ModelEntry:
         package = module if hasattr(import_module(module), "__path__") else module.rpartition(".")[0]
         return ModelEntry(kind.__name__, package, "", module, qualname)
     models = find_models()
-    wanted = name.replace("-", "_")
-    found = [entry for entry in models if wanted == entry.name.replace("-", "_")]
-    if not found:
+    folder = name.replace("-", "_")
+    matches = [entry for entry in models if folder == entry.name.replace("-", "_")]
+    if not matches:
         there_are = ", ".join(entry.name for entry in models) or "none"
         raise ConfigError(". ".join([f"there is no model {name!r}; there are: {there_are}", *hidden_packages()]))
-    return found[0]
+    return matches[0]
 
 
 def hidden_packages() -> list[str]:
     """Describe in a sentence each package of models that another one of the same name hides."""
     return [
-        f"{where} hides the package {_top(point)!r} with the models of {_distribution(point)}, as Python finds it "
+        f"{path} hides the package {_top(point)!r} with the models of {_distribution(point)}, as Python finds it "
         f"first; rename it, or work in another folder (and leave this one out of PYTHONPATH)"
         for point in _points()
-        if (where := _hidden_by(point))
+        if (path := _hidden_by(point))
     ]
 
 
@@ -156,12 +158,12 @@ def _hidden_by(point: EntryPoint) -> str:
         return ""
     if spec is None:
         return ""
-    found = [Path(where).resolve() for where in spec.submodule_search_locations or [spec.origin or ""]]
-    return "" if home in found else str(found[0])
+    paths = [Path(path).resolve() for path in spec.submodule_search_locations or [spec.origin or ""]]
+    return "" if home in paths else str(paths[0])
 
 
 def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:
-    """Give the models of an entry point."""
+    """Find the models of an entry point."""
     module, _, qualname = (part.strip() for part in point.value.partition(":"))
     if not qualname:
         yield from _models_in(point.name, module)
@@ -176,7 +178,7 @@ def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:
 
 
 def _models_in(name: str, package: str) -> Iterator[ModelEntry]:
-    """Give the model that a package is, or those inside it."""
+    """Find the model in a package, or those in its subpackages."""
     try:
         if find_spec(f"{package}.model") is not None:
             yield ModelEntry(name, package, "", f"{package}.model")

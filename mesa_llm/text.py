@@ -12,7 +12,7 @@ MAX_NAME = 80
 """Maximum number of characters of a name that others are shown."""
 
 MAX_QUOTE = 2_000
-"""Maximum number of characters of a quotation, where nothing else is said."""
+"""Default maximum number of characters of a quotation."""
 
 _ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 """Sequences that colour, move or rename a terminal."""
@@ -21,12 +21,12 @@ _UNSEEN = re.compile(
     rf"{_ESCAPE}|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     r"\ufeff\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0001-\U000e007f]"
 )
-"""What nobody sees: terminal escapes, control characters, zero-width and bidirectional marks, lone surrogates."""
+"""Invisible characters: terminal escapes, control characters, zero-width and bidirectional marks, lone surrogates."""
 
 
-def counted(number: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def clip(text: str, max_characters: int) -> str:

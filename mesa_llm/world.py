@@ -1,4 +1,4 @@
-"""What a world is: state and rules, with no agents, no Mesa and no language model in it."""
+"""The world protocol: state and rules, without agents, Mesa or a language model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class World(Protocol):
         ...
 
     def end_step(self) -> list[Event]:
-        """Let a step end: move the world's own time on, and tell what happened."""
+        """End a step: advance the world's own time, and return what happened."""
         ...
 
 
@@ -47,7 +47,7 @@ class Receiver(Protocol):
     name: str
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
-        """Take an agent's answer; one of the places where a world is written to.
+        """Receive an agent's answer; one of the places where a world is written to.
 
         Args:
             agent_id: Mesa `unique_id` of who answers.
@@ -67,13 +67,13 @@ class DoNothing:
     """The action of every world that lets an agent pass."""
 
     @action
-    def do_nothing(self, actor: int) -> str:
+    def do_nothing(self, agent_id: int) -> str:
         """Do nothing this time."""
         return "You did nothing."
 
 
-class Draws(Protocol):
-    """Where a world's random draws come from, so that a recorded run can be drawn again exactly."""
+class RNG(Protocol):
+    """Source of a world's random draws, which can be replaced to replay a recorded run exactly."""
 
     def random(self) -> float:
         """Draw from [0, 1)."""
@@ -96,6 +96,6 @@ class Draws(Protocol):
         ...
 
 
-def draws(rng: random.Random | int | None) -> random.Random:
-    """Return a source of draws: the one given, or a new one from a seed."""
-    return rng if isinstance(rng, random.Random) else random.Random(rng)
+def make_rng(rng: RNG | int | None) -> RNG:
+    """Return the random number generator given, or a new one from a seed."""
+    return random.Random(rng) if rng is None or isinstance(rng, int) else rng

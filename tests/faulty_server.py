@@ -91,7 +91,7 @@ class FaultyServer:
 
     Attributes:
         requests: What arrived, in order.
-        most_in_flight: Most requests that were open at once.
+        peak_in_flight: Maximum number of requests that were open at once.
         refusals: How many were answered 429 by the server's own limits.
     """
 
@@ -122,7 +122,7 @@ class FaultyServer:
         self.retry_after = retry_after
         self.secret = secret
         self.requests: list[Received] = []
-        self.most_in_flight = 0
+        self.peak_in_flight = 0
         self.refusals = 0
         self._in_flight = 0
         self._window = (0.0, 0)
@@ -173,7 +173,7 @@ class FaultyServer:
         self.requests.append(Received(body, headers, _peer(request)))
         number = len(self.requests)
         self._in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        self.peak_in_flight = max(self.peak_in_flight, self._in_flight)
         try:
             if self._is_too_much():
                 self.refusals += 1

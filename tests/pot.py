@@ -26,7 +26,7 @@ class Pot(DoNothing):
         return Observation(text=f"The pot holds {self.coins} coins.", facts=self.coins)
 
     @action
-    def pay(self, actor: int, coins: Annotated[int, Field(ge=0, le=10)]) -> str:
+    def pay(self, agent_id: int, coins: Annotated[int, Field(ge=0, le=10)]) -> str:
         """Pay into the pot.
 
         Args:
@@ -40,7 +40,7 @@ class Pot(DoNothing):
         return f"You paid {coins}."
 
     @tool
-    def count(self, actor: int) -> int:
+    def count(self, agent_id: int) -> int:
         """Count the coins in the pot."""
         return self.coins
 
@@ -120,8 +120,8 @@ class QuizModel(LLMModel):
 
     def _everything(self, model: Any) -> list[list[Turn]]:
         items = self.kinds.items()
-        asked = [Observation(f"What of {label}?", answer=kind, label=label) for label, kind in items]
-        return [[Turn(agent, seen) for agent in minded(self) for seen in asked]]
+        observations = [Observation(f"What of {label}?", answer=kind, label=label) for label, kind in items]
+        return [[Turn(agent, seen) for agent in minded(self) for seen in observations]]
 
     @property
     def answers(self) -> list[Any]:

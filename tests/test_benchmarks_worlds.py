@@ -60,10 +60,10 @@ def test_shares_of_a_model_add_up_to_all_of_its_time(rungs) -> None:
 
 def calls_of(function) -> int:
     """Count the calls, Python's and C's, that a function makes."""
-    counted = [0]
+    n_calls = [0]
 
     def count(frame: object, event: str, argument: object) -> None:
-        counted[0] += event in ("call", "c_call")
+        n_calls[0] += event in ("call", "c_call")
 
     before = sys.getprofile()
     sys.setprofile(count)
@@ -71,7 +71,7 @@ def calls_of(function) -> int:
         function()
     finally:
         sys.setprofile(before)
-    return counted[0]
+    return n_calls[0]
 
 
 def work_of(kind: str, name: str, n: int) -> int:

@@ -18,7 +18,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.memory import MemoryEntry, open_memory
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.records import Event
-from mesa_llm.testing import BREAKS, FORGED, UNSEEN
+from mesa_llm.testing import BREAKS, FORGED, INVISIBLE
 from mesa_llm.tools.tool import marked_methods
 from mesa_llm.worlds.auction import Auction, Bidder, Lot
 from mesa_llm.worlds.economy import Economy
@@ -29,8 +29,8 @@ from tests.worlds.exchange.small_exchange import exchange, go_to
 
 attacks = st.builds(
     "{}{}{}{}".format,
-    st.sampled_from(("", "Yes.", "”", UNSEEN)),
-    st.lists(st.sampled_from((*BREAKS, *UNSEEN, " ")), min_size=1, max_size=4).map("".join),
+    st.sampled_from(("", "Yes.", "”", INVISIBLE)),
+    st.lists(st.sampled_from((*BREAKS, *INVISIBLE, " ")), min_size=1, max_size=4).map("".join),
     st.sampled_from(FORGED),
     st.text(max_size=5),
 )
@@ -129,9 +129,9 @@ PLACES = (social, market, economy, original_economy, forum, news, messages, memo
 @pytest.mark.parametrize("place", PLACES)
 @given(text=attacks)
 def test_no_text_begins_a_line_that_others_read(place: Callable[[str], Iterator[str]], text: str) -> None:
-    for shown in place(text):
-        assert not any(line.lstrip().startswith(FORGED) for line in shown.splitlines())
-        assert not set(UNSEEN) & set(shown)
+    for text_shown in place(text):
+        assert not any(line.lstrip().startswith(FORGED) for line in text_shown.splitlines())
+        assert not set(INVISIBLE) & set(text_shown)
 
 
 @given(text=attacks)

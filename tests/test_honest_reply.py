@@ -40,9 +40,9 @@ def test_a_text_follows_the_schema(agent: int) -> None:
 
 def test_the_body_alone_decides() -> None:
     bodies = [body_of(ask(agent=agent, tools=ACTIONS)) for agent in range(30)]
-    said = [json.dumps(honest(body)) for body in bodies]
-    assert said == [json.dumps(honest(body)) for body in bodies]
-    assert len(set(said)) > 5
+    replies = [json.dumps(honest(body)) for body in bodies]
+    assert replies == [json.dumps(honest(body)) for body in bodies]
+    assert len(set(replies)) > 5
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_the_body_alone_decides() -> None:
 )
 def test_ids_are_taken_from_what_is_shown(text: str, ids: set[int]) -> None:
     schema = {"type": "object", "properties": {"post_id": {"type": "integer"}}, "required": ["post_id"]}
-    asked = [ask(ChatMessage("user", "1 2 3"), ChatMessage("user", text), agent=n, schema=schema) for n in range(30)]
-    replies = [honest(body_of(request)) for request in asked]
+    requests = [ask(ChatMessage("user", "1 2 3"), ChatMessage("user", text), agent=n, schema=schema) for n in range(30)]
+    replies = [honest(body_of(request)) for request in requests]
     assert {json.loads(reply["choices"][0]["message"]["content"])["post_id"] for reply in replies} == ids
 
 
@@ -70,5 +70,5 @@ def test_a_server_counts_what_it_sees() -> None:
 
     with FaultyServer(lambda body, number: f"number {number}", latency_s=0.05) as server:
         asyncio.run(both(server.url))
-    assert (server.count, server.most_in_flight, server.refusals) == (2, 2, 0)
+    assert (server.count, server.peak_in_flight, server.refusals) == (2, 2, 0)
     assert server.last["model"] == "tiny"

@@ -85,9 +85,9 @@ def test_the_public_names_are_these() -> None:
 
 @pytest.mark.parametrize("name", WANTED)
 def test_a_public_name_is_there_and_documented(name: str) -> None:
-    found = getattr(mesa_llm, name)
-    assert inspect.getdoc(found)
-    assert found.__name__ == name
+    value = getattr(mesa_llm, name)
+    assert inspect.getdoc(value)
+    assert value.__name__ == name
 
 
 def test_a_name_that_is_not_public_is_no_attribute() -> None:
@@ -96,6 +96,6 @@ def test_a_name_that_is_not_public_is_no_attribute() -> None:
 
 
 def test_importing_the_package_loads_nothing_else() -> None:
-    told = "import sys, mesa_llm; print([name for name in sys.modules if name.startswith(('mesa', 'pydantic'))])"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    code = "import sys, mesa_llm; print([name for name in sys.modules if name.startswith(('mesa', 'pydantic'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['mesa_llm']"

@@ -35,14 +35,14 @@ def test_a_decision_says_who_decided_what() -> None:
 
 def test_jupyter_shows_decisions_failures_prompts_and_observations_as_text_that_is_no_markup() -> None:
     agent = PotModel(1, rng=1).agents[0]
-    shown = [
+    pages = [
         agent.prompt(Observation("<script>1</script>")),
         Decision(1, (ToolCall("say", {"text": "<script>1</script>"}),), text="<script>1</script>", by="m"),
         Failure(1, "<script>1</script>", "Unparsed", "m"),
         ChatMessage("user", "<script>1</script>"),
         Observation("<script>1</script>", options={"id": ("<script>1</script>",)}),
     ]
-    for record in shown:
+    for record in pages:
         html = record._repr_html_()
         assert "&lt;script&gt;1&lt;/script&gt;" in html
         assert "<script>" not in html

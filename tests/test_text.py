@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mesa_llm.text import clip, counted, one_line, quoted
 
 BREAKS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
-UNSEEN = ("\x00", "\x1b", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
-texts = st.lists(st.one_of(st.sampled_from((*BREAKS, *UNSEEN, "“", "”", " ")), st.text(max_size=5))).map("".join)
+INVISIBLE = ("\x00", "\x1b", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
+texts = st.lists(st.one_of(st.sampled_from((*BREAKS, *INVISIBLE, "“", "”", " ")), st.text(max_size=5))).map("".join)
 
 
 @given(texts)
@@ -21,15 +21,15 @@ def test_any_text_becomes_one_line_of_what_is_seen(text: str) -> None:
     assert len(line.splitlines()) <= 1
     assert one_line(line) == line
     assert {unicodedata.category(character) for character in line}.isdisjoint({"Cc", "Cs", "Zl", "Zp"})
-    assert not any(character in line for character in UNSEEN)
+    assert not any(character in line for character in INVISIBLE)
 
 
 @given(texts, st.integers(0, 40))
 def test_a_quotation_ends_where_it_ends(text: str, most: int) -> None:
-    said = quoted(text, most)
-    assert (said[0], said[-1]) == ("“", "”")
-    assert not set("“”") & set(said[1:-1])
-    assert len(said) <= most + 2
+    quotation = quoted(text, most)
+    assert (quotation[0], quotation[-1]) == ("“", "”")
+    assert not set("“”") & set(quotation[1:-1])
+    assert len(quotation) <= most + 2
 
 
 @pytest.mark.parametrize("mark", BREAKS)

@@ -18,7 +18,7 @@ from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.survey import JUDGING, advise, summarise
-from mesa_llm.engine.transports import Opened
+from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin
@@ -66,20 +66,19 @@ class ToolMixin:
         """Return the tools and actions that may be used on this observation.
 
         Args:
-            seen: What the agent sees; it may name the tools usable now. The researcher's functions, of which no
-                world knows, always are.
+            seen: What the agent observes; it may name the tools usable now. The researcher's own functions always are.
         """
         agent: Any = self
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
         if not agent.config.world_tools:
             box = box.without_tools_of_worlds
-        named = seen.tools
-        if named is not None and self.tools:
-            named = dict.fromkeys((*named, *(function.__name__ for function in self.tools)))
-        return box.only(named).only(agent.config.tools).usable
+        names = seen.tools
+        if names is not None and self.tools:
+            names = dict.fromkeys((*names, *(function.__name__ for function in self.tools)))
+        return box.only(names).only(agent.config.tools).usable
 
     def demand_actions(self) -> None:
-        """Demand that the agent's config leaves it something to do.
+        """Check that the agent's config leaves it something to do.
 
         Raises:
             ConfigError: If it has actions, and may use none of them.
@@ -111,10 +110,10 @@ class LLMMixin:
     random: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let an agent with a mind step with it, on whichever side of its Mesa class the mixin stands.
+        """Make the mixin's `step` that of the class, on whichever side of the Mesa class the mixin stands.
 
         Raises:
-            ConfigError: If the class has something else under a name that the engine calls.
+            ConfigError: If the class overrides a method that the engine calls.
         """
         super().__init_subclass__(**kwargs)
         for name in ("settle", "checked", "opened", "waits_by_itself"):
@@ -129,14 +128,14 @@ class LLMMixin:
 
         Args:
             *args: Passed on.
-            llm: Model string or transport; None: what the model says.
+            llm: Model string or transport; None: the choice of the Mesa model.
             **kwargs: Passed on.
         """
         self._llm = llm
         super().__init__(*args, **kwargs)
 
     def __repr__(self) -> str:
-        """Write its class, number and name."""
+        """Return its class, id and name."""
         name = getattr(getattr(self, "config", None), "name", "")
         return f"<{type(self).__name__} {getattr(self, 'unique_id', '?')}{name and f': {name}'}>"
 
@@ -147,21 +146,21 @@ class LLMMixin:
         """What the agent thinks with."""
         if self._llm is not None:
             return self._llm
-        chosen = getattr(self.model, "llm_of", None)
-        return chosen(self) if chosen is not None else "rule"
+        choose = getattr(self.model, "llm_of", None)
+        return choose(self) if choose is not None else "rule"
 
     @llm.setter
     def llm(self, llm: str | LLM | None) -> None:
         self._llm = llm
 
     @property
-    def opened(self) -> Opened:
-        """What the agent thinks with, opened: ask it, and not its name, what it is."""
+    def opened(self) -> OpenedModel:
+        """The agent's language model, opened; its capabilities are read here, never off its name."""
         return engine_of(self.model).open(self.llm)
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds it lives in; by default all of its model. Set them before it observes."""
+        """The worlds the agent lives in, by default all of its model. Set them before it observes."""
         own: tuple[Any, ...] | None = self._worlds
         return tuple(getattr(self.model, "worlds", ())) if own is None else own
 
@@ -178,10 +177,10 @@ class LLMMixin:
     # -- observe
 
     def observe(self) -> Observation:
-        """Look at the world; reads only.
+        """Observe the world; reads only.
 
-        An agent in one world sees what that world shows; in several, what all of them show; in none, the agents
-        and cells around it. Messages and news of other worlds come after. Override to show something else.
+        An agent in one world observes that world; in several, all of them; in none, the agents and cells around it.
+        Messages and news of other worlds come after. Override to show something else.
         """
         agent: Any = self
         worlds = self.worlds
@@ -194,19 +193,19 @@ class LLMMixin:
         return self.with_news(seen)
 
     def with_news(self, seen: Observation) -> Observation:
-        """Put what arrived for the agent after an observation: messages, and news of other worlds."""
-        told = [seen.text]
+        """Append to an observation what arrived for the agent: messages, and news of other worlds."""
+        parts = [seen.text]
         bridge = getattr(self.model, "bridge", None)
         if inbox := Mailbox.of(self.model).inbox(self.unique_id):
-            told.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
+            parts.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
         if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
-            told.append(f"News from elsewhere:\n{news}")
-        return seen if len(told) == 1 else _with_text(seen, "\n\n".join(filter(None, told)))
+            parts.append(f"News from elsewhere:\n{news}")
+        return seen if len(parts) == 1 else _with_text(seen, "\n\n".join(filter(None, parts)))
 
     # -- decide
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Write the prompt: what all agents share first, then who this one is, what it remembers, and what it sees."""
+        """Build the prompt: shared instructions first, then who the agent is, its memories, and its observation."""
         shared = getattr(self.model, "instructions_text", "")
         system = "\n\n".join(filter(None, (shared, seen.instructions, self.config.text)))
         remembered = self.memory.recall(seen.cue or seen.text, self.now)
@@ -218,7 +217,7 @@ class LLMMixin:
 
     @property
     def waits_by_itself(self) -> bool:
-        """Whether a decision of its own, or one of the design, may wait for something."""
+        """Whether its own `decide`, or that of the design, may wait for something."""
         return type(self).decide is not LLMMixin.decide or self._design_decides is not None
 
     @property
@@ -227,34 +226,34 @@ class LLMMixin:
         return None if design is None else design.decide
 
     async def settle(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation, and check the decision, whoever makes it: the engine's way in."""
+        """Decide on an observation, and check the decision, whoever makes it; called by the engine."""
         decide = self._design_decides
         if decide is not None:
-            decided = self._checked_again(await decide(self, seen), seen)
+            decision = self._checked_again(await decide(self, seen), seen)
         else:
-            decided = await self.decide(seen)
+            decision = await self.decide(seen)
             if type(self).decide is not LLMMixin.decide:
-                decided = self._checked_again(decided, seen)
-        self._settled = replace(decided, label=seen.label) if seen.label else decided
+                decision = self._checked_again(decision, seen)
+        self._settled = replace(decision, label=seen.label) if seen.label else decision
         return self._settled
 
-    def _checked_again(self, decided: Any, seen: Observation) -> Decision | Failure:
-        """Check what somebody's own code decided; a language model in it may have been shown more options by tools."""
+    def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
+        """Check the decision of a custom `decide`, in which tools may have shown a language model more options."""
         agent: Any = self
-        if isinstance(decided, Decision) and decided.keys:
+        if isinstance(decision, Decision) and decision.keys:
             box: ToolBox = agent.toolbox(seen)
             if any(bound.tool.shows_more for bound in box.values()):
                 seen = replace(seen, options={})
-        return self.checked(decided, seen, self.opened.name)
+        return self.checked(decision, seen, self.opened.name)
 
     async def decide(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation: one request, plus tools called and one repair; reads only.
+        """Decide on an observation: one request, plus tool calls and one repair; reads only.
 
-        Where an action is wanted and none can be done, nobody is asked. Override to decide in another way; the
-        decision may be an action, a list of them or an answer as well.
+        If an action is wanted and none is possible, no language model is asked. Override to decide in another way; an
+        override may also return an action, a list of actions or an answer.
 
         Raises:
-            ConfigError: If the agent's config leaves it nothing that it could ever do.
+            ConfigError: If the agent's config leaves it no action at all.
         """
         engine = engine_of(self.model)
         opened = engine.open(self.llm)
@@ -282,7 +281,7 @@ class LLMMixin:
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(engine.asking(opened, seen, box, request, self.request_reasoning(opened)))
+        return await decide(engine.query(opened, seen, box, request, self.request_reasoning(opened)))
 
     async def consult(
         self,
@@ -297,8 +296,8 @@ class LLMMixin:
     ) -> Decision | Failure:
         """Ask another language model while deciding, in `decide` or a design's hook: an adviser, a critic, a planner.
 
-        Recorded, replayed and budgeted as decisions are, and counted under its purpose. Reads only; whoever is no
-        agent and is asked between decisions goes by `model.consult`.
+        Recorded, replayed and budgeted like decisions, and counted under its purpose. Reads only; between decisions,
+        use `model.consult`.
 
         Args:
             llm: Who is asked.
@@ -315,28 +314,28 @@ class LLMMixin:
         Raises:
             ConfigError: If the purpose is taken, or a rule is consulted and there is none.
         """
-        how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
-        return await advise(self, llm, prompt, purpose=purpose, **how)
+        options = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
+        return await advise(self, llm, prompt, purpose=purpose, **options)
 
     @property
     def request_settings(self) -> Mapping[str, Any]:
-        """The sampling settings of its requests: its config's, with the reply length that the model demands."""
-        sent = self.config.settings.sent
+        """Sampling settings of its requests: its config's, with the reply length that the Mesa model sets."""
+        settings = self.config.settings.sent
         reply_tokens = getattr(self.model, "reply_tokens", None)
-        return sent if reply_tokens is None else {**sent, "max_tokens": reply_tokens}
+        return settings if reply_tokens is None else {**settings, "max_tokens": reply_tokens}
 
-    def request_reasoning(self, opened: Opened) -> Reasoning:
-        """Return how it reasons before it decides: as the model demands, or as its config says.
+    def request_reasoning(self, opened: OpenedModel) -> Reasoning:
+        """Return how the agent reasons before it decides: as the Mesa model sets, else as its config does.
 
         Args:
-            opened: What it thinks with: only language models reason.
+            opened: Its language model; rules, people and the random baseline do not reason.
         """
         if not opened.is_language_model:
             return "none"
         return getattr(self.model, "reasoning", None) or self.config.reasoning
 
     def rule(self, seen: Observation) -> Any:
-        """Decide by rule: the twin of the language model. Override; draws come from `self.random`.
+        """Decide by rule: the rule twin. Override it; draw only from `self.random`.
 
         Returns:
             An action (`ToolCall`), a list of them, an answer of the type asked for, or None to do nothing.
@@ -344,19 +343,19 @@ class LLMMixin:
         raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
 
     def rule_decision(self, seen: Observation) -> Decision | Failure:
-        """Return what the rule twin decides, as a decision."""
+        """Return the decision of the rule twin, checked."""
         return self.checked(self.rule(seen), seen, "rule")
 
     def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
-        """Return what somebody decided as a decision that can be done; a failure if it cannot be.
+        """Return a decision that has passed the check; a failure if it does not.
 
         Args:
-            decided: See `as_decision`.
-            seen: What it was decided on.
+            decided: What was decided, see `as_decision`.
+            seen: The observation it was decided on.
             by: Who decided.
 
         Raises:
-            ConfigError: If the agent's config leaves it nothing that it could ever do.
+            ConfigError: If the agent's config leaves it no action at all.
         """
         agent: Any = self
         if seen.answer is None and agent.config.tools is not None:
@@ -364,8 +363,12 @@ class LLMMixin:
         is_answer = seen.answer is not None and isinstance(decided, list) and not decided
         decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
         if decision.agent != self.unique_id or decision.label not in ("", seen.label):
-            its, wanted = (f" on {label!r}" if label else "" for label in (decision.label, seen.label))
-            reason = f"agent {decision.agent} has decided that{its}, not agent {self.unique_id}{wanted}"
+            decision_label, expected_label = (
+                f" on {label!r}" if label else "" for label in (decision.label, seen.label)
+            )
+            reason = (
+                f"agent {decision.agent} has decided that{decision_label}, not agent {self.unique_id}{expected_label}"
+            )
             return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
         if isinstance(decision, Failure):
             return decision
@@ -377,14 +380,14 @@ class LLMMixin:
     # -- act
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was decided; the only place where an agent writes.
+        """Carry out a decision; the only place where an agent writes.
 
         Args:
-            decision: What was decided, checked against what was seen; a failure does nothing.
-            seen: What it was decided on, for memories that keep the conversation.
+            decision: The decision, checked against the observation; a failure does nothing.
+            seen: The observation, for memories that keep the conversation.
 
         Returns:
-            What came of each action, or of the answer; a refused one says why, and hinders nobody else.
+            The outcome of each action, or of the answer; a refused one holds the reason, and does not stop the others.
         """
         if isinstance(decision, Failure):
             self.remember_messages()
@@ -392,20 +395,20 @@ class LLMMixin:
         agent: Any = self
         outcomes: list[Outcome] = []
         if decision.has_answer:
-            outcomes.append(self._answered(decision, seen or Observation()))
+            outcomes.append(self._deliver_answer(decision, seen or Observation()))
         elif decision.actions:
             box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
             for call in decision.actions:
                 try:
-                    ok, result = True, _done(box, call, is_checked=decision is self._settled)
+                    ok, result = True, _run_action(box, call, is_checked=decision is self._settled)
                 except ToolError as error:
                     ok, result = False, str(error)
                 outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result, decision.label))
         self.remember(decision, outcomes, seen)
         return outcomes
 
-    def _answered(self, decision: Decision, seen: Observation) -> Outcome:
-        """Take an answer to who asked, and return what came of it."""
+    def _deliver_answer(self, decision: Decision, seen: Observation) -> Outcome:
+        """Deliver an answer to the world that asked, and return the outcome."""
         try:
             ok, result = True, self.receive(decision.answer, seen.label, seen.world)
         except ToolError as error:
@@ -414,7 +417,7 @@ class LLMMixin:
         return Outcome(self.unique_id, "answer", arguments, ok, result, decision.label)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
-        """Take a typed answer to the world that asked for it. Override for what the agent itself wants to know.
+        """Deliver a typed answer to the world that asked for it. Override for questions of the agent's own.
 
         Args:
             answer: The answer, of the type asked for.
@@ -422,61 +425,65 @@ class LLMMixin:
             world: Name of the world that asked; empty: the only one that receives answers, if there is one.
 
         Returns:
-            What came of it.
+            The result, for the outcome.
 
         Raises:
             ToolError: If the world refuses the answer.
-            ConfigError: If it is not clear who asked.
+            ConfigError: If it is not clear which world asked.
         """
-        receivers = [one for one in self.worlds if isinstance(one, Receiver) and world in ("", one.name)]
+        receivers = [
+            receiver for receiver in self.worlds if isinstance(receiver, Receiver) and world in ("", receiver.name)
+        ]
         if len(receivers) > 1:
-            names = ", ".join(one.name for one in receivers)
+            names = ", ".join(receiver.name for receiver in receivers)
             raise ConfigError(f"{names} all receive answers; the observation names its own: Observation(world=…)")
         if world and not receivers:
             raise ConfigError(f"the observation asks for world {world!r}, which receives no answers here")
         return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Keep in memory what arrived, what was decided and what came of it; a conversation keeps all that was seen."""
+        """Remember messages, decision and outcomes; a chat memory keeps the whole observation."""
         world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
         unit = self.unit_in(world)
         if seen is not None and is_conversation:
-            said = written_answer(decision.answer, seen.answer) if decision.has_answer else _said(decision.actions)
+            decision_text = (
+                written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
+            )
             self.memory.add(MemoryEntry(now, "observation", seen.text, world=world, unit=unit))
-            self.memory.add(MemoryEntry(now, "decision", said, world=world, unit=unit))
+            self.memory.add(MemoryEntry(now, "decision", decision_text, world=world, unit=unit))
         else:
             self.remember_messages()
         for outcome in outcomes:
-            came = outcome.result if outcome.ok else f"refused: {outcome.result}"
+            result_text = outcome.result if outcome.ok else f"refused: {outcome.result}"
             if outcome.action != "answer":
-                given = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
-                came = f"{outcome.action}({given}): {came}"
+                arguments = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+                result_text = f"{outcome.action}({arguments}): {result_text}"
             elif not is_conversation:
                 text = f"You answered: {written_answer(decision.answer)}"
                 self.memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
-            if came:
-                self.memory.add(MemoryEntry(now, "outcome", str(came)[:600], world=world, unit=unit))
+            if result_text:
+                self.memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
 
     def _world_of(self, seen: Observation | None) -> str:
-        """Return the name of the world that something happened in; empty where it may have been several."""
+        """Return the name of the world of an observation; empty if it may be several."""
         if seen is not None and seen.world:
             return seen.world
         worlds = self.worlds
         return worlds[0].name if len(worlds) == 1 else ""
 
     def unit_in(self, world: str = "") -> str:
-        """Return what a step is in one of its worlds; without a name, in all of them: `step`, `month`, …"""
+        """Return the unit of time of a world (`step`, `month`, …); without a name, of all its worlds."""
         worlds = self.worlds
-        return unit_of(*(worlds if not world or len(worlds) == 1 else [one for one in worlds if one.name == world]))
+        return unit_of(*(worlds if not world or len(worlds) == 1 else [own for own in worlds if own.name == world]))
 
     def remember_messages(self) -> None:
-        """Keep in memory what arrived for the agent, once a step: at most `mailbox.MAX_INBOX` messages."""
+        """Remember the messages of this step, once: at most `mailbox.MAX_INBOX`."""
         for message in Mailbox.of(self.model).take(self.unique_id):
             text = f"agent {message.sender}: {message.text}"
             self.memory.add(MemoryEntry(self.now, "message", text[:600], unit=self.unit_in()))
 
     def step(self) -> None:
-        """Observe, decide and act alone: what a plain Mesa model activates. `LLMModel` lets all decide at once."""
+        """Observe, decide and act alone, for plain Mesa models; in an `LLMModel` all decide at once."""
         engine = engine_of(self.model)
         if _has_moved_on(self.model, self.now):
             for message in Mailbox.of(self.model).deliver():
@@ -496,11 +503,11 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
 
     @classmethod
     def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
-        """Turn living agents into agents of this class, which has a mind; each keeps all it has.
+        """Turn existing agents into agents of this class, which has a mind; each keeps its attributes.
 
-        The class has to name theirs first, and the mind after it: `class Giver(MoneyAgent, Mind)`. The model goes on
-        activating them as agents of the class before. Those that are born into this class get the same components,
-        but for a callable `config`, which knows only who lives already.
+        The class has to inherit from theirs first, and from the mind second: `class Giver(MoneyAgent, Mind)`. The model
+        goes on activating them as agents of their former class. Agents created in this class later get the same
+        components, except for a callable `config`.
 
         Args:
             agents: Agents of the first base class of this one.
@@ -524,12 +531,12 @@ class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMeth
 
 
 def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
-    """Read what a rule, a person or an outside controller decided.
+    """Convert what a rule, a person or an outside controller decided into a decision.
 
     Args:
         agent: Mesa `unique_id`.
-        decided: A `Decision` or `Failure`, which stays what it is; an action or a list of them, an answer, or None for
-            nothing.
+        decided: A `Decision` or `Failure`, which is returned as it is; an action or a list of actions, an answer, or
+            None to do nothing.
         by: Who decided.
     """
     match decided:
@@ -547,26 +554,26 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
             return Decision(agent, answer=decided, by=by)
 
 
-def _done(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
-    """Run an action, unless its own condition says that it cannot be done now.
+def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
+    """Run an action, unless its own condition forbids it now.
 
     Args:
-        box: What the agent may use.
+        box: Tools and actions of the agent.
         call: The action.
         is_checked: Whether its arguments have been checked.
 
     Raises:
-        ToolError: If it cannot be done now, or the world refuses.
+        ToolError: If it cannot be done now, or the world refuses it.
     """
     if call.name in box and not box[call.name].is_usable:
         raise ToolError(f"{call.name} cannot be done now.")
     return box.run(call) if is_checked else box.call(call)
 
 
-def _said(actions: Iterable[ToolCall]) -> str:
-    """Write actions as a model has to write them; nothing if there are none."""
-    said = [{"action": call.name, "arguments": call.arguments} for call in actions]
-    return canonical_json(said[0] if len(said) == 1 else {"actions": said}) if said else ""
+def _actions_text(actions: Iterable[ToolCall]) -> str:
+    """Write actions as JSON, as a model has to write them; empty if there are none."""
+    entries = [{"action": call.name, "arguments": call.arguments} for call in actions]
+    return canonical_json(entries[0] if len(entries) == 1 else {"actions": entries}) if entries else ""
 
 
 def _with_text(seen: Observation, text: str) -> Observation:
@@ -574,12 +581,12 @@ def _with_text(seen: Observation, text: str) -> Observation:
 
 
 def _readers(box: ToolBox) -> Any:
-    """Return only the tools that read, where an answer is wanted and no action."""
+    """Return only the tools that read, for questions that want an answer and no action."""
     return tuple(spec for spec in box.specs if not spec.is_action)
 
 
 def _has_moved_on(model: Any, step: int) -> bool:
-    """Check, once for each step, whether a model that has no mailbox of its own is in another step than before."""
+    """Check whether a model without a mailbox of its own has begun another step; true once for each step."""
     if isinstance(getattr(model, "mailbox", None), Mailbox) or _STEPS.get(model) == step:
         return False
     _STEPS[model] = step
@@ -587,4 +594,4 @@ def _has_moved_on(model: Any, step: int) -> bool:
 
 
 _STEPS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-"""Plain model → the step it was last known to be in."""
+"""Plain model → the last step in which one of its agents stepped."""

@@ -1,4 +1,4 @@
-"""Agents that live already get a mind: they change their class, and their model activates them as before."""
+"""Conversion of existing agents: they change their class and get a mind, and their model activates them as before."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mesa_llm.memory import open_memory
 from mesa_llm.tools.toolbox import checked_tools
 
 COMPONENTS = ("llm", "config", "memory", "tools")
-"""What a mind is made of."""
+"""Components of a mind."""
 
 
 class MindedSet(_HardKeyAgentSet[Any]):
-    """The agents of a class that others entered; each is also among the agents of the class they had before."""
+    """The agents of a class that existing agents entered; each is also among the agents of its former class."""
 
     def __init__(self, agents: Iterable[Any], random: Random, body: Any = ()) -> None:
         """Store some agents.
@@ -26,14 +26,14 @@ class MindedSet(_HardKeyAgentSet[Any]):
         Args:
             agents: The agents. Mesa makes its selections by this constructor.
             random: The model's generator.
-            body: Mesa's set of the agents of the class before.
+            body: Mesa's set of the agents of the former class.
         """
         super().__init__(agents, random)
         self.body = body
         self.components: Mapping[str, Any] = {}
 
     def add(self, agent: Any) -> None:
-        """Take an agent in; one that is born into the class gets the components of those that entered it."""
+        """Add an agent; one created in this class gets the components of those that entered it."""
         if agent not in self.body and _is_bare(agent):
             config = self.components.get("config")
             equip(agent, {**self.components, "config": None if callable(config) else config})
@@ -41,15 +41,15 @@ class MindedSet(_HardKeyAgentSet[Any]):
         self.body.add(agent)
 
     def discard(self, agent: Any) -> None:
-        """Take an agent out, if it is in."""
+        """Remove an agent if it is a member."""
         super().discard(agent)
         self.body.discard(agent)
 
     def remove(self, agent: Any) -> None:
-        """Take an agent out.
+        """Remove an agent.
 
         Raises:
-            KeyError: If it is not in.
+            KeyError: If it is no member.
         """
         super().remove(agent)
         self.body.discard(agent)
@@ -58,11 +58,11 @@ class MindedSet(_HardKeyAgentSet[Any]):
 class AgentsByType(dict[type, Any]):
     """A model's agents by class, where classes that were entered are found by name and left out of the enumeration.
 
-    So a model that activates class after class, by name or all there are, activates everybody once.
+    So a model that activates its classes one after another activates every agent once.
     """
 
     def __init__(self, sets: Mapping[type, Any]) -> None:
-        """Take over what the model has.
+        """Copy the sets of a model.
 
         Args:
             sets: Agent class → its agents.
@@ -76,30 +76,30 @@ class AgentsByType(dict[type, Any]):
 
     def __contains__(self, kind: object) -> bool:
         """Check whether there were agents of a class."""
-        return super().__contains__(kind) or any(kind is entered for entered in self.entered)
+        return super().__contains__(kind) or any(kind is minded_kind for minded_kind in self.entered)
 
     def get(self, kind: type, default: Any = None) -> Any:
         """Return the agents of a class."""
         return super().get(kind, self.entered.get(kind, default))
 
     def minded(self, kind: type, body: type, random: Random) -> MindedSet:
-        """Return the agents of a class that others enter; those it has already are among the others from now on.
+        """Return the set of a class that agents enter; agents created in it before are moved into the set.
 
         Args:
             kind: The class with a mind.
-            body: The class before.
+            body: The former class.
             random: The model's generator.
         """
         if kind not in self.entered:
-            born = self.pop(kind, ())
+            existing = self.pop(kind, ())
             self.entered[kind] = MindedSet((), random, self[body])
-            for agent in born:
+            for agent in existing:
                 self.entered[kind].add(agent)
         return self.entered[kind]
 
 
 def check_components(components: Mapping[str, Any]) -> None:
-    """Refuse what is no component of a mind.
+    """Check that all names are components of a mind.
 
     Raises:
         ConfigError: If a name is unknown.
@@ -113,11 +113,11 @@ def check_components(components: Mapping[str, Any]) -> None:
 
 
 def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
-    """Change an agent's class, and give it the four components; its number, place and activation stay.
+    """Change an agent's class, and set its four components; its id, position and activation stay.
 
     Args:
         kind: The class with a mind.
-        agent: An agent of the class before.
+        agent: An agent of the former class.
         components: `llm`, `config`, `memory`, `tools`.
     """
     model, body = agent.model, type(agent)
@@ -132,7 +132,7 @@ def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
 
 
 def equip(agent: Any, components: Mapping[str, Any]) -> None:
-    """Give an agent its four components; a callable config is called with it."""
+    """Set the four components of an agent; a callable config is called with the agent."""
     config = components.get("config")
     config = config(agent) if callable(config) else config
     agent._llm = components.get("llm")

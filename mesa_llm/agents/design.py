@@ -77,8 +77,8 @@ class AgentDesign:
         """Check what would otherwise fail in the middle of a run."""
         for name, kinds in _KINDS.items():
             if not isinstance(value := getattr(self, name), kinds):
-                wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-                raise ConfigError(f"{name} of a design is {wanted}, got {value!r}")
+                expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+                raise ConfigError(f"{name} of a design is {expected}, got {value!r}")
         if self.reasoning is not None:
             demand_reasoning(self.reasoning)
         if self.memory is not None:
@@ -93,22 +93,22 @@ class AgentDesign:
     def dress(self, agent: Any) -> None:
         """Set the components of an agent that this design chooses."""
         config: AgentConfig = agent.config
-        chosen: dict[str, Any] = {"settings": self._settings_over(config.settings)}
+        updates: dict[str, Any] = {"settings": self._settings_over(config.settings)}
         names = {"style": "style", "reasoning": "reasoning", "world_tools": "world_tools", "adapter": "adapter"}
         for ours, its in (names | {"allowed": "tools"}).items():
             if (value := getattr(self, ours)) is not None:
-                chosen[its] = value
+                updates[its] = value
         if self.persona != "keep":
-            chosen |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}}
-        agent.config = config.model_copy(update=chosen)
+            updates |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}}
+        agent.config = config.model_copy(update=updates)
         if self.memory is not None:
             agent.memory = open_memory(self.memory)
         if self.tools:
             agent.tools = (*agent.tools, *self.tools)
 
     def _settings_over(self, settings: Settings) -> Settings:
-        given = self.settings
-        changes = given.model_dump(exclude_unset=True) if isinstance(given, Settings) else dict(given)
+        own = self.settings
+        changes = own.model_dump(exclude_unset=True) if isinstance(own, Settings) else dict(own)
         try:
             return Settings.model_validate(settings.model_dump(exclude_unset=True) | changes)
         except ValidationError as error:
@@ -116,53 +116,53 @@ class AgentDesign:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are set as JSON values; functions go by `module:name`."""
-        written: dict[str, Any] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value in (None, (), {}) or (one.name == "persona" and value == "keep"):
+        document: dict[str, Any] = {}
+        for own_field in fields(self):
+            value = getattr(self, own_field.name)
+            if value in (None, (), {}) or (own_field.name == "persona" and value == "keep"):
                 continue
             if isinstance(value, Settings):
                 value = value.model_dump(mode="json", exclude_unset=True)
-            elif one.name == "tools":
+            elif own_field.name == "tools":
                 value = [_name_of(function) for function in value]
-            elif one.name == "llm":
+            elif own_field.name == "llm":
                 value = written_name(value) if isinstance(value, str) else Capabilities.of(value).name
             elif callable(value):
                 value = _name_of(value)
-            written[one.name] = list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
-        return written
+            document[own_field.name] = list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
+        return document
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> AgentDesign:
+    def from_json(cls, document: Mapping[str, Any]) -> AgentDesign:
         """Make the design that `to_json` wrote; functions are imported.
 
         Raises:
             ConfigError: If a field is unknown or cannot be, or a function cannot be found by its name.
         """
-        known = {one.name for one in fields(cls)}
-        if unknown := sorted(set(written) - known):
-            raise ConfigError(f"a design has no field {unknown[0]!r}; it has {', '.join(sorted(known))}")
-        made = {name: value for name, value in written.items() if value is not None}
+        names = {own_field.name for own_field in fields(cls)}
+        if unknown := sorted(set(document) - names):
+            raise ConfigError(f"a design has no field {unknown[0]!r}; it has {', '.join(sorted(names))}")
+        values = {name: value for name, value in document.items() if value is not None}
         for name in ("tools", "allowed"):
-            if isinstance(made.get(name), list):
-                made[name] = tuple(map(_function_named, made[name]) if name == "tools" else made[name])
-        if "decide" in made:
-            made["decide"] = _function_named(made["decide"])
-        if _is_function(made.get("memory")):
-            made["memory"] = _function_named(made["memory"])
-        return cls(**made)
+            if isinstance(values.get(name), list):
+                values[name] = tuple(map(_function_named, values[name]) if name == "tools" else values[name])
+        if "decide" in values:
+            values["decide"] = _function_named(values["decide"])
+        if _is_function(values.get("memory")):
+            values["memory"] = _function_named(values["memory"])
+        return cls(**values)
 
     @staticmethod
-    def imports(written: Mapping[str, Any]) -> list[str]:
+    def imports(document: Mapping[str, Any]) -> list[str]:
         """Return the names of the functions that `from_json` would import, and import nothing.
 
         Args:
-            written: What `to_json` wrote.
+            document: What `to_json` wrote.
         """
-        tools, memory = written.get("tools"), written.get("memory")
-        named: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
-        named += [written.get("decide"), memory if _is_function(memory) else None]
-        return [str(name) for name in named if name is not None]
+        tools, memory = document.get("tools"), document.get("memory")
+        functions: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
+        functions += [document.get("decide"), memory if _is_function(memory) else None]
+        return [str(name) for name in functions if name is not None]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {
@@ -195,9 +195,9 @@ def _is_function(memory: Any) -> bool:
 def _function_named(name: Any) -> Callable[..., Any]:
     module, _, qualname = str(name).partition(":")
     try:
-        found = attrgetter(qualname)(import_module(module))
+        function = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
-    if not callable(found) or _name_of(found) != str(name):  # what a module merely imports goes by its own name
+    if not callable(function) or _name_of(function) != str(name):  # what a module merely imports goes by its own name
         raise ConfigError(f"the design names {name!r}, which is no function of that module")
-    return found
+    return function

@@ -1,4 +1,4 @@
-"""Words between agents: sent in one step, read in the next."""
+"""Messages between agents: sent in one step, read in the next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Message, Observation
-from mesa_llm.space.surroundings import MOST_SHOWN, Surroundings
+from mesa_llm.space.surroundings import MAX_SHOWN, Surroundings
 from mesa_llm.tools.tool import action
 
 MAX_INBOX = 20
@@ -21,54 +21,54 @@ MAX_INBOX = 20
 class Mailbox:
     """Holds messages until the next step, so that nobody reads what is written while others decide."""
 
-    _lent: ClassVar[weakref.WeakKeyDictionary[Any, Mailbox]] = weakref.WeakKeyDictionary()
+    _mailboxes: ClassVar[weakref.WeakKeyDictionary[Any, Mailbox]] = weakref.WeakKeyDictionary()
 
     def __init__(self) -> None:
         """Open an empty mailbox."""
         self._sent: list[Message] = []
         self._inboxes: dict[int, list[Message]] = {}
-        self._taken: set[int] = set()
+        self._taken_by: set[int] = set()
 
     @classmethod
     def of(cls, model: Any) -> Mailbox:
-        """Return the mailbox of a Mesa model; one that brings none is lent one."""
+        """Return the mailbox of a Mesa model; a model without one gets one."""
         own = getattr(model, "mailbox", None)
         if isinstance(own, Mailbox):
             return own
-        if model not in cls._lent:
-            cls._lent[model] = cls()
-        return cls._lent[model]
+        if model not in cls._mailboxes:
+            cls._mailboxes[model] = cls()
+        return cls._mailboxes[model]
 
     def send(self, sender: int, recipients: Iterable[int], text: str, time: int = 0) -> Message:
-        """Take a message; it is read in the next step."""
+        """Store a message; it is read in the next step."""
         message = Message(sender, tuple(dict.fromkeys(recipients)), text, time)
         self._sent.append(message)
         return message
 
     def deliver(self) -> list[Message]:
-        """Bring what was sent to its readers; what they had before is gone."""
-        delivered, self._sent = self._sent, []
+        """Deliver what was sent to its readers, and clear what they had before."""
+        messages, self._sent = self._sent, []
         self._inboxes = {}
-        self._taken.clear()
-        for message in delivered:
+        self._taken_by.clear()
+        for message in messages:
             for recipient in message.recipients:
                 self._inboxes.setdefault(recipient, []).append(message)
-        return delivered
+        return messages
 
-    def inbox(self, agent: int) -> list[Message]:
-        """Return what an agent was sent in the last step, oldest first."""
-        return self._inboxes.get(agent, [])[-MAX_INBOX:]
+    def inbox(self, agent_id: int) -> list[Message]:
+        """Return the messages to an agent of the last step, oldest first."""
+        return self._inboxes.get(agent_id, [])[-MAX_INBOX:]
 
-    def take(self, agent: int) -> list[Message]:
-        """Give an agent its inbox to be kept in memory: once, however often it acts in a step."""
-        if agent in self._taken:
+    def take(self, agent_id: int) -> list[Message]:
+        """Return an agent's inbox for its memory: only once in a step, however often the agent acts."""
+        if agent_id in self._taken_by:
             return []
-        self._taken.add(agent)
-        return self.inbox(agent)
+        self._taken_by.add(agent_id)
+        return self.inbox(agent_id)
 
 
 class TalkMixin:
-    """Lets an agent send words to others of its model."""
+    """Lets an agent send messages to others of its model."""
 
     __slots__ = ()
 
@@ -76,20 +76,20 @@ class TalkMixin:
     unique_id: int
 
     def observe(self) -> Observation:
-        """Look around, and be offered to whom to write.
+        """Observe, with the recipients that the agent may write to.
 
-        Where the text names all others, they are the options of `send_message`. Where it cannot, those who need
-        options choose among some of them, and everybody else may write to any agent.
+        If the text names all others, they are the options of `send_message`. If it cannot, language models that need
+        options choose among some of them, and all others may write to any agent.
         """
         body: Any = super()
         seen: Observation = body.observe()
         others = [other for other in self.model.agents if other is not self]
-        names_all = isinstance(seen.facts, Surroundings) and seen.facts.place is None and len(others) <= MOST_SHOWN
+        names_all = isinstance(seen.facts, Surroundings) and seen.facts.place is None and len(others) <= MAX_SHOWN
         if not others or not (names_all or body.opened.capabilities.needs_options):
             return seen
         near = seen.facts.neighbours if isinstance(seen.facts, Surroundings) else ()
-        shown = [other.agent for other in near] or [other.unique_id for other in others]
-        return replace(seen, options={"send_message.to": tuple(shown[:MOST_SHOWN]), **seen.options})
+        recipients = [other.agent for other in near] or [other.unique_id for other in others]
+        return replace(seen, options={"send_message.to": tuple(recipients[:MAX_SHOWN]), **seen.options})
 
     @action
     def send_message(self, to: int, text: Annotated[str, Field(min_length=1, max_length=1000)]) -> str:

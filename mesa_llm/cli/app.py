@@ -87,15 +87,15 @@ def _exits(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def _terminable() -> Generator[None]:
-    """Let SIGTERM end what runs as Ctrl-C does: what is open is closed, and the same words are said."""
+    """Make SIGTERM end the command like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _say(text: str, *, err: bool = False) -> None:
@@ -207,14 +207,14 @@ def run(
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     entry = _model(model)
     kind = entry.load()
-    given = parameters(kind, set_ or [], users, config) | spend
+    arguments = parameters(kind, set_ or [], users, config) | spend
     if steps is None and config is None:
         steps = DEFAULT_STEPS
-    given |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
-    given |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
+    arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
+    arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser, "design": design_in(design)}
-    given |= {name: value for name, value in options.items() if value is not None}
-    run_model(entry.name, kind(**given), steps, as_json=as_json, say=_say, csv=csv, is_live=True, warn=_warn)
+    arguments |= {name: value for name, value in options.items() if value is not None}
+    run_model(entry.name, kind(**arguments), steps, as_json=as_json, say=_say, csv=csv, is_live=True, warn=_warn)
 
 
 @app.command()
@@ -227,9 +227,9 @@ def replay(
     """Run a recorded run again without asking anybody, and compare the digests."""
     from mesa_llm.cli.run import replay_run
 
-    told = replay_run(file, as_json=as_json, say=_say, trust=trust)
-    if told["digest"] != told["recorded_digest"]:
-        _say(f"mesa-llm: the digests differ: recorded {told['recorded_digest']}, now {told['digest']}", err=True)
+    figures = replay_run(file, as_json=as_json, say=_say, trust=trust)
+    if figures["digest"] != figures["recorded_digest"]:
+        _say(f"mesa-llm: the digests differ: recorded {figures['recorded_digest']}, now {figures['digest']}", err=True)
         raise typer.Exit(DIFFERENT)
 
 
@@ -255,12 +255,12 @@ def inspect(
             _say(line)
         return
     flags = {"calls": calls, "decisions": decisions, "actions": actions, "events": events, "usage": usage}
-    wanted = [name for name, is_wanted in flags.items() if is_wanted]
+    sections = [name for name, is_wanted in flags.items() if is_wanted]
     if full and csv:
         raise ConfigError("--full: comma-separated values are whole anyway; leave out --full or --csv")
     if full and not (calls or decisions):
-        wanted.append("decisions")
-    for text in tables(file, wanted, agent, csv=csv, full=full):
+        sections.append("decisions")
+    for text in tables(file, sections, agent, csv=csv, full=full):
         _say(text)
 
 
@@ -296,7 +296,7 @@ def _model(name: str) -> ModelEntry:
 
 
 def _look_here() -> None:
-    """Let modules in the working directory be imported, after all others."""
+    """Make modules in the working directory importable, after all others."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
 
@@ -335,7 +335,7 @@ def open_app(
 @app.command()
 @_exits
 def doctor() -> None:
-    """Say what is installed, which providers have keys, and whether the embedded model answers."""
+    """List what is installed, which providers have keys, and whether the embedded model answers."""
     from mesa_llm.cli.inspect import check_up
 
     for line in check_up():

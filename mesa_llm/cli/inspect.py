@@ -43,20 +43,20 @@ CELL = 60
 EXCERPT = 400
 """Maximum number of characters of a text in a block, unless all of it is wanted."""
 
-UNSHOWN = frozenset({"key", "keys", "parameters", "options"})
+HIDDEN_COLUMNS = frozenset({"key", "keys", "parameters", "options"})
 """Columns that are for machines: `--csv` has them."""
 
-_USED = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
+_USAGE_COLUMNS = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
-def tables(file: Path, wanted: Sequence[str], agent: int | None, *, csv: bool, full: bool = False) -> Iterator[str]:
+def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool, full: bool = False) -> Iterator[str]:
     """Write tables of a run log as text, a piece at a time, however large they are.
 
     Args:
         file: The run log.
-        wanted: Names of tables, or `usage`; empty: the manifest.
+        sections: Names of tables, or `usage`; empty: the manifest.
         agent: Only rows of this agent.
         csv: As comma-separated values, whole; else calls and decisions as a block each, other rows on one line.
         full: Blocks show prompts and replies whole.
@@ -69,11 +69,11 @@ def tables(file: Path, wanted: Sequence[str], agent: int | None, *, csv: bool, f
         if agent is not None and agent not in (agents := log.agents()):
             there_are = f"those from {agents[0]} to {agents[-1]}" if agents else "none"
             raise ConfigError(f"{str(file)!r} holds nothing of agent {agent}; it knows {there_are}")
-        if not wanted:
+        if not sections:
             yield "\n".join(printable(f"{name}: {value}").replace("\n", "\\n") for name, value in log.manifest.items())
-        for name in wanted:
+        for name in sections:
             if name == "usage":
-                names: list[str] = ["model", *_USED]
+                names: list[str] = ["model", *_USAGE_COLUMNS]
                 rows: Iterator[Sequence[Any]] = iter(log.usage(agent).itertuples(index=False, name=None))
             else:
                 names, rows = columns()[name], log.rows(name, agent)
@@ -106,14 +106,14 @@ def spreadsheet_cell(value: Any) -> Any:
 
 def _for_terminal(name: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
     """Write rows in columns as wide as the first page of them needs."""
-    shown = [index for index, column in enumerate(names) if column not in UNSHOWN]
+    indices = [index for index, column in enumerate(names) if column not in HIDDEN_COLUMNS]
     widths: list[int] = []
     count = 0
     yield name
     for page in batched(rows, PAGE):
-        lines = [[_cell(row[index]) for index in shown] for row in page]
+        lines = [[_cell(row[index]) for index in indices] for row in page]
         if not widths:
-            lines.insert(0, [names[index] for index in shown])
+            lines.insert(0, [names[index] for index in indices])
             widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         count += len(page)
         padded = ([cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines)
@@ -153,10 +153,10 @@ def _decision_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
         if row["text"]:
             yield f"reasoning: {_excerpt(row['text'], full)}"
     for outcome in log.rows_of("actions", row["time"], row["agent"]):
-        done = dict(zip(columns()["actions"], outcome, strict=True))
-        if done["label"] == row["label"]:
-            result = _read(done["result"])
-            yield f"{'done' if done['ok'] else 'refused'}: {done['action']}: {_excerpt(result, full)}"
+        action = dict(zip(columns()["actions"], outcome, strict=True))
+        if action["label"] == row["label"]:
+            result = _read(action["result"])
+            yield f"{'done' if action['ok'] else 'refused'}: {action['action']}: {_excerpt(result, full)}"
     if full:
         keys = set(str(row["keys"]).split())
         for values in log.rows_of("calls", row["time"], row["agent"]):
@@ -192,9 +192,9 @@ def _exchange(call: Row, full: bool) -> Iterator[str]:
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         yield f"prompt: {_excerpt(messages, full)}"
     else:
-        before = len(messages) - 1
-        if before > 0 and not full:
-            yield f"({counted(before, 'message')} before; --full shows them)"
+        n_before = len(messages) - 1
+        if n_before > 0 and not full:
+            yield f"({counted(n_before, 'message')} before; --full shows them)"
         for message in messages if full else messages[-1:]:
             yield f"[{message.get('role')}]\n{_ending(str(message.get('content')), full)}"
             for wanted in message.get("tool_calls") or ():
@@ -256,32 +256,32 @@ def _ending(text: str, full: bool) -> str:
     return text if full or len(text) <= EXCERPT else f"…{text[-EXCERPT:]}"
 
 
-def salvaged(file: Path, new: Path) -> Iterator[str]:
+def salvaged(file: Path, copy: Path) -> Iterator[str]:
     """Read what can be read of a damaged log into a new file, and write a line about each table.
 
     Args:
         file: The damaged run log.
-        new: The file to make.
+        copy: The file to make.
 
     Raises:
         ConfigError: If the new file exists already, or nothing can be read.
     """
-    results = salvage(file, new)
+    results = salvage(file, copy)
     for result in results:
         more = "" if result.is_whole else ", and perhaps more"
         yield f"{result.table}: {counted(result.kept, 'row')} kept, {result.lost} lost{more}"
-    kept = {result.table: result.kept for result in results}
-    if not kept["manifest"]:
+    counts = {result.table: result.kept for result in results}
+    if not counts["manifest"]:
         yield "what the run was is lost: its replies can be looked at, but the run cannot be gone on with"
-    yield f"salvaged into {new}; the same run with --log {new} uses the replies that were kept, and asks for the rest"
+    yield f"salvaged into {copy}; the same run with --log {copy} uses the replies that were kept, and asks for the rest"
 
 
 def check_up() -> Iterator[str]:
-    """Say line by line what is installed, which providers have keys, and whether the embedded model answers."""
-    found = versions()
-    yield f"python {found['python']}"
+    """List what is installed, which providers have keys, and whether the embedded model answers, line by line."""
+    packages = versions()
+    yield f"python {packages['python']}"
     for package in PACKAGES:
-        yield f"{package} {found.get(package, 'not installed')}"
+        yield f"{package} {packages.get(package, 'not installed')}"
     for provider, variable in PROVIDER_KEYS.items():
         yield f"{provider}: {variable} is {'set' if os.environ.get(variable) else 'not set'}"
     yield _embedded()
@@ -295,9 +295,9 @@ def _embedded() -> str:
     request = Request(
         "local", (ChatMessage("user", "Say hello."),), Salt(0, 0, 0, "doctor", 0), settings={"max_tokens": 12}
     )
-    begun = clock.perf_counter()
+    start = clock.perf_counter()
     try:
         reply = submit(LocalLLM().reply(request)).result(timeout=300)
     except (ConfigError, MesaLLMError) as error:
         return f"embedded model: does not answer: {error}"
-    return f"embedded model: answers in {clock.perf_counter() - begun:.1f} s: {reply.text.strip()[:60]!r}"
+    return f"embedded model: answers in {clock.perf_counter() - start:.1f} s: {reply.text.strip()[:60]!r}"

@@ -1,4 +1,4 @@
-"""Runs a model for the command line: parameters from strings, a progress bar, what happened in words."""
+"""Runs a model for the command line: parameters from strings, a progress bar, a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import as_given, class_named, constructor
+from mesa_llm.model.options import class_named, constructor, parameter_from_json
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.records import Usage, plain
 from mesa_llm.registry import find_models
@@ -45,39 +45,42 @@ MAX_CELL = 60
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def parameters(kind: type[Any], given: Sequence[str], users: Path | None, config: str | None = None) -> dict[str, Any]:
+def parameters(
+    kind: type[Any], assignments: Sequence[str], users: Path | None, config: str | None = None
+) -> dict[str, Any]:
     """Turn `name=value` strings into constructor arguments of a model.
 
     Args:
         kind: The model's class.
-        given: The strings; a value is JSON where the argument's type wants it.
+        assignments: The strings; a value is JSON where the argument's type wants it.
         users: File with the population, for models that take `users`.
         config: What the model is made from, for models that take `config`.
 
     Raises:
         ConfigError: If a name is unknown or a value does not fit its type.
     """
-    known = {parameter.name: parameter for parameter in parameters_of(kind)}
-    chosen: dict[str, Any] = {}
-    for pair in given:
+    by_name = {parameter.name: parameter for parameter in parameters_of(kind)}
+    arguments: dict[str, Any] = {}
+    for pair in assignments:
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
-        if not equals or name not in known:
-            raise ConfigError(f"--set {pair}: wanted name=value, with one of the names {', '.join(known)}")
-        hint = known[name].kind
-        chosen[name] = _value(name, text, str if hint is Any else hint)
+        if not equals or name not in by_name:
+            raise ConfigError(f"--set {pair}: wanted name=value, with one of the names {', '.join(by_name)}")
+        hint = by_name[name].kind
+        arguments[name] = _value(name, text, str if hint is Any else hint)
     if users is not None:
-        if "users" not in known:
+        if "users" not in by_name:
             raise ConfigError(f"{kind.__name__} takes no --users")
         if not users.is_file():
             raise ConfigError(f"--users: there is no file {str(users)!r}")
-        chosen["users"] = str(users)
+        arguments["users"] = str(users)
     if config is not None:
-        if "config" not in known:
+        if "config" not in by_name:
             raise ConfigError(f"{kind.__name__} takes no --config; its parameters are given by --set")
-        if chosen.setdefault("config", config) != config:
-            raise ConfigError(f"--config {config}: --set names another, {chosen['config']!r}; leave one of them out")
-    return chosen
+        if arguments.setdefault("config", config) != config:
+            another = arguments["config"]
+            raise ConfigError(f"--config {config}: --set names another, {another!r}; leave one of them out")
+    return arguments
 
 
 def parameter_table(kind: type[Any]) -> Iterator[str]:
@@ -112,9 +115,9 @@ def demand_no_secret(option: str, text: str | None) -> None:
     """
     value = (text or "").partition("=")[2] if option == "--set" else text or ""
     for address in _addresses(value) if option != "--api-base" else [value]:
-        if found := secret_in(address):
+        if secret := secret_in(address):
             raise ConfigError(
-                f"{option}: the address holds {found}, and everybody on this machine can read a command line; put the "
+                f"{option}: the address holds {secret}, and everybody on this machine can read a command line; put the "
                 f"key into MESA_LLM_API_KEY, or the endpoint into {CONFIG_FILE} ([endpoints.NAME], with key_env) and "
                 "say --llm NAME"
             )
@@ -136,8 +139,8 @@ def _addresses(text: str) -> Iterator[str]:
                 yield value if address is None else address
 
 
-def _value(name: str, text: str, wanted: Any) -> Any:
-    adapter: TypeAdapter[Any] = TypeAdapter(wanted)
+def _value(name: str, text: str, parameter: Any) -> Any:
+    adapter: TypeAdapter[Any] = TypeAdapter(parameter)
     candidates: list[Any] = [text]
     if text[:1] in "[{" or text in ("null", "true", "false"):
         try:
@@ -147,9 +150,12 @@ def _value(name: str, text: str, wanted: Any) -> Any:
     fault = ""
     for candidate in candidates:
         try:
-            return adapter.validate_python(candidate)
+            value = adapter.validate_python(candidate)
         except ValidationError as error:
-            fault = describe(error)
+            fault = describe(error, root="")
+            continue
+        if isinstance(value, bool) or not isinstance(candidate, bool):  # pydantic takes true for the number 1
+            return value
     if candidates == [text] and (shape := _shape(adapter)):
         fault = f"this is a {shape}, and is written as JSON: --set '{name}={'[…]' if shape == 'list' else '{…}'}'"
     raise ConfigError(f"--set {name}={text}: {fault}")
@@ -175,12 +181,12 @@ def design_in(file: Path | None) -> AgentDesign | None:
     if file is None:
         return None
     try:
-        written = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"--design {file}: {error}") from None
-    if not isinstance(written, dict):
+    if not isinstance(document, dict):
         raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
-    return AgentDesign.from_json(cast("dict[str, Any]", written))
+    return AgentDesign.from_json(cast("dict[str, Any]", document))
 
 
 def budget(**limits: float | None) -> dict[str, float]:
@@ -214,8 +220,8 @@ class _Progress:
     def decision(self, usage: Usage) -> None:
         """Show one more decision."""
         self.decided += 1
-        due = max(len(self.model.due), 1)
-        self.bar.n = min(self.model.now - 1 + self.decided / due, self.model.now)
+        n_due = max(len(self.model.due), 1)
+        self.bar.n = min(self.model.now - 1 + self.decided / n_due, self.model.now)
         self.show(usage)
 
     def step(self) -> None:
@@ -227,8 +233,8 @@ class _Progress:
 
     def show(self, usage: Usage) -> None:
         """Show what was used."""
-        told = f"{self.model.engine.decisions} decisions, {usage.failures} failed, {usage.tokens} tokens"
-        self.bar.set_postfix_str(told + (f", ${usage.dollars:.4f}" if usage.dollars else ""), refresh=False)
+        text = f"{self.model.engine.decisions} decisions, {usage.failures} failed, {usage.tokens} tokens"
+        self.bar.set_postfix_str(text + (f", ${usage.dollars:.4f}" if usage.dollars else ""), refresh=False)
         self.bar.update(0)
 
 
@@ -244,7 +250,7 @@ def run_model(
     is_live: bool = False,
     warn: Say | None = None,
 ) -> dict[str, Any]:
-    """Run a model and report what happened: in words at the end, or in figures however the run ends.
+    """Run a model and report what happened: as text at the end, or as JSON however the run ends.
 
     Args:
         name: What the model is called.
@@ -264,7 +270,7 @@ def run_model(
         ConfigError: If the model has ended before its first step, or the CSV file cannot be written.
         NothingDecided: If `is_live` and every decision failed.
     """
-    begun = clock.perf_counter()
+    start = clock.perf_counter()
     with closing(model):
         if steps != 0 and not model.running:
             raise ConfigError(f"the model {name!r} has ended before its first step; check its parameters (--set)")
@@ -283,7 +289,7 @@ def run_model(
         finally:
             progress.bar.close()
             model.engine.on_decision = None
-            figures = {**summary(name, model, clock.perf_counter() - begun), "failed_steps": watch.failed_steps, **also}
+            figures = {**summary(name, model, clock.perf_counter() - start), "failed_steps": watch.failed_steps, **also}
             figures["warning"] = _warning(model, watch)
             if csv is not None:
                 _write_csv(csv, model)
@@ -335,9 +341,9 @@ def _warning(model: Any, watch: _FailureWatch) -> str | None:
     if not watch.failed_steps and 2 * failures <= decisions:
         return None
     steps = len(watch.failed_steps)
-    where = f", more than half of them in {counted(steps, 'step')} of {int(model.time)}" if steps else ""
+    location = f", more than half of them in {counted(steps, 'step')} of {int(model.time)}" if steps else ""
     return (
-        f"{failures} of {counted(decisions, 'decision')} failed{where}. The first failed because: "
+        f"{failures} of {counted(decisions, 'decision')} failed{location}. The first failed because: "
         f"{_first(model.runlog.failures())}"
     )
 
@@ -350,11 +356,11 @@ def _demand_decisions(model: Any) -> None:
     """
     decisions: int = model.engine.decisions
     if decisions and model.usage.failures >= decisions:
-        again = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
+        hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
         raise NothingDecided(
             f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: "
             f"{_first(model.runlog.failures())}. Check --llm and --api-base with `mesa-llm doctor`, and run the same "
-            f"command again{again}"
+            f"command again{hint}"
         )
 
 
@@ -379,8 +385,8 @@ def _write_csv(csv: Path, model: Any) -> None:
         ConfigError: If the file cannot be written.
     """
     table: pd.DataFrame = model.datacollector.get_model_vars_dataframe()
-    first = int(model.time) - len(table) + 1
-    table.insert(0, "step", range(first, first + len(table)), allow_duplicates=True)
+    first_step = int(model.time) - len(table) + 1
+    table.insert(0, "step", range(first_step, first_step + len(table)), allow_duplicates=True)
     try:
         table.map(spreadsheet_cell).to_csv(csv, index=False, lineterminator="\n")
     except OSError as error:
@@ -439,13 +445,13 @@ def _seed(model: Any) -> int | None:
 
 
 def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) -> None:
-    """Write in words what happened in a run."""
+    """Describe what happened in a run."""
     say(model.story())
-    ending = ""
+    end_text = ""
     if figures["ended"] and (steps is None or figures["steps"] < steps):
-        ending = f"{'' if steps is None else f' of {steps}'}: the model ended by itself"
+        end_text = f"{'' if steps is None else f' of {steps}'}: the model ended by itself"
     say(
-        f"\n{counted(figures['steps'], 'step')}{ending}, "
+        f"\n{counted(figures['steps'], 'step')}{end_text}, "
         f"{figures['decisions']} decisions ({figures['failures']} failed), "
         f"{figures['calls']} live replies, {figures['replayed']} from the log, "
         f"{figures['tokens']} tokens, ${figures['dollars']}, {figures['seconds']} s"
@@ -466,7 +472,7 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
 
 
 class _Recording(BaseModel, strict=True):
-    """What the manifest of a run has to hold for it to be run again."""
+    """Fields of a manifest that are needed to run it again."""
 
     model: str
     parameters: dict[str, Any]
@@ -493,12 +499,12 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
     source = RunLog(file, "read")
     try:
         manifest = source.manifest
-        ends = [(step, digest) for step, _, digest in source.rows("steps")]
+        digests = [(step, digest) for step, _, digest in source.rows("steps")]
         by = columns()["decisions"].index("by")
         is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
     finally:
         source.close()
-    if not manifest or not ends:
+    if not manifest or not digests:
         raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
     try:
         recording = _Recording.model_validate(manifest)
@@ -509,9 +515,9 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
             f"{str(file)!r} holds decisions from outside, which only the program that made them can make again: run it "
             "with replay=True and this log="
         )
-    steps, digest = ends[-1]
-    if not isinstance(steps, int) or steps > 2 * len(ends) + 100:  # steps that broke leave gaps, but not such a one
-        raise ConfigError(f"{str(file)!r} is damaged: it holds {len(ends)} steps, the last of which is step {steps}")
+    steps, digest = digests[-1]
+    if not isinstance(steps, int) or steps > 2 * len(digests) + 100:  # steps that broke leave gaps, but not such a one
+        raise ConfigError(f"{str(file)!r} is damaged: it holds {len(digests)} steps, the last of which is step {steps}")
     if not trust:
         _demand_listed(recording, file)
     model = _made_again(recording, file)
@@ -532,9 +538,9 @@ def _demand_listed(recording: _Recording, file: Path) -> None:
     """
     entries = find_models()
     packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
-    written = [cast("dict[str, Any]", value) for value in recording.parameters.values() if isinstance(value, dict)]
-    names = [str(value["scenario"]) for value in written if "scenario" in value]
-    for design in (value["design"] for value in written if isinstance(value.get("design"), dict)):
+    values = [cast("dict[str, Any]", value) for value in recording.parameters.values() if isinstance(value, dict)]
+    names = [str(value["scenario"]) for value in values if "scenario" in value]
+    for design in (value["design"] for value in values if isinstance(value.get("design"), dict)):
         names += AgentDesign.imports(design)
     for name in names:
         module = name.partition(":")[0]
@@ -556,21 +562,23 @@ def _made_again(recording: _Recording, file: Path) -> LLMModel:
     """Make the model of a recorded run, to be replayed."""
     kind = class_named(recording.model, LLMModel)
     try:
-        given = {name: as_given(value) for name, value in recording.parameters.items()}
+        arguments = {name: parameter_from_json(value) for name, value in recording.parameters.items()}
         positional: list[Any] = []
-        taken = list(constructor(kind).parameters.values())
-        for place, parameter in enumerate(taken):
-            if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in given:
-                positional = [given.pop(before.name) for before in taken[:place]] + given.pop(parameter.name)
-        return kind(*positional, **given, rng=recording.rng, log=file, replay=True)
+        parameters = list(constructor(kind).parameters.values())
+        for index, parameter in enumerate(parameters):
+            if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in arguments:
+                positional = [arguments.pop(earlier.name) for earlier in parameters[:index]] + arguments.pop(
+                    parameter.name
+                )
+        return kind(*positional, **arguments, rng=recording.rng, log=file, replay=True)
     except MesaLLMError:
         raise
     except Exception as error:  # any model, with parameters out of a file
         raise ConfigError(f"{recording.model} cannot be made from the log alone: {error}") from error
 
 
-def _listed_as(made: str) -> str:
+def _listed_as(name: str) -> str:
     """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
-    module, _, qualname = made.partition(":")
+    module, _, qualname = name.partition(":")
     names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]
     return names[0] if names else qualname

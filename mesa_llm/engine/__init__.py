@@ -1,4 +1,4 @@
-"""From an observation to a decision: the way to language models, and everything that is asked of them."""
+"""From an observation to a decision: access to language models, the engine that asks them, surveys."""
 
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import ByType, Hourly, Turn, one_at_a_time

@@ -1,4 +1,4 @@
-"""Access to language models: where they are asked, how fast, and how much may be spent; shared by many models."""
+"""Access to language models: endpoints, rate limits and a budget, which many models can share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mesa_llm.llm.limits import Budget, Limits, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 
 OLLAMA = "http://localhost:11434/v1"
-"""Where Ollama answers unless `OLLAMA_API_BASE` says otherwise."""
+"""Base URL of Ollama, unless `OLLAMA_API_BASE` is set."""
 
 OPENAI = "https://api.openai.com"
 """The only host that `OPENAI_API_KEY` is sent to."""
@@ -28,13 +28,13 @@ OPENAI = "https://api.openai.com"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A language model that can be asked, within what its access allows."""
+    """A language model within the limits of its access."""
 
     capabilities: Capabilities
-    """What it is."""
+    """Capabilities of its transport."""
 
     llm: LLM
-    """What is asked: the transport, with limits, retries and the budget around it."""
+    """The transport, wrapped in limits, retries and the budget."""
 
     concurrency: int
     """Maximum number of requests in flight."""
@@ -65,7 +65,7 @@ class Access:
         max_tokens: int | None = None,
         max_dollars: float | None = None,
     ) -> None:
-        """Set what may be asked; opens and reads nothing yet.
+        """Set the limits and the budget; nothing is opened or read yet.
 
         Args:
             endpoints: Endpoints by names of the user's own, besides those of `mesa-llm.toml`.
@@ -106,13 +106,13 @@ class Access:
         self._budget = None if budget == (None, None, None) else Budget(_Nobody(), *budget)
         self._lock = threading.Lock()
         self._routes: dict[Any, Route] = {}
-        self._own: list[LLM] = []
-        self.close = weakref.finalize(self, _close_all, self._own)
+        self._transports: list[LLM] = []
+        self.close = weakref.finalize(self, _close_all, self._transports)
         Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # says what cannot work
         Retry(_Nobody(), attempts)
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
-        """Open a language model, once for all who name it.
+        """Open a language model; the same string opens it only once.
 
         Args:
             llm: Model string, or a transport of the user's own.
@@ -124,28 +124,28 @@ class Access:
         """
         with self._lock:
             if not isinstance(llm, str):
-                kept_as: Any = id(llm)
+                route_key: Any = id(llm)
             elif (simple := open_simple(llm)) is not None:
-                kept_as, llm = llm.strip(), simple
+                route_key, llm = llm.strip(), simple
             else:
                 endpoint = self._find(llm.strip(), is_second)
                 key = self._key(llm.strip(), endpoint, is_second)
-                kept_as = (endpoint, key)
-                if kept_as not in self._routes:
-                    self._routes[kept_as] = self._open_remote(endpoint, key)
-                return self._routes[kept_as]
-            route = self._routes.get(kept_as)
+                route_key = (endpoint, key)
+                if route_key not in self._routes:
+                    self._routes[route_key] = self._open_remote(endpoint, key)
+                return self._routes[route_key]
+            route = self._routes.get(route_key)
             if route is None:
-                if isinstance(kept_as, str):
-                    self._own.append(llm)
-                route = self._routes[kept_as] = self._around(llm, *self._defaults[:3])
+                if isinstance(route_key, str):
+                    self._transports.append(llm)
+                route = self._routes[route_key] = self._within_limits(llm, *self._defaults[:3])
             return route
 
     def forget(self, llm: LLM) -> None:
-        """Drop a transport of the user's own, with what it holds (a key), once no model is left that asks it.
+        """Drop a transport of the user's own, with the key it may hold, once no model uses it any more.
 
         Args:
-            llm: The transport; one that was never opened is none to drop. Closing it is the user's affair.
+            llm: The transport, whether it was opened or not. Closing it is up to the user.
         """
         with self._lock:
             self._routes.pop(id(llm), None)
@@ -162,7 +162,7 @@ class Access:
 
     @property
     def written(self) -> dict[str, Any]:
-        """What it allows, as it may be written down: without keys, and without what is secret in an address."""
+        """Endpoints, limits and budget as plain values, without keys and without the secrets of an address."""
         written: dict[str, Any] = {name: value for name, value in self._limits.items() if value is not None}
         if self._address is not None:
             written["api_base"] = self._address.base
@@ -172,21 +172,21 @@ class Access:
     @property
     def timeout_s(self) -> float:
         """Maximum number of seconds until any request is given up."""
-        named = [endpoint.timeout_s or 0 for endpoint in (*self._from_file().values(), *self._endpoints.values())]
-        return max([self._defaults[3], *named])
+        timeouts = [endpoint.timeout_s or 0 for endpoint in (*self._from_file().values(), *self._endpoints.values())]
+        return max([self._defaults[3], *timeouts])
 
     # -- where a string leads
 
     def _find(self, text: str, is_second: bool) -> Endpoint:
-        """Find the endpoint that a model string means."""
+        """Find the endpoint that a model string refers to."""
         if text == "rule":
             raise ConfigError("'rule' is the agent's own rule twin and has no transport")
         if not text:
             raise ConfigError("llm= is empty; use rule, random, human, local, or a model such as ollama/qwen3")
-        if (named := self._named(text)) is not None:
-            if named.api_base is None and named.model.startswith("ollama/"):
-                return named.model_copy(update=_at_ollama(named.model))
-            return named
+        if (endpoint := self._endpoint_named(text)) is not None:
+            if endpoint.api_base is None and endpoint.model.startswith("ollama/"):
+                return endpoint.model_copy(update=_at_ollama(endpoint.model))
+            return endpoint
         model, base = split_name(text)
         if base is not None:
             if not model:
@@ -198,7 +198,7 @@ class Access:
             return Endpoint(**_at_ollama(text))
         return Endpoint(model=text)
 
-    def _named(self, text: str) -> Endpoint | None:
+    def _endpoint_named(self, text: str) -> Endpoint | None:
         return self._endpoints.get(text) or self._from_file().get(text)
 
     def _from_file(self) -> dict[str, Endpoint]:
@@ -213,14 +213,14 @@ class Access:
         base = endpoint.api_base
         if self._api_key == "":
             return ""
-        if self._named(text) is not None and endpoint.key_env is not None:
+        if self._endpoint_named(text) is not None and endpoint.key_env is not None:
             key = _environment(endpoint.key_env)
             if not key:
                 raise ConfigError(f"the key of {endpoint.name} is to stand in {endpoint.key_env}, which is not set")
             return key
         if base is None:
-            return None if is_second or self._named(text) is not None else self._api_key
-        if self._named(text) is None and self._is_own(base, is_second):
+            return None if is_second or self._endpoint_named(text) is not None else self._api_key
+        if self._endpoint_named(text) is None and self._is_own(base, is_second):
             is_ollama = base == _ollama() and text.startswith("ollama/")
             own = self._api_key or ("" if is_ollama else _environment("MESA_LLM_API_KEY"))
             if own:
@@ -237,18 +237,18 @@ class Access:
         concurrency, requests_per_min, tokens_per_min, timeout_s = self._defaults
         timeout_s = endpoint.timeout_s or timeout_s
         transport = _remote(endpoint, key, timeout_s)
-        self._own.append(transport)
-        return self._around(
+        self._transports.append(transport)
+        return self._within_limits(
             transport,
             endpoint.concurrency or concurrency,
             endpoint.requests_per_min or requests_per_min,
             endpoint.tokens_per_min or tokens_per_min,
         )
 
-    def _around(
+    def _within_limits(
         self, transport: LLM, concurrency: int, requests_per_min: float | None, tokens_per_min: float | None
     ) -> Route:
-        """Put around a transport what bounds, repeats and spends."""
+        """Wrap a transport in its limits, retries and budget."""
         capabilities = Capabilities.of(transport)
         if capabilities.is_immediate:
             return Route(capabilities, transport, 1)
@@ -292,24 +292,24 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float) -> LLM:
 
 
 class _Nobody:
-    """Stands where a transport will be."""
+    """Placeholder for a transport."""
 
     async def reply(self, request: Any) -> Any:
         raise ConfigError(f"no language model was opened for {request.model}")
 
 
 def _close_all(transports: list[LLM]) -> None:
-    """Close what was opened and forgotten, or is open at the end of the process."""
-    closing = [transport.close() for transport in transports if isinstance(transport, Closable)]
+    """Close transports that were opened and forgotten, or are still open at the end of the process."""
+    coroutines = [transport.close() for transport in transports if isinstance(transport, Closable)]
     transports.clear()
-    if not closing:
+    if not coroutines:
         return
     try:
         loop = EventLoop.get()
     except RuntimeError:  # the interpreter is ending, and with it whatever is open
-        for work in closing:
+        for work in coroutines:
             work.close()
         return
-    started = [asyncio.run_coroutine_threadsafe(work, loop) for work in closing]
+    futures = [asyncio.run_coroutine_threadsafe(work, loop) for work in coroutines]
     if threading.current_thread() is not EventLoop.thread:
-        concurrent.futures.wait(started, timeout=5)
+        concurrent.futures.wait(futures, timeout=5)

@@ -1,7 +1,7 @@
 """Who acts in a step, and in which order. Every draw comes from `model.random`.
 
-An activation gives stages. The agents of a stage decide together, from the same state, and act in the order given;
-the next stage sees what the one before has done.
+An activation returns stages. The agents of a stage decide together, from the same state, and act in the order of the
+stage; the next stage sees the results.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from mesa_llm.records import Observation
 
 
 class Turn(NamedTuple):
-    """One agent's place in a stage; an agent may have several, one for each thing it is asked."""
+    """One agent's turn in a stage; an agent has several if it is asked several questions."""
 
     agent: Any
     """Who decides."""
 
     observation: Observation | None = None
-    """What it decides on; None: what it observes when the stage begins."""
+    """What it decides on; None: its own `observe()` when the stage begins."""
 
     @classmethod
     def of(cls, item: Any) -> Turn:
-        """Return a stage's item as a turn: an agent stands for the turn on what it observes."""
+        """Return an item of a stage as a turn; a bare agent decides on its own observation."""
         return item if isinstance(item, Turn) else cls(item)
 
 
 Stage = list[Any]
-"""Agents or turns that are decided together, in the order in which they are then acted on."""
+"""Agents or turns that decide together, in the order in which they then act."""
 
 
 class Activation(Protocol):
@@ -45,7 +45,7 @@ def minded(model: Any) -> Stage:
 
 
 def everyone(model: Any) -> list[Stage]:
-    """Let everyone decide together, and act in an order drawn anew."""
+    """Let everyone decide together, and act in random order."""
     agents = minded(model)
     model.random.shuffle(agents)
     return [agents]
@@ -57,14 +57,14 @@ def in_order(model: Any) -> list[Stage]:
 
 
 def one_at_a_time(model: Any) -> list[Stage]:
-    """Let each decide after the one before has acted, in an order drawn anew (Mesa's `shuffle_do`)."""
+    """Let each decide after the one before has acted, in random order (Mesa's `shuffle_do`)."""
     agents = minded(model)
     model.random.shuffle(agents)
     return [[agent] for agent in agents]
 
 
 def in_turn(model: Any) -> list[Stage]:
-    """Let one agent act each step: the first in the first step, and round again."""
+    """Let one agent act in each step, one after the other, and begin again after the last."""
     agents = minded(model)
     return [[agents[(model.now - 1) % len(agents)]]] if agents else []
 
@@ -81,7 +81,7 @@ class ByType:
         self.kinds = kinds
 
     def __call__(self, model: Any) -> list[Stage]:
-        """Return one stage for each class, in an order drawn anew."""
+        """Return one stage for each class, each in random order."""
         stages: list[Stage] = []
         agents = minded(model)
         for kind in self.kinds:
@@ -92,10 +92,10 @@ class ByType:
 
 
 class RandomShare:
-    """Lets each agent act with the same chance in each step."""
+    """Lets each agent act with the same probability in each step."""
 
     def __init__(self, share: float) -> None:
-        """Store the chance.
+        """Store the probability.
 
         Args:
             share: Probability of acting in a step, from 0 to 1.
@@ -112,7 +112,7 @@ class RandomShare:
 
 
 class Hourly:
-    """Lets each agent act with a chance that depends on the hour of the day.
+    """Lets each agent act with a probability that depends on the hour of the day.
 
     Source:
         OASIS (Yang et al. 2024, arXiv 2411.11581), time engine: 24 hourly probabilities an agent.
@@ -124,10 +124,10 @@ class Hourly:
         minutes_per_step: float = 60.0,
         start_hour: float = 0.0,
     ) -> None:
-        """Store how to find an agent's profile, and how long a step is.
+        """Store the hourly profiles and the length of a step.
 
         Args:
-            probabilities: Gives an agent's 24 probabilities, from midnight on.
+            probabilities: Returns the 24 probabilities of an agent, from midnight on.
             minutes_per_step: Simulated minutes in a step.
             start_hour: Hour of the day before the first step.
         """
@@ -142,8 +142,8 @@ class Hourly:
     def __call__(self, model: Any) -> list[Stage]:
         """Draw who acts in this hour, and in which order."""
         hour = self.hour(model.now)
-        chance = model.random.random
-        agents = [agent for agent in minded(model) if chance() < self.probabilities(agent)[hour]]
+        uniform = model.random.random
+        agents = [agent for agent in minded(model) if uniform() < self.probabilities(agent)[hour]]
         model.random.shuffle(agents)
         return [agents]
 

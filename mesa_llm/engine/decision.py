@@ -1,4 +1,4 @@
-"""From a reply to a decision: read it, check it, ask once more, or say why it failed.
+"""From a reply to a decision: read it, check it, ask once more, or explain why it failed.
 
 What a model writes is untrusted: it is parsed with bounds, checked by pydantic, and only ever reaches a function
 whose name and arguments are known.
@@ -51,7 +51,7 @@ REASONING = "reasoning"
 """Name of the field in which a model reasons before it decides."""
 
 THINK = "Before you decide, reason in a few sentences: what matters here, and what do you want to do?"
-"""What a model reads that reasons in free text first."""
+"""Prompt for a model that reasons in free text first."""
 
 _REASONING_SCHEMA = {"type": "string", "description": "Your reasoning in a few sentences, before anything else."}
 
@@ -61,17 +61,17 @@ _ANYTHING = TypeAdapter[Any](Any)
 
 
 @dataclass(frozen=True)
-class Asking:
-    """Everything one decision needs: who asks what of which model."""
+class Query:
+    """Everything one decision needs: the model, the observation, the tools and the request."""
 
     llm: LLM
     """The model that decides."""
 
     seen: Observation
-    """What the agent sees."""
+    """What the agent observes."""
 
     box: ToolBox
-    """What it may use now."""
+    """Tools and actions it may use now."""
 
     request: Request
     """The first request; later ones extend it."""
@@ -98,65 +98,65 @@ class Asking:
         return Failure(self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys))
 
 
-async def decide(asking: Asking) -> Decision | Failure:
-    """Ask until there is a decision: tools are answered, a faulty reply is repaired once.
+async def decide(query: Query) -> Decision | Failure:
+    """Ask until there is a decision: run the tools that are called, repair a faulty reply once.
 
     Returns:
         The decision; or a failure with its reason, if no usable reply came.
     """
-    request = asking.request
-    if asking.reasoning == "inline":
+    request = query.request
+    if query.reasoning == "inline":
         request = _with_reasoning(request)
     thought, rounds, is_repaired = "", 0, False
     try:
-        if asking.reasoning == "first":
-            request, reply = await _think(asking)
+        if query.reasoning == "first":
+            request, reply = await _think(query)
             thought = reply.text or reply.reasoning
-            if asking.parser is not None and thought:
-                return _made(asking, await _put_into_form(asking, request, thought), thought)
+            if query.parser is not None and thought:
+                return _with_origin(query, await _put_into_form(query, request, thought), thought)
         while True:
-            reply = await asking.ask(request)
+            reply = await query.ask(request)
             try:
-                decided = read(reply, asking.seen, asking.box, asking.reasoning)
+                decision = read(reply, query.seen, query.box, query.reasoning)
             except ParseError as error:
                 if is_repaired:
-                    return asking.failure(_reason(error, reply), "Unparsed")
+                    return query.failure(_reason(error, reply), "Unparsed")
                 is_repaired = True
-                if asking.parser is None:
-                    request = _repair(request, reply, _reason(error, reply), asking)
+                if query.parser is None:
+                    request = _repair(request, reply, _reason(error, reply), query)
                     continue
-                decided = await _put_into_form(asking, request, reply.text or _calls_as_text(reply))
-                thought = "\n".join(filter(None, (thought, _thought_in(reply, asking))))
-            if isinstance(decided, Decision):
-                return _made(asking, decided, thought)
+                decision = await _put_into_form(query, request, reply.text or _calls_as_text(reply))
+                thought = "\n".join(filter(None, (thought, _thought_in(reply, query))))
+            if isinstance(decision, Decision):
+                return _with_origin(query, decision, thought)
             if rounds == MAX_TOOL_ROUNDS:
-                return asking.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
+                return query.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
             rounds += 1
-            request = _answer_tools(request, reply, decided, asking.box)
-            if any(asking.box[call.name].tool.shows_more for call in decided):
-                asking = replace(asking, seen=replace(asking.seen, options={}))
+            request = _answer_tools(request, reply, decision, query.box)
+            if any(query.box[call.name].tool.shows_more for call in decision):
+                query = replace(query, seen=replace(query.seen, options={}))
                 request = replace(request, options={})
     except ParseError as error:
-        return asking.failure(str(error), "Unparsed")
+        return query.failure(str(error), "Unparsed")
     except (TransportError, ToolBroken) as error:
-        return asking.failure(str(error), type(error).__name__)
+        return query.failure(str(error), type(error).__name__)
 
 
-def _made(asking: Asking, decided: Decision | tuple[ToolCall, ...], thought: str) -> Decision:
-    """Return a decision with who made it, from which replies, and after what reasoning.
+def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought: str) -> Decision:
+    """Complete a decision with who made it, from which replies, and after what reasoning.
 
     Raises:
-        ParseError: If the second model called tools, which answers nobody.
+        ParseError: If the second model called tools, which nothing would answer.
     """
     if not isinstance(decided, Decision):
         raise ParseError("the second model called tools instead of putting the reply into form.")
-    request, text = asking.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
-    agent, keys, is_null = request.salt.agent, tuple(asking.keys), decided.is_null
+    request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
+    agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
     return Decision(agent, decided.actions, decided.answer, text, request.model, keys, is_null=is_null)
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
-    """Return why a reply cannot be used, and what to do where it was cut."""
+    """Return why a reply cannot be used, and what to do if it was cut."""
     if reply.finish != "length":
         return str(error)
     return (
@@ -168,25 +168,25 @@ def _reason(error: ParseError, reply: Reply) -> str:
 # -- reasoning
 
 
-async def _think(asking: Asking) -> tuple[Request, Reply]:
+async def _think(query: Query) -> tuple[Request, Reply]:
     """Let the model reason in free text first.
 
     Returns:
         The request for the typed decision, which continues the conversation; and the reply that reasons.
     """
-    request = asking.request
+    request = query.request
     offers = [f"- {spec.name}: {spec.description}" for spec in request.tools if spec.is_action]
-    if asking.seen.answer is not None and asking.seen.answer is not str:
-        offers = [f"an answer of this form: {canonical_json(answer_schema(asking.seen.answer))}"]
+    if query.seen.answer is not None and query.seen.answer is not str:
+        offers = [f"an answer of this form: {canonical_json(answer_schema(query.seen.answer))}"]
     choices = "\n".join(["", "You will then be asked to decide:", *offers]) if offers else ""
-    *before, last = request.messages
-    wanted = replace(last, content=f"{last.content}\n\n{THINK}{choices}")
-    thinking = replace(request, messages=(*before, wanted), tools=(), schema=None, options={})
-    reply = await asking.ask(thinking)
+    *earlier, last = request.messages
+    question = replace(last, content=f"{last.content}\n\n{THINK}{choices}")
+    thinking = replace(request, messages=(*earlier, question), tools=(), schema=None, options={})
+    reply = await query.ask(thinking)
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
-    said = (ChatMessage("assistant", thought), ChatMessage("user", "Now decide.")) if thought else ()
+    continuation = (ChatMessage("assistant", thought), ChatMessage("user", "Now decide.")) if thought else ()
     salt = request.salt._replace(call=request.salt.call + 1)
-    return replace(request, messages=(*before, wanted if thought else last, *said), salt=salt), reply
+    return replace(request, messages=(*earlier, question if thought else last, *continuation), salt=salt), reply
 
 
 def _with_reasoning(request: Request) -> Request:
@@ -212,15 +212,15 @@ def _reasoned(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": {REASONING: _REASONING_SCHEMA, **properties}, "required": required}
 
 
-def _thought_in(reply: Reply, asking: Asking) -> str:
-    """Return the reasoning in a reply that the second model has put into form; prose is all of it reasoning."""
+def _thought_in(reply: Reply, query: Query) -> str:
+    """Return the reasoning in a reply that the second model has put into form; all prose is reasoning."""
     thought = ""
-    if asking.reasoning == "inline":
-        text = _after_thought(reply.text)
-        found = find_json(text)
-        beside = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-        calls = [*(reply.tool_calls or _calls_in(text))[:20], ToolCall("", beside)]
-        thought = _without_reasoning(calls, asking.box)[1] or ("" if found else reply.text[:MAX_TEXT].strip())
+    if query.reasoning == "inline":
+        text = _without_thoughts(reply.text)
+        parsed = find_json(text)
+        fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+        calls = [*(reply.tool_calls or _calls_in(text))[:20], ToolCall("", fields)]
+        thought = _without_reasoning(calls, query.box)[1] or ("" if parsed else reply.text[:MAX_TEXT].strip())
     return "\n".join(filter(None, (reply.reasoning, thought)))
 
 
@@ -233,11 +233,11 @@ def _next(request: Request, *messages: ChatMessage) -> Request:
     return replace(request, messages=(*request.messages, *messages), salt=salt)
 
 
-def _as_said(reply: Reply) -> ChatMessage:
-    return ChatMessage("assistant", reply.text[:MAX_TEXT], _numbered(reply.tool_calls))
+def _assistant_message(reply: Reply) -> ChatMessage:
+    return ChatMessage("assistant", reply.text[:MAX_TEXT], _with_ids(reply.tool_calls))
 
 
-def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """Return the calls with an id each, as endpoints demand one."""
     return tuple(call if call.call_id else replace(call, call_id=f"call_{n}") for n, call in enumerate(calls))
 
@@ -245,17 +245,17 @@ def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box: ToolBox) -> Request:
     """Run the tools a model called, and put their answers after its message."""
     answers: list[ChatMessage] = []
-    wanted = {call.name for call in calls}
-    for call in _numbered(reply.tool_calls or tuple(calls)):
-        text = _result(call, box) if call.name in wanted else "Not run: decide after you have read the answers."
-        answers.append(ChatMessage("tool", _cut(text), call_id=call.call_id))
+    names = {call.name for call in calls}
+    for call in _with_ids(reply.tool_calls or tuple(calls)):
+        text = _result(call, box) if call.name in names else "Not run: decide after you have read the answers."
+        answers.append(ChatMessage("tool", _shortened(text), call_id=call.call_id))
     if not reply.tool_calls:
-        joined = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
-        return _next(request, _as_said(reply), ChatMessage("user", joined))
-    return _next(request, _as_said(reply), *answers)
+        results = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
+        return _next(request, _assistant_message(reply), ChatMessage("user", results))
+    return _next(request, _assistant_message(reply), *answers)
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     """Cut a tool's result to what a model reads, and mark the cut."""
     if len(text) <= MAX_TOOL_RESULT:
         return text
@@ -274,38 +274,38 @@ def _result(call: ToolCall, box: ToolBox) -> str:
         raise ToolBroken(f"tool {call.name} raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
-def _repair(request: Request, reply: Reply, reason: str, asking: Asking) -> Request:
-    """Return the request that asks once more, after the words of what was wrong."""
-    said = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
-    return _next(request, said, ChatMessage("user", f"That cannot be used: {reason}\n{_form(request, asking.seen)}"))
+def _repair(request: Request, reply: Reply, reason: str, query: Query) -> Request:
+    """Return the request that asks once more, and explains what was wrong."""
+    message = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
+    return _next(request, message, ChatMessage("user", f"That cannot be used: {reason}\n{_form(request, query.seen)}"))
 
 
 def _calls_as_text(reply: Reply) -> str:
     return canonical_json([[call.name, call.arguments] for call in reply.tool_calls])[:2000]
 
 
-async def _put_into_form(asking: Asking, request: Request, text: str) -> Decision | tuple[ToolCall, ...]:
+async def _put_into_form(query: Query, request: Request, text: str) -> Decision | tuple[ToolCall, ...]:
     """Let the second model put what the first one wrote into form (two-step parsing).
 
-    Its request goes by the number of the request it follows.
+    Its request has the number of the request it follows.
 
     Raises:
-        ParseError: If it cannot either.
+        ParseError: If the second model fails too.
     """
-    asked = f"Somebody answered:\n{text[:8000]}\n\nPut this answer into form, and add nothing. "
+    question = f"Somebody answered:\n{text[:8000]}\n\nPut this answer into form, and add nothing. "
     salt = request.salt._replace(purpose=f"{request.salt.purpose}-form")
-    messages = (ChatMessage("user", asked + _form(asking.request, asking.seen)),)
-    wanted = replace(asking.request, model=asking.parser_name, messages=messages, salt=salt, adapter=None)
-    return read(await asking.ask(wanted, asking.parser), asking.seen, asking.box)
+    messages = (ChatMessage("user", question + _form(query.request, query.seen)),)
+    form_request = replace(query.request, model=query.parser_name, messages=messages, salt=salt, adapter=None)
+    return read(await query.ask(form_request, query.parser), query.seen, query.box)
 
 
 def _form(request: Request, seen: Observation) -> str:
-    """Return in words what form a reply has to have."""
+    """Describe the form that a reply has to have."""
     if seen.answer is not None:
         schema = request.schema or answer_schema(seen.answer)
         return f"Answer with one JSON object of this schema: {canonical_json(schema)}"
-    offered = [tool["function"] for tool in wire_tools(request.tools, request.options)]
-    offers = [{"action": tool["name"], "arguments": tool["parameters"].get("properties", {})} for tool in offered]
+    functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
+    offers = [{"action": tool["name"], "arguments": tool["parameters"].get("properties", {})} for tool in functions]
     return (
         'Answer with one JSON object {"action": name, "arguments": {…}} and nothing else. '
         f"The actions and the schemas of their arguments: {canonical_json(offers)}"
@@ -321,24 +321,24 @@ def read(
     """Read a reply: as a decision, or as calls of tools to answer first.
 
     Raises:
-        ParseError: If it is neither; the text says why.
+        ParseError: If it is neither; the text explains why.
     """
     if seen.answer is not None and not reply.tool_calls:
         answer, thought = _read_answer(reply.text, seen.answer, reasoning)
         text = "\n".join(filter(None, (reply.reasoning, thought)))
         return Decision(0, answer=answer, text=text, is_null=answer is None)
-    calls = reply.tool_calls or _calls_in(_after_thought(reply.text))
+    calls = reply.tool_calls or _calls_in(_without_thoughts(reply.text))
     if not calls:
         raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
     calls, thought = _without_reasoning(calls[:20], box) if reasoning == "inline" else (calls[:20], "")
     if reasoning == "inline" and not thought and not reply.tool_calls:
-        found = find_json(_after_thought(reply.text))
-        beside = cast("dict[str, Any]", found).get(REASONING, "") if isinstance(found, dict) else ""
-        thought = str(beside)[:MAX_TEXT]  # beside the action, in place of among its arguments
+        parsed = find_json(_without_thoughts(reply.text))
+        value = cast("dict[str, Any]", parsed).get(REASONING, "") if isinstance(parsed, dict) else ""
+        thought = str(value)[:MAX_TEXT]  # beside the action, in place of among its arguments
     if any(call.name in box and box[call.name].tool.spec.is_action for call in calls):
         text = "\n".join(filter(None, (reply.reasoning, thought, reply.text if reply.tool_calls else "")))
-        kept = tuple(call for call in calls if call.name not in box or box[call.name].tool.spec.is_action)
-        return check_decision(Decision(0, kept, text=text[:MAX_TEXT]), seen, box)
+        actions = tuple(call for call in calls if call.name not in box or box[call.name].tool.spec.is_action)
+        return check_decision(Decision(0, actions, text=text[:MAX_TEXT]), seen, box)
     try:
         return tuple(box.check(call) for call in calls)
     except ToolError as error:
@@ -346,51 +346,52 @@ def read(
 
 
 def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decision:
-    """Check what was decided against what it was decided on: one function for every decider.
+    """Check a decision against its observation: the one check for all deciders.
 
-    What a language model, a rule, a person, chance or an outside controller decided has to name actions that are
-    offered, with arguments of the right types and from the lists of options, or be an answer of the type asked for.
+    A decision of a language model, a rule, a person, the random baseline or an outside controller names actions that
+    are offered, with arguments of the right types and from the lists of options; or it is an answer of the type asked
+    for.
 
     Args:
-        decision: What was decided; without actions and answer it does nothing, which is always possible.
-        seen: What the agent saw.
-        box: What it might use.
+        decision: The decision; one without actions and answer does nothing, which is always possible.
+        seen: What the agent observed.
+        box: Tools and actions it might use.
 
     Returns:
         The decision, its arguments and answer converted to their types.
 
     Raises:
-        ParseError: If it cannot be; the text says why.
+        ParseError: If it does not fit; the text explains why.
     """
     if decision.actions and seen.answer is not None:
         raise ParseError("an answer is wanted, not an action.")
     if decision.has_answer:
         if seen.answer is None:
-            offered = ", ".join(spec.name for spec in box.specs if spec.is_action)
-            raise ParseError(f"an action is wanted, not an answer; choose one of: {offered}.")
+            names = ", ".join(spec.name for spec in box.specs if spec.is_action)
+            raise ParseError(f"an action is wanted, not an answer; choose one of: {names}.")
         return replace(decision, answer=_checked_answer(decision.answer, seen.answer))
     if len(decision.actions) > seen.max_actions:
         raise ParseError(f"{len(decision.actions)} actions were named; at most {seen.max_actions} can be done.")
-    checked: list[ToolCall] = []
+    calls: list[ToolCall] = []
     for call in cast("tuple[Any, ...]", decision.actions):
         _demand_call(call)
         try:
-            checked.append(box.check(call))
+            calls.append(box.check(call))
         except ToolError as error:
             raise ParseError(str(error)) from None
         if not box[call.name].tool.spec.is_action:
             raise ParseError(f"{call.name} only reads; an action is wanted.")
         if seen.options:
-            _check_options(checked[-1], seen.options)
-    if not checked:
+            _check_options(calls[-1], seen.options)
+    if not calls:
         return decision
     return Decision(
-        decision.agent, tuple(checked), None, decision.text, decision.by, decision.keys, decision.label
+        decision.agent, tuple(calls), None, decision.text, decision.by, decision.keys, decision.label
     )  # several times faster than replace()
 
 
 def _demand_call(call: Any) -> None:
-    """Demand a call of the shape that a language model's has.
+    """Check that a call has the shape of a language model's.
 
     Raises:
         ParseError: If it is something else, as only code can make it.
@@ -405,31 +406,33 @@ def _demand_call(call: Any) -> None:
 
 
 def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> None:
-    """Check that arguments come from the lists of what they may be now.
+    """Check that arguments come from the lists of options.
 
     Raises:
         ParseError: If one does not.
     """
-    possible_here = options_for(call.name, options)
+    options_here = options_for(call.name, options)
     for name, value in call.arguments.items():
-        allowed = possible_here.get(name)
+        allowed = options_here.get(name)
         if allowed is None or value is None:
             continue
-        for one in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
-            if one not in allowed:
+        for element in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
+            if element not in allowed:
                 possible = ", ".join(str(item) for item in allowed[:30]) or "nothing at the moment"
-                raise ParseError(f"{call.name}: {name}: {str(one)[:80]!r} is not possible now; possible: {possible}.")
+                raise ParseError(
+                    f"{call.name}: {name}: {str(element)[:80]!r} is not possible now; possible: {possible}."
+                )
 
 
 def _checked_answer(answer: Any, kind: Any) -> Any:
-    """Return an answer as a value of the type asked for; nothing is converted that JSON would tell apart.
+    """Return an answer as a value of the type asked for; types that JSON distinguishes are not converted.
 
     Raises:
-        ParseError: If it is of another type, or no JSON could hold it.
+        ParseError: If it is of another type, or cannot be written as JSON.
     """
     try:
-        written = to_json(answer, by_alias=True, fallback=_as_number)
-        return _adapter(kind).validate_json(written, strict=True, by_alias=True, by_name=True)
+        encoded = to_json(answer, by_alias=True, fallback=_as_number)
+        return _adapter(kind).validate_json(encoded, strict=True, by_alias=True, by_name=True)
     except ValidationError as error:
         raise ParseError(f"the answer does not fit: {describe(error)}") from None
     except PydanticSerializationError as error:
@@ -449,7 +452,7 @@ def written_answer(answer: Any, kind: Any = None) -> str:
 
     Args:
         answer: The answer.
-        kind: Type that was asked for; None: unknown, so that nothing is wrapped.
+        kind: Type asked for; None: unknown, and nothing is wrapped.
     """
     if isinstance(answer, str) and kind in (str, None):
         return answer
@@ -474,8 +477,8 @@ def _without_sets(value: Any) -> Any:
 
 
 def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[ToolCall, ...], str]:
-    """Take the reasoning out of the arguments of calls whose tools know no such argument."""
-    kept: list[ToolCall] = []
+    """Remove the reasoning from the arguments of calls whose tools have no such argument."""
+    remaining: list[ToolCall] = []
     thoughts: list[str] = []
     for call in calls:
         own = box[call.name].tool.spec.parameters.get("properties", {}) if call.name in box else {}
@@ -483,22 +486,22 @@ def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[T
             thoughts.append(str(call.arguments[REASONING])[:MAX_TEXT])
             arguments = {name: value for name, value in call.arguments.items() if name != REASONING}
             call = replace(call, arguments=arguments)
-        kept.append(call)
-    return tuple(kept), "\n".join(thoughts)
+        remaining.append(call)
+    return tuple(remaining), "\n".join(thoughts)
 
 
-def _after_thought(text: str) -> str:
-    """Leave out what a model wrote while it thought aloud, as some do in the same text as their reply."""
-    _, thought, said = text.rpartition("</think>")
-    return said if thought and said.strip() else text
+def _without_thoughts(text: str) -> str:
+    """Strip what a model thought aloud, as some do in the same text as their reply."""
+    _, thought, remainder = text.rpartition("</think>")
+    return remainder if thought and remainder.strip() else text
 
 
 def _calls_in(text: str) -> tuple[ToolCall, ...]:
     """Find calls written as JSON in a text: one object, a list of them, or `{"actions": […]}`."""
-    found = find_json(text)
-    if isinstance(found, dict) and isinstance(found.get("actions"), list):
-        found = found["actions"]
-    items = cast("list[Any]", found if isinstance(found, list) else [found])
+    parsed = find_json(text)
+    if isinstance(parsed, dict) and isinstance(parsed.get("actions"), list):
+        parsed = parsed["actions"]
+    items = cast("list[Any]", parsed if isinstance(parsed, list) else [parsed])
     calls: list[ToolCall] = []
     for item in items:
         if not isinstance(item, dict):
@@ -515,7 +518,7 @@ def find_json(text: str) -> Any:
     """Return the first JSON object or list in a text; None if none can be read."""
     text = text[:MAX_TEXT]
     decoder = json.JSONDecoder(parse_constant=_no_constant)
-    starts = [place for place, character in enumerate(text) if character in "{["][:20]
+    starts = [index for index, character in enumerate(text) if character in "{["][:20]
     for start in starts:
         try:
             return decoder.raw_decode(text, start)[0]
@@ -543,7 +546,7 @@ def _bare_schema(kind: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=512)
 def answer_schema(answer: Any) -> dict[str, Any]:
-    """Return the JSON schema that a reply has to follow; what is no object is wrapped as `{"answer": …}`.
+    """Return the JSON schema that a reply has to follow; a type other than an object is wrapped as `{"answer": …}`.
 
     Args:
         answer: Any type pydantic can check.
@@ -565,24 +568,24 @@ def read_answer(text: str, answer: Any) -> Any:
         answer: Type of the answer; `str` takes the text as it is.
 
     Raises:
-        ParseError: If there is none of this type; the text says what was found.
+        ParseError: If there is none of this type; the text describes what was found.
     """
     return _read_answer(text, answer, "none")[0]
 
 
 def _read_answer(text: str, answer: Any, reasoning: Reasoning) -> tuple[Any, str]:
     """Read a typed answer, and the reasoning that stands before it in the same object."""
-    text = _after_thought(text)
+    text = _without_thoughts(text)
     if not text.strip():
         raise ParseError("the reply is empty.")
-    found, thought = find_json(text), ""
-    fields = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    parsed, thought = find_json(text), ""
+    fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
     if reasoning == "inline" and REASONING not in _bare_schema(answer).get("properties", {}):
         thought = str(fields.pop(REASONING, ""))[:MAX_TEXT]
     is_wrapped = set(fields) == {"answer"}
     if answer is str and not (is_wrapped and isinstance(fields["answer"], str)):
         return text.strip()[:MAX_TEXT], thought
-    candidates = [found, text.strip()] if found is not None else [text.strip()]
+    candidates = [parsed, text.strip()] if parsed is not None else [text.strip()]
     if is_wrapped:
         candidates.insert(0, fields["answer"])
     faults: list[str] = []

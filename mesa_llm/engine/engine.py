@@ -1,4 +1,4 @@
-"""Asks language models: many decisions at once, bounded, in order, with failures as values."""
+"""The engine: many decisions at once, bounded, in order, with failures as values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.decision import Asking
+from mesa_llm.engine.decision import Query
 from mesa_llm.engine.loop import run_now, submit
-from mesa_llm.engine.transports import EngineOptions, Opened, Transports
+from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
 from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
@@ -32,33 +32,33 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-Place = tuple[int, str, str]
-"""Agent, purpose and series (the label of what is asked, or what sets apart what is asked by hand): numbered alone."""
+SeriesKey = tuple[int, str, str]
+"""Agent, purpose and series of a request: the label of its observation, or what sets apart questions asked by hand."""
 
 STRIDE = 1024
-"""Numbers of requests that one turn has for itself; each question that it asks takes eight, for its follow-ups."""
+"""Request numbers reserved for one turn; each question takes eight of them, to leave room for its follow-ups."""
 
 
 GRACE_S = 5.0
-"""Seconds that are waited at most for cancelled requests to end."""
+"""Maximum number of seconds to wait for cancelled requests to end."""
 
 
 class Thinker(Protocol):
-    """What the engine asks of an agent."""
+    """What the engine needs to know of an agent."""
 
     @property
     def unique_id(self) -> int:
-        """Mesa's number of it; 0 for who is no agent."""
+        """Mesa `unique_id`; 0 if no agent asks."""
         ...
 
     @property
     def request_purpose(self) -> str:
-        """What it is asked for; all but `decide` is no decision of the run, and is counted under its purpose alone."""
+        """Purpose of its requests; only those to `decide` are decisions of the run, all others count under it alone."""
         ...
 
     @property
     def request_series(self) -> str:
-        """What sets apart what is asked by hand between two steps; empty for what the run asks."""
+        """Series of questions asked by hand between two steps; empty for what the run itself asks."""
         ...
 
     @property
@@ -67,53 +67,53 @@ class Thinker(Protocol):
         ...
 
     @property
-    def opened(self) -> Opened:
-        """What it thinks with."""
+    def opened(self) -> OpenedModel:
+        """The language model it thinks with."""
         ...
 
     @property
     def waits_by_itself(self) -> bool:
-        """Whether it may wait for something even where its own language model replies at once."""
+        """Whether its own code may wait for something even if its language model replies at once."""
         ...
 
     def settle(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
-        """Decide on what is seen, and check the decision; reads only."""
+        """Decide on an observation, and check the decision; reads only."""
         ...
 
 
-class _Line:
-    """The numbers that one turn has for its requests, in the order in which it makes them."""
+class _RequestNumbers:
+    """The request numbers reserved for one turn, handed out in the order of its requests."""
 
-    __slots__ = ("base", "n_asked")
+    __slots__ = ("base", "n_questions")
 
     def __init__(self, base: int) -> None:
-        self.base, self.n_asked = base, 0
+        self.base, self.n_questions = base, 0
 
     def take(self) -> int:
         """Take the next number."""
-        number = self.base + 8 * self.n_asked
-        self.n_asked += 1
+        number = self.base + 8 * self.n_questions
+        self.n_questions += 1
         if number >= self.base + STRIDE:
             raise ConfigError(f"one decision asked more than {STRIDE // 8} questions; ask them in turns of their own")
         return number
 
 
-_LINE: ContextVar[_Line | None] = ContextVar("mesa_llm_line", default=None)
-"""The numbers of the turn that is being decided here."""
+_NUMBERS: ContextVar[_RequestNumbers | None] = ContextVar("mesa_llm_numbers", default=None)
+"""The numbers of the turn that is being decided in this context."""
 
 
 class Engine:
-    """Asks language models on behalf of one model's agents.
+    """Asks language models for the agents of one Mesa model.
 
     Attributes:
         runlog: Where replies are found and kept.
         run_seed: Seed that every request's salt begins with.
-        usage: What has been used so far.
+        usage: Calls, tokens and dollars so far.
         usage_by_purpose: The same for each purpose: `decide`, `survey`, `memory`, …; failures are counted here for all.
-        decisions: How many decisions have been asked for.
+        decisions: Number of decisions made so far.
         on_decision: Called with the usage after each decision, from any thread.
-        while_waiting: Entered while replies are waited for: nothing is written meanwhile.
-        should_stop: Says whether what is about to be asked is to be stopped at once.
+        while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
+        should_stop: Returns whether to stop at once what is about to be asked.
         is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
 
@@ -139,7 +139,7 @@ class Engine:
         self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
-        self._turns: dict[Place, tuple[int, int]] = {}
+        self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
@@ -153,23 +153,23 @@ class Engine:
         return cls._of.get(model)
 
     def join(self, model: Any) -> None:
-        """Become the engine of a Mesa model."""
+        """Register as the engine of a Mesa model."""
         type(self)._of[model] = self
 
-    def count(self, used: Usage, purpose: str = "decide") -> None:
-        """Add to what has been used; called from any thread.
+    def count(self, usage: Usage, purpose: str = "decide") -> None:
+        """Add to the usage; may be called from any thread.
 
         Args:
-            used: What has been used.
+            usage: Calls, tokens and dollars to add.
             purpose: What for; a second model that puts replies into form counts as the first.
         """
         purpose = purpose.removesuffix("-form")
         with self._lock:
-            self.usage += used
-            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + used
+            self.usage += usage
+            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + usage
 
     def count_failure(self, purpose: str) -> None:
-        """Count an answer that did not come; only failed decisions count in `usage` as well."""
+        """Count a failure under its purpose; only failed decisions count in `usage` as well."""
         if purpose == "decide":
             self.count(Usage(failures=1))
             return
@@ -179,32 +179,32 @@ class Engine:
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; its follow-ups count on from there.
 
-        In a turn, the number comes from those that the turn took when it was put in line, so that it never depends
-        on how fast others are answered.
+        Within a turn, it comes from the numbers that were reserved for the turn, so that it never depends on how
+        fast others get their replies.
 
         Args:
             agent: Mesa `unique_id`.
             time: The step.
             purpose: What is asked for; each purpose is numbered by itself.
         """
-        line = _LINE.get() or self._put_in_line((agent, purpose, ""), time)
-        return Salt(self.run_seed, agent, time, purpose, line.take())
+        own_numbers = _NUMBERS.get() or self._reserve_numbers((agent, purpose, ""), time)
+        return Salt(self.run_seed, agent, time, purpose, own_numbers.take())
 
-    def _put_in_line(self, place: Place, time: int) -> _Line:
-        """Take the numbers of one turn; each step begins to count anew, and forgets what was counted before."""
+    def _reserve_numbers(self, key: SeriesKey, time: int) -> _RequestNumbers:
+        """Reserve the numbers of one turn; counting starts anew in each step."""
         if time > self._counted_step:
             self._turns.clear()
             self._counted_step = time
-        at, number = self._turns.get(place, (time, 0))
-        number = number if at == time else 0
-        self._turns[place] = (time, number + 1)
-        series = place[2]
-        first = int(hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()[:7], 16) << 10 if series else 0
-        return _Line((first + number) * STRIDE)
+        step, index = self._turns.get(key, (time, 0))
+        index = index if step == time else 0
+        self._turns[key] = (time, index + 1)
+        series = key[2]
+        base = int(hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()[:7], 16) << 10 if series else 0
+        return _RequestNumbers((base + index) * STRIDE)
 
     # -- asking
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
         """Open a language model, once for all agents that name it.
 
         Args:
@@ -214,27 +214,29 @@ class Engine:
         return self._transports.open(llm, is_second=is_second)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
-        """Note the models that agents think with, so that a second model of the same name is asked as they are."""
+        """Register the models that agents think with, so that a second model of that name uses their endpoint."""
         self._transports.declare(llms)
 
-    def asking(self, opened: Opened, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning) -> Asking:
-        """Return all that one decision needs, with the second model that puts replies into form, if there is one."""
+    def query(
+        self, opened: OpenedModel, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning
+    ) -> Query:
+        """Prepare a decision, with the second model that puts replies into form, if there is one."""
         if opened.llm is None:
             raise ConfigError("a rule is not asked")
         parser = self._transports.parser
         if parser is None:
-            return Asking(opened.llm, seen, box, request, reasoning=reasoning)
-        return Asking(opened.llm, seen, box, request, parser.llm, parser.name, reasoning)
+            return Query(opened.llm, seen, box, request, reasoning=reasoning)
+        return Query(opened.llm, seen, box, request, parser.llm, parser.name, reasoning)
 
-    def gather(self, agents: Sequence[Thinker], seen: Sequence[Observation]) -> list[Decision | Failure]:
-        """Let agents decide at once; return what they decided in the order asked.
+    def gather(self, agents: Sequence[Thinker], observations: Sequence[Observation]) -> list[Decision | Failure]:
+        """Let agents decide concurrently; return their decisions in the order of the agents.
 
         Requests are numbered in that order, before anything waits. What was interrupted can be asked again: it then
         has the same numbers, and finds every reply that came.
 
         Args:
-            agents: Who decides; one may stand there several times.
-            seen: What each sees.
+            agents: Who decides; an agent may appear several times.
+            observations: What each of them sees.
 
         Raises:
             BudgetSpent: If a budget is spent; what is in flight is waited for and kept.
@@ -242,17 +244,17 @@ class Engine:
             ConfigError: If an endpoint refuses its key or its model.
             Stopped: If `stop` was called meanwhile.
         """
-        places: list[Place] = [
-            (agent.unique_id, agent.request_purpose, agent.request_series or sight.label)
-            for agent, sight in zip(agents, seen, strict=True)
+        keys: list[SeriesKey] = [
+            (agent.unique_id, agent.request_purpose, agent.request_series or observation.label)
+            for agent, observation in zip(agents, observations, strict=True)
         ]
-        before = {place: self._turns.get(place) for place in places}
-        lines = [self._put_in_line(place, agent.now) for place, agent in zip(places, agents, strict=True)]
+        before = {key: self._turns.get(key) for key in keys}
+        numbers = [self._reserve_numbers(key, agent.now) for key, agent in zip(keys, agents, strict=True)]
         results: list[Any] = [None] * len(agents)
         waiting: dict[str, list[int]] = {}
         limits: dict[str, int] = {}
         try:
-            for index, (agent, sight) in enumerate(zip(agents, seen, strict=True)):
+            for index, (agent, observation) in enumerate(zip(agents, observations, strict=True)):
                 opened = agent.opened
                 if not opened.is_immediate:
                     waiting.setdefault(opened.name, []).append(index)
@@ -261,15 +263,17 @@ class Engine:
                     waiting.setdefault("", []).append(index)
                     limits[""] = len(agents)
                 else:
-                    results[index] = self._done(_in_line(lines[index], agent.settle(sight)), agent.request_purpose)
+                    results[index] = self._count_decision(
+                        _run_numbered(numbers[index], agent.settle(observation)), agent.request_purpose
+                    )
             if waiting:
                 jobs = [(indices, limits[name]) for name, indices in waiting.items()]
-                self.wait(self._ask_all(agents, seen, lines, jobs, results))
+                self.wait(self._ask_all(agents, observations, numbers, jobs, results))
         except BaseException:
-            for place, turn in before.items():
-                self._turns.pop(place)
+            for key, turn in before.items():
+                self._turns.pop(key)
                 if turn is not None:
-                    self._turns[place] = turn
+                    self._turns[key] = turn
             raise
         return results
 
@@ -305,13 +309,13 @@ class Engine:
         """Send nothing more, and wait for the replies to what was sent; those of people are not waited for."""
         in_flight = self._in_flight
         with suppress(KeyboardInterrupt):
-            submit(_ended(in_flight))
+            submit(_end_in_flight(in_flight))
             if in_flight.n:
                 logger.warning("waiting for the replies to %d requests; interrupt again to give them up", in_flight.n)
             in_flight.none_left.wait(self._transports.access.timeout_s)
 
     async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:
-        """Let work be cancelled by `stop`, also by one that came before it began."""
+        """Make work a task that `stop` can cancel, even if it was called before the task began."""
         self._task, has_ended = asyncio.current_task(), self._has_ended
         InFlight.of_run.set(self._in_flight)
         try:
@@ -324,29 +328,29 @@ class Engine:
 
     @contextmanager
     def interrupts_deferred(self) -> Generator[None]:
-        """Let a first Ctrl-C wait until the block is over; the caller asks for `is_interrupted` then.
+        """Defer a first Ctrl-C until the block is over; the caller then checks `is_interrupted`.
 
         SIGTERM waits as well where the program handles it. Other threads than the main one are never interrupted.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        before = {number: handler for number, handler in handlers.items() if callable(handler)}
+        handlers = {signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)}
+        previous = {signal_number: handler for signal_number, handler in handlers.items() if callable(handler)}
 
-        def defer(number: int, frame: FrameType | None) -> None:
+        def defer(signal_number: int, frame: FrameType | None) -> None:
             if self.is_interrupted:
-                before[signal.Signals(number)](number, frame)
+                previous[signal.Signals(signal_number)](signal_number, frame)
             self.is_interrupted = True
             logger.warning("the step is being finished; interrupt again to break it off")
 
-        for number in before:
-            signal.signal(number, defer)
+        for signal_number in previous:
+            signal.signal(signal_number, defer)
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for signal_number, handler in previous.items():
+                signal.signal(signal_number, handler)
 
     def stop(self) -> bool:
         """Cancel what is being asked now, from any thread; replies that came are kept.
@@ -368,41 +372,43 @@ class Engine:
     async def _ask_all(
         self,
         agents: Sequence[Thinker],
-        seen: Sequence[Observation],
-        lines: Sequence[_Line],
+        observations: Sequence[Observation],
+        numbers: Sequence[_RequestNumbers],
         jobs: Sequence[tuple[list[int], int]],
         results: list[Any],
     ) -> None:
-        """Let a bounded number of workers take agents in order, for each model by itself."""
-        raised: dict[int, Exception] = {}
+        """Run the decisions in order with a bounded number of workers for each language model."""
+        errors: dict[int, Exception] = {}
 
         async def worker(indices: Iterator[int]) -> None:
             for index in indices:
-                if raised or self._in_flight.is_ending:
+                if errors or self._in_flight.is_ending:
                     return
-                _LINE.set(lines[index])
+                _NUMBERS.set(numbers[index])
                 try:
-                    results[index] = self._done(await agents[index].settle(seen[index]), agents[index].request_purpose)
+                    results[index] = self._count_decision(
+                        await agents[index].settle(observations[index]), agents[index].request_purpose
+                    )
                 except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
-                    raised[index] = error
+                    errors[index] = error
 
         workers: list[Awaitable[None]] = []
         for indices, concurrency in jobs:
             queue = iter(indices)
             workers += [worker(queue) for _ in range(min(concurrency, len(indices)))]
         await asyncio.gather(*workers)
-        if raised:
-            raise raised[min(raised)]
+        if errors:
+            raise errors[min(errors)]
 
-    def _done(self, decided: Decision | Failure, purpose: str) -> Decision | Failure:
-        if isinstance(decided, Failure):
+    def _count_decision(self, decision: Decision | Failure, purpose: str) -> Decision | Failure:
+        if isinstance(decision, Failure):
             self.count_failure(purpose)
         if purpose != "decide":
-            return decided
+            return decision
         self.decisions += 1
         if self.on_decision is not None:
             self.on_decision(self.usage)
-        return decided
+        return decision
 
     def close(self) -> None:
         """Close connections and the run log."""
@@ -410,17 +416,17 @@ class Engine:
         self.runlog.close()
 
 
-async def _ended(in_flight: InFlight) -> None:
+async def _end_in_flight(in_flight: InFlight) -> None:
     in_flight.end()
 
 
-def _in_line(line: _Line, work: Coroutine[Any, Any, T]) -> T:
-    """Run the decision of a turn that waits for nothing."""
-    token = _LINE.set(line)
+def _run_numbered(own_numbers: _RequestNumbers, work: Coroutine[Any, Any, T]) -> T:
+    """Run a decision that waits for nothing, with the numbers of its turn."""
+    token = _NUMBERS.set(own_numbers)
     try:
         return run_now(work)
     finally:
-        _LINE.reset(token)
+        _NUMBERS.reset(token)
 
 
 _NOTHING = Usage()

@@ -1,4 +1,4 @@
-"""Mesa models that know nothing of language models: what an `LLMModel` does by itself is done for them here."""
+"""Plain Mesa models, which know nothing of language models: connects them to an engine and a run log."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class StepLog(RunLog):
     """A run log that closes its steps by itself, for models that never say that one is over.
 
-    A step is closed as soon as something of another one is noted, and when the log is closed. Until then it can be
-    read, and counts in the digest, as if it were over.
+    A step is closed by the first record of another one, or by the end of the log. Until then it can be read, and counts
+    in the digest, as if it were over.
     """
 
     _open_step: int | None = None
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
-        """Note what happened; the first record of another step closes the one before."""
+        """Record what happened; the first record of another step closes the one before."""
         if time != self._open_step:
             self.finish()
             self._open_step = time
@@ -42,7 +42,7 @@ class StepLog(RunLog):
 
     @property
     def digest(self) -> str:
-        """Digest of all steps noted so far."""
+        """Digest of all steps recorded so far."""
         return super().digest if self._open_step is None else self._settle()
 
     def table(self, name: str) -> pd.DataFrame:
@@ -65,11 +65,11 @@ class StepLog(RunLog):
         if self._open_step is None or self._is_closed:
             return super().digest
         step, facts, digest = self._open_step, list(self._facts), self._digest.copy()
-        rows = {table: list(kept) for table, kept in self._rows.items()}
+        rows = {table: list(records) for table, records in self._rows.items()}
         self._open_step = None
-        told = self.end_step(step, {})
+        digest_so_far = self.end_step(step, {})
         self._open_step, self._facts, self._rows, self._digest = step, facts, rows, digest
-        return told
+        return digest_so_far
 
 
 def connect(
@@ -81,7 +81,7 @@ def connect(
     ask_again: bool = False,
     **options: Unpack[EngineOptions],
 ) -> Engine:
-    """Set for a plain Mesa model how language models are reached, what may be spent, and where it is recorded.
+    """Connect a plain Mesa model to language models: how they are reached, what may be spent, where it is recorded.
 
     Call it before its agents first think; a model that is not connected gets the defaults. An `LLMModel` takes the
     same options itself.
@@ -101,7 +101,7 @@ def connect(
         **options: As for an `LLMModel`; see `mesa_llm.engine.transports.EngineOptions`.
 
     Returns:
-        What asks for the model: its `runlog`, its `usage`, and `close`.
+        The engine, with its `runlog`, its `usage` and `close`.
 
     Raises:
         ConfigError: If an option is unknown, the log holds another run, or the model is connected already.
@@ -125,11 +125,11 @@ def connect(
 
 
 def engine_of(model: Any) -> Engine:
-    """Return the engine of a model; one that was not connected is, with the defaults."""
+    """Return the engine of a model; a model without one is connected with the defaults."""
     return Engine.of(model) or connect(model)
 
 
 def _identity(model: Any, run_seed: int) -> Mapping[str, Any]:
     """Identify the run; the parameters of a plain model are not known."""
-    named = f"{type(model).__module__}:{type(model).__qualname__}"
-    return {"model": named, "parameters": {}, "rng": None, "run_seed": run_seed}
+    name = f"{type(model).__module__}:{type(model).__qualname__}"
+    return {"model": name, "parameters": {}, "rng": None, "run_seed": run_seed}

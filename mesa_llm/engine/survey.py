@@ -13,7 +13,7 @@ from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import answer_schema, check_decision, decide
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.transports import Opened
+from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
@@ -28,7 +28,7 @@ class Question:
     """One question of a survey."""
 
     text: str
-    """What is asked."""
+    """Text of the question."""
 
     answer: Any = str
     """Type of the answer: anything pydantic can check (`Literal["yes", "no"]`, `Annotated[int, Field(ge=1, le=7)]`)."""
@@ -45,7 +45,7 @@ def survey(
     purpose: str = "survey",
     shows_scene: bool = True,
 ) -> pd.DataFrame:
-    """Ask each agent each question, all at once; nothing enters their memory or the run.
+    """Ask each agent each question, all at once; nothing enters the agents' memory or the run.
 
     An agent answers in the light of what it sees now, what it remembers and, where it keeps one, the conversation so
     far. One that thinks by rule answers with its `rule_answer(question)`, if its class has one. Questions asked between
@@ -53,38 +53,38 @@ def survey(
 
     Args:
         model: The model; any Mesa model whose agents think.
-        questions: What is asked.
-        agents: Who is asked; None: everyone who thinks.
-        purpose: What the survey is counted under, in `model.usage_by_purpose` and in the table `answers` of the log.
-        shows_scene: Whether agents are shown what they see now before they answer.
+        questions: The questions, or their texts.
+        agents: The agents to ask; None: all that think.
+        purpose: Name that it is counted under, in `model.usage_by_purpose` and in the table `answers` of the log.
+        shows_scene: Whether the prompt holds what the agent observes now.
 
     Returns:
         One row an agent and question: time, agent, question, answer, failure (why there is no answer), purpose. Answers
         keep their types; a missing one is None.
 
     Raises:
-        ConfigError: If there is no question, or the purpose is one that the run numbers its own requests by.
+        ConfigError: If there is no question, or the purpose is one of the run itself.
     """
     import pandas as pd
 
-    _demand_purpose(purpose, OWN_PURPOSES - {"survey"})
+    _check_purpose(purpose, OWN_PURPOSES - {"survey"})
     if isinstance(questions, str):
         raise ConfigError("a survey takes a list of questions, got one text; write [text]")
-    asked = [question if isinstance(question, Question) else Question(question) for question in questions]
-    if not asked:
+    items = [question if isinstance(question, Question) else Question(question) for question in questions]
+    if not items:
         raise ConfigError("a survey needs at least one question")
     engine = engine_of(model)
-    interviewed = minded(model) if agents is None else list(agents)
-    scenes = [_scene(agent) if shows_scene else Observation() for agent in interviewed]
+    respondents = minded(model) if agents is None else list(agents)
+    scenes = [_scene(agent) if shows_scene else Observation() for agent in respondents]
     jobs = [
         _Interview(agent, question, scene, purpose, series_of(model, question.text))
-        for agent, scene in zip(interviewed, scenes, strict=True)
-        for question in asked
+        for agent, scene in zip(respondents, scenes, strict=True)
+        for question in items
     ]
     rows: list[dict[str, Any]] = []
-    for job, given in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
-        answer = given.answer if isinstance(given, Decision) else None
-        failure = given.reason if isinstance(given, Failure) else None
+    for job, result in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
+        answer = result.answer if isinstance(result, Decision) else None
+        failure = result.reason if isinstance(result, Failure) else None
         question = job.question.name or job.question.text
         row = {"time": int(model.time), "agent": job.unique_id, "question": question}
         rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
@@ -95,8 +95,8 @@ def survey(
     return table
 
 
-def _demand_purpose(purpose: str, taken: Iterable[str]) -> None:
-    if purpose in taken or not purpose.isidentifier():
+def _check_purpose(purpose: str, reserved: Iterable[str]) -> None:
+    if purpose in reserved or not purpose.isidentifier():
         raise ConfigError(f"purpose={purpose!r} cannot be; name what is asked for in one word, such as 'judge'")
 
 
@@ -110,7 +110,7 @@ def series_of(model: Any, question: str) -> str:
 
 
 def _scene(agent: Any) -> Observation:
-    """Return what an agent sees now; the draws that its worlds make for it are drawn back."""
+    """Return what an agent observes now; the random generators are left as they were."""
     model = agent.model
     states = model.random.getstate(), model.rng.bit_generator.state
     try:
@@ -128,7 +128,7 @@ class Aside:
     def __init__(
         self, agent: Any, purpose: str, messages: tuple[ChatMessage, ...], answer: Any = str, series: str = ""
     ) -> None:
-        """Prepare to ask.
+        """Store the question.
 
         Args:
             agent: Who is asked.
@@ -142,7 +142,7 @@ class Aside:
         self.unique_id: int = agent.unique_id
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedModel:
         """What the agent thinks with."""
         return self.agent.opened
 
@@ -167,7 +167,7 @@ class Aside:
             adapter=agent.config.adapter,
         )
         seen = replace(seen, answer=answer)
-        return await decide(engine.asking(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
+        return await decide(engine.query(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
 
     def by_rule(self) -> Decision | Failure:
         """Return the failure of a rule that has no answer."""
@@ -175,13 +175,13 @@ class Aside:
 
 
 NO_TOOLS = ToolBox.of(object(), 0)
-"""The tools of those who are asked aside."""
+"""An empty toolbox, for questions aside."""
 
 JUDGING = Settings(temperature=0.0)
-"""How language models that are consulted are sampled by default."""
+"""Default sampling settings of consultations."""
 
 OWN_PURPOSES = frozenset({"decide", "survey", "memory"})
-"""Purposes that the run itself numbers by."""
+"""Purposes of the run's own requests."""
 
 
 class _Interview(Aside):
@@ -208,7 +208,7 @@ class _Interview(Aside):
 
 
 def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
-    """Return what a rule answered as a decision, or why it cannot be one."""
+    """Return the answer of a rule as a decision, or the failure that explains why it cannot be one."""
     try:
         return check_decision(Decision(agent_id, answer=answer, by="rule"), Observation(answer=kind), NO_TOOLS)
     except ParseError as error:
@@ -253,9 +253,9 @@ class Consultation:
 
     def __post_init__(self) -> None:
         """Refuse what would otherwise fail, or be ignored, when it is asked."""
-        given: Any = self.settings
-        if not isinstance(given, Settings):
-            raise ConfigError(f"settings= takes Settings(temperature=…), got {given!r}")
+        settings: Any = self.settings
+        if not isinstance(settings, Settings):
+            raise ConfigError(f"settings= takes Settings(temperature=…), got {settings!r}")
         demand_reasoning(self.reasoning)
 
     @property
@@ -265,7 +265,7 @@ class Consultation:
         return int(self.model.time) if now is None else now
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedModel:
         """Who is asked."""
         return engine_of(self.model).open(self.llm, is_second=True)
 
@@ -290,7 +290,7 @@ class Consultation:
         )
         reasoning = self.reasoning if opened.is_language_model else "none"
         seen = replace(seen, answer=self.answer)
-        return await decide(engine.asking(opened, seen, NO_TOOLS, request, reasoning))
+        return await decide(engine.query(opened, seen, NO_TOOLS, request, reasoning))
 
 
 def consult(
@@ -299,38 +299,38 @@ def consult(
     prompts: Iterable[str | Sequence[ChatMessage]],
     *,
     purpose: str = "judge",
-    **how: Any,
+    **options: Any,
 ) -> list[Decision | Failure]:
     """Ask a language model that takes no part in the run, all prompts at once; see `LLMModel.consult`."""
     if isinstance(prompts, str):
         raise ConfigError("consult takes a list of prompts, got one text; write [text]")
-    _demand_purpose(purpose, OWN_PURPOSES)
+    _check_purpose(purpose, OWN_PURPOSES)
     jobs: list[Consultation] = []
     for prompt in prompts:
         messages = _conversation(prompt)
-        jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **how))
+        jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **options))
     engine = engine_of(model)
-    given = [replace(one, label=purpose) for one in engine.gather(jobs, [Observation()] * len(jobs))]
+    results = [replace(result, label=purpose) for result in engine.gather(jobs, [Observation()] * len(jobs))]
     if getattr(model, "is_stepping", True):
-        for one in given:
-            engine.runlog.add(one, jobs[0].now)
-    return given
+        for result in results:
+            engine.runlog.add(result, jobs[0].now)
+    return results
 
 
-async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **how: Any) -> Decision | Failure:
+async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **options: Any) -> Decision | Failure:
     """Ask another language model while an agent decides; see `LLMMixin.consult`.
 
-    The request has the agent's number, and its place among those of its turn. It is no decision of the run: it stands
-    in the calls of the log alone.
+    The request is numbered among those of the agent's turn. It is no decision of the run, and is recorded among the
+    calls of the log only.
     """
-    purpose = how.pop("purpose")
-    _demand_purpose(purpose, OWN_PURPOSES)
-    given = await Consultation(
-        agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **how
+    purpose = options.pop("purpose")
+    _check_purpose(purpose, OWN_PURPOSES)
+    result = await Consultation(
+        agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **options
     ).settle(Observation())
-    if isinstance(given, Failure):
+    if isinstance(result, Failure):
         engine_of(agent.model).count_failure(purpose)
-    return given
+    return result
 
 
 def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -338,15 +338,15 @@ def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...
 
 
 def summarise(agents: Iterable[Any]) -> None:
-    """Let the memories that are about to forget be summed up by their agents' own models, all at once.
+    """Have memories that are about to forget summarised by their agents' own models, all at once.
 
-    Agents that no language model thinks for write no summaries; a failed one leaves the memory as it is.
+    Agents without a language model write no summaries; a failed summary leaves the memory as it is.
     """
     jobs: list[Aside] = []
     for agent in agents:
-        wanted = agent.memory.summary_request() if agent.opened.is_language_model else None
-        if wanted is not None:
-            jobs.append(Aside(agent, "memory", (ChatMessage("user", wanted),)))
+        text = agent.memory.summary_request() if agent.opened.is_language_model else None
+        if text is not None:
+            jobs.append(Aside(agent, "memory", (ChatMessage("user", text),)))
     summaries = engine_of(jobs[0].agent.model).gather(jobs, [Observation()] * len(jobs)) if jobs else []
     for job, summary in zip(jobs, summaries, strict=True):
         if isinstance(summary, Decision):
@@ -361,5 +361,5 @@ def _prompt(agent: Any, question: Question, scene: Observation) -> tuple[ChatMes
     user = "\n\n".join(filter(None, (memory, scene.text, f"{aside}\n{question.text}")))
     shared = getattr(agent.model, "instructions_text", "")
     system = "\n\n".join(filter(None, (shared, scene.instructions, agent.config.text)))
-    first = (ChatMessage("system", system),) if system else ()
-    return (*first, *agent.memory.messages(), ChatMessage("user", user))
+    opening = (ChatMessage("system", system),) if system else ()
+    return (*opening, *agent.memory.messages(), ChatMessage("user", user))

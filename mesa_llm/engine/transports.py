@@ -70,8 +70,8 @@ class EngineOptions(TypedDict, total=False):
     """Whether a recording may be gone on with though a model of it is now asked at another address."""
 
 
-OF_ACCESS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
-"""Options that an `Access` takes."""
+ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
+"""Names of the options that an `Access` takes."""
 
 
 def access_for(options: EngineOptions) -> Access:
@@ -80,23 +80,23 @@ def access_for(options: EngineOptions) -> Access:
     Raises:
         ConfigError: If they do both, or a value cannot work.
     """
-    given: dict[str, Any] = {name: value for name, value in options.items() if name in OF_ACCESS}
+    access_options: dict[str, Any] = {name: value for name, value in options.items() if name in ACCESS_OPTIONS}
     shared = options.get("access")
     if shared is None:
-        return Access(**given)
-    if twice := sorted(name for name, value in given.items() if value is not None):
-        raise ConfigError(f"{', '.join(twice)} given besides access=; give them to Access(...), for all its models")
+        return Access(**access_options)
+    if conflicts := sorted(name for name, value in access_options.items() if value is not None):
+        raise ConfigError(f"{', '.join(conflicts)} given besides access=; give them to Access(...), for all its models")
     return shared
 
 
 def written_options(options: EngineOptions) -> dict[str, Any]:
-    """Return options as they may be written down: no keys, and no address with a user or a query.
+    """Return options as plain values that may be recorded: no keys, and no address with a user or a query.
 
     Args:
         options: Those of a model.
 
     Returns:
-        Plain values by name, those that are not set left out; `endpoints` holds those of `mesa-llm.toml` too.
+        Values by name, without those that are not set; `endpoints` holds those of `mesa-llm.toml` too.
     """
     written = access_for(options).written
     parser = options.get("parser")
@@ -106,17 +106,17 @@ def written_options(options: EngineOptions) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedModel:
     """A language model ready to be asked by agents that name it."""
 
     capabilities: Capabilities
-    """What it is."""
+    """Capabilities of its transport."""
 
     llm: LLM | None
-    """What replies; None for the rule twin."""
+    """The transport; None for the rule twin."""
 
     is_immediate: bool
-    """Whether nothing is waited for, as in every replay."""
+    """Whether replies come at once, as in every replay."""
 
     concurrency: int
     """Maximum number of requests in flight."""
@@ -127,12 +127,12 @@ class Opened:
         return self.capabilities.name
 
     def named(self, adapter: str | None) -> str:
-        """Return the model's name in requests, with the adapter that is asked for in its place."""
+        """Return the model's name in requests, prefixed by the adapter if there is one."""
         return self.name if adapter is None else f"{adapter} on {self.name}"
 
     @property
     def is_language_model(self) -> bool:
-        """Whether a language model replies, and neither a rule, nor chance, nor a person."""
+        """Whether a language model replies: no rule, no random baseline and no person."""
         return self.llm is not None and not self.capabilities.is_immediate and not self.capabilities.is_person
 
 
@@ -144,34 +144,34 @@ class Recorded:
     inner: LLM
 
     async def reply(self, request: Request) -> Reply:
-        """Answer from the run log, or ask and record.
+        """Return the recorded reply, or ask for one and record it.
 
         Raises:
             TransportError: If no reply came, now or when it was recorded.
             ReplayError: In a replay, if the reply is not recorded.
         """
         log = self.run.runlog
-        found = log.find(request)
-        if found is not None:
+        entry = log.find(request)
+        if entry is not None:
             self.run.count(Usage(replayed=1), request.salt.purpose)
-            if isinstance(found, Reply):
-                return found
-            raise found
+            if isinstance(entry, Reply):
+                return entry
+            raise entry
         if log.mode == "replay":
             raise ReplayError(log.explain(request))
-        begun = clock.perf_counter()
+        start = clock.perf_counter()
         try:
             reply = await self._ask(request)
         except TransportError as error:
-            log.keep(request, error, clock.perf_counter() - begun, commit=False)
+            log.keep(request, error, clock.perf_counter() - start, commit=False)
             await self.run.commit()
             raise
         if not reply.latency_s:
-            reply = replace(reply, latency_s=clock.perf_counter() - begun)
+            reply = replace(reply, latency_s=clock.perf_counter() - start)
         log.keep(request, reply, reply.latency_s, commit=False)
         await self.run.commit()
-        used = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
-        self.run.count(used, request.salt.purpose)
+        usage = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
+        self.run.count(usage, request.salt.purpose)
         return reply
 
     async def _ask(self, request: Request) -> Reply:
@@ -186,7 +186,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class _Commit:
-    """A commit that several wait for."""
+    """A commit that several requests wait for."""
 
     fault: str | None = None
     """Why it could not be made."""
@@ -200,7 +200,7 @@ class Transports:
     """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
-        """Open nothing yet.
+        """Store the options; nothing is opened yet.
 
         Args:
             runlog: Where replies are found and kept.
@@ -215,10 +215,10 @@ class Transports:
         self.count = count
         self.access = access_for(options)
         self._lock = threading.RLock()
-        self._opened: dict[tuple[str | int, bool], Opened] = {}
-        self._held: list[LLM] = []
-        self._first: set[str] = set()
-        self._commit_due: _Commit | None = None
+        self._opened: dict[tuple[str | int, bool], OpenedModel] = {}
+        self._own_transports: list[LLM] = []
+        self._agent_models: set[str] = set()
+        self._next_commit: _Commit | None = None
 
     def close(self) -> None:
         """Close what was opened, unless other runs share it."""
@@ -233,31 +233,31 @@ class Transports:
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
         """
-        due = self._commit_due
-        if due is None:
-            due = self._commit_due = _Commit()
-            asyncio.get_running_loop().call_soon(self._commit, due)
+        commit = self._next_commit
+        if commit is None:
+            commit = self._next_commit = _Commit()
+            asyncio.get_running_loop().call_soon(self._commit, commit)
         await asyncio.sleep(0)  # who waits goes on in the next pass, after the commit that was asked for first
-        if due.fault is not None:
-            raise ConfigError(due.fault)
+        if commit.fault is not None:
+            raise ConfigError(commit.fault)
 
-    def _commit(self, due: _Commit) -> None:
-        self._commit_due = None
+    def _commit(self, commit: _Commit) -> None:
+        self._next_commit = None
         try:
             self.runlog.commit()
         except ConfigError as error:
-            due.fault = str(error)
+            commit.fault = str(error)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
-        """Note the models that agents think with, so that a second model of the same name is asked as they are.
+        """Register the models that agents think with, so that a second model of that name uses their endpoint.
 
         Args:
-            llms: What was given as `llm=`; those that `open` opens are noted too.
+            llms: Values of `llm=`; those that `open` opens are registered too.
         """
-        self._first.update(llm.strip() for llm in llms if isinstance(llm, str))
+        self._agent_models.update(llm.strip() for llm in llms if isinstance(llm, str))
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> Opened:
-        """Open a model once for all that name it.
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
+        """Open a model; the same string opens it only once.
 
         Args:
             llm: Model string, or a transport of the user's own.
@@ -267,47 +267,47 @@ class Transports:
         Raises:
             ConfigError: If it cannot be opened, or the recording asked it at another address.
         """
-        kept_as = (llm if isinstance(llm, str) else id(llm), is_second)
-        opened = self._opened.get(kept_as)
+        key = (llm if isinstance(llm, str) else id(llm), is_second)
+        opened = self._opened.get(key)
         if opened is None:
             with self._lock:
-                opened = self._opened.get(kept_as)
+                opened = self._opened.get(key)
                 if opened is None:
-                    opened = self._opened[kept_as] = self._open(llm, is_second)
+                    opened = self._opened[key] = self._open(llm, is_second)
         return opened
 
-    def _open(self, llm: str | LLM, is_second: bool) -> Opened:
+    def _open(self, llm: str | LLM, is_second: bool) -> OpenedModel:
         if isinstance(llm, str):
             if llm.strip() == "rule":
-                return Opened(Capabilities("rule", is_immediate=True), None, True, 1)
-            is_second = is_second and llm.strip() not in self._first
+                return OpenedModel(Capabilities("rule", is_immediate=True), None, True, 1)
+            is_second = is_second and llm.strip() not in self._agent_models
             if not is_second:
-                self._first.add(llm.strip())
+                self._agent_models.add(llm.strip())
         else:
-            self._held.append(llm)  # what is known by its id must not give that to another
+            self._own_transports.append(llm)  # what is known by its id must not give that to another
         if self.runlog.mode == "replay":
             return self._open_silent(llm, is_second)
         route = self.access.open(llm, is_second=is_second)
         if route.capabilities.is_immediate:
-            return Opened(route.capabilities, route.llm, True, 1)
-        named = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
+            return OpenedModel(route.capabilities, route.llm, True, 1)
+        capabilities = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
         if not isinstance(llm, str):
-            self.runlog.note_capabilities(named.name, named.noted)
-        return Opened(named, Recorded(self, route.llm), False, route.concurrency)
+            self.runlog.note_capabilities(capabilities.name, capabilities.noted)
+        return OpenedModel(capabilities, Recorded(self, route.llm), False, route.concurrency)
 
-    def _open_silent(self, llm: str | LLM, is_second: bool) -> Opened:
-        """Open a model of a replay, in which nobody is asked and nothing needs to be reached."""
+    def _open_silent(self, llm: str | LLM, is_second: bool) -> OpenedModel:
+        """Open a model of a replay, in which nothing is sent."""
         transport = open_simple(llm) if isinstance(llm, str) else llm
         if transport is None:
             name = recorded_name(str(llm).strip(), is_second, self.access, self.runlog)
-            noted = self.runlog.manifest.get(CAPABILITIES)
-            noted = cast("Mapping[str, Any]", noted).get(name) if isinstance(noted, Mapping) else None
-            return Opened(Capabilities.of_name(name, noted), Recorded(self, _Silent()), True, 1)
+            attributes = self.runlog.manifest.get(CAPABILITIES)
+            attributes = cast("Mapping[str, Any]", attributes).get(name) if isinstance(attributes, Mapping) else None
+            return OpenedModel(Capabilities.of_name(name, attributes), Recorded(self, _Silent()), True, 1)
         capabilities = Capabilities.of(transport)
         if capabilities.is_immediate:
-            return Opened(capabilities, transport, True, 1)
+            return OpenedModel(capabilities, transport, True, 1)
         capabilities = replace(capabilities, name=recorded_name(capabilities.name, False, None, self.runlog))
-        return Opened(capabilities, Recorded(self, _Silent()), True, 1)
+        return OpenedModel(capabilities, Recorded(self, _Silent()), True, 1)
 
     def _name_recorded(self, name: str) -> str:
         """Return the name that a model's replies are recorded under, which holds the address it had then.
@@ -322,18 +322,19 @@ class Transports:
         elsewhere = [other for other in names if model_part(other) == model_part(name) and other not in here]
         if name in names or not elsewhere:
             return name
-        recorded = ", ".join(where(other) for other in elsewhere)
+        recorded = ", ".join(address_part(other) for other in elsewhere)
         if not self.options.get("moved"):
             raise ConfigError(
-                f"the recording asked {model_part(name)} at {recorded}, and now it would be asked at {where(name)}. If "
-                "that is the same model at a new address, say so with moved=True (--moved); else give another log="
+                f"the recording asked {model_part(name)} at {recorded}, and now it would be asked at "
+                f"{address_part(name)}. If that is the same model at a new address, say so with moved=True (--moved); "
+                "else give another log="
             )
         if len(elsewhere) > 1:
             raise ConfigError(f"{model_part(name)} was asked at {recorded}, so that none of them can have moved alone")
         return elsewhere[0]
 
     @property
-    def parser(self) -> Opened | None:
+    def parser(self) -> OpenedModel | None:
         """The second model that puts replies into form, if there is one.
 
         Raises:
@@ -353,8 +354,8 @@ def model_part(name: str) -> str:
     return split_name(name)[0].removeprefix("openai/").removeprefix("ollama/")
 
 
-def where(name: str) -> str:
-    """Return where the model of a name is asked."""
+def address_part(name: str) -> str:
+    """Return the address in the name of a model; a plain name is asked at its provider."""
     return split_name(name)[1] or "its provider"
 
 
@@ -375,13 +376,13 @@ def recorded_name(text: str, is_second: bool, access: Access | None, runlog: Run
             candidates.append(option.name_of(text, is_second=is_second))
     if split_name(text)[1] is None:
         candidates.append(text)
-    found = [name for name in candidates if name in names]
-    found += [name for name in names if name not in found and model_part(name) == model_part(candidates[0])]
-    return found[0] if found else candidates[0]
+    matches = [name for name in candidates if name in names]
+    matches += [name for name in names if name not in matches and model_part(name) == model_part(candidates[0])]
+    return matches[0] if matches else candidates[0]
 
 
 def _access_of(written: Mapping[str, Any]) -> Access | None:
-    """Make the access that a recording describes."""
+    """Build the access that a recording describes."""
     try:
         return Access(endpoints=written.get("endpoints"), api_base=written.get("api_base"))
     except (ConfigError, AttributeError, TypeError):  # a recording of another version
@@ -389,7 +390,7 @@ def _access_of(written: Mapping[str, Any]) -> Access | None:
 
 
 class _Silent:
-    """Stands where a transport would be, in a replay."""
+    """Placeholder for a transport in a replay."""
 
     async def reply(self, request: Request) -> Reply:
         raise ReplayError(f"a replay asks nobody ({request.model})")

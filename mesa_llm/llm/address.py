@@ -1,4 +1,4 @@
-"""Where a model is asked: what of a URL is sent, what of it may be shown, and what keeps secrets out of a text."""
+"""Addresses of endpoints: the URL that is sent, the part that may be shown, and how secrets are kept out of texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
 _SECRET_QUERY = re.compile(r"(^|[-_.]|api|access)(key|token|secret|password|pass|sig|signature|auth)$", re.IGNORECASE)
 
 _KEY_PREFIX = re.compile(r"sk-[\w-]{8,}|(?=\D*\d)((hf|gsk|ghp|fw|r8)_|(xai|nvapi|pplx|csk)-|AIza)[\w-]{8,}")
-"""How providers begin their keys."""
+"""Prefixes of providers' keys."""
 
 _LONG_RUN = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{20,}", re.IGNORECASE)
 """Letters and digits of a length that no word, version or date has; a UUID has hyphens in between."""
@@ -63,16 +63,16 @@ class Address:
         try:
             url = urlsplit(api_base.strip())
             host, port = url.hostname or "", url.port
-            place = f"[{host}]" if ":" in host else host.encode("idna").decode()
+            host_part = f"[{host}]" if ":" in host else host.encode("idna").decode()
             if url.scheme not in _PORTS or not host or not api_base.strip().isprintable() or " " in api_base.strip():
                 raise ValueError("no http, or no host")
         except ValueError:
-            shown = api_base.rpartition("@")[2].partition("?")[0]
-            raise ConfigError(f"api_base must be a URL such as http://localhost:8080/v1, got {shown!r}") from None
+            address = api_base.rpartition("@")[2].partition("?")[0]
+            raise ConfigError(f"api_base must be a URL such as http://localhost:8080/v1, got {address!r}") from None
         if port not in (None, _PORTS[url.scheme]):
-            place = f"{place}:{port}"
+            host_part = f"{host_part}:{port}"
         path = url.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
-        base = SplitResult(url.scheme, place, path, "", "").geturl()
+        base = SplitResult(url.scheme, host_part, path, "", "").geturl()
         return cls(base, url.query, _basic(url), tuple(_secrets_of(url)))
 
     @property
@@ -105,8 +105,8 @@ def _secrets_of(url: SplitResult) -> Iterator[str]:
 
 def split_name(text: str) -> tuple[str, str | None]:
     """Split `NAME@URL` into the model's name and its base URL; None where a text names no URL."""
-    found = _AT_URL.search(text)
-    return (text, None) if found is None else (text[: found.start()], text[found.end() :])
+    match = _AT_URL.search(text)
+    return (text, None) if match is None else (text[: match.start()], text[match.end() :])
 
 
 def written_name(text: str) -> str:

@@ -86,21 +86,21 @@ def _need(package: str, advice: str) -> None:
 _OPENING = threading.Lock()
 
 Encode = Callable[[list[str]], Any]
-"""Gives a vector for each text, of any length."""
+"""Encodes each text, of any length, as a vector."""
 
 
 class RememberingEmbedder:
     """Encodes each text once, as long as it is among the latest used."""
 
-    def __init__(self, load: Callable[[], Encode], most_kept: int = MAX_KEPT) -> None:
+    def __init__(self, load: Callable[[], Encode], max_kept: int = MAX_KEPT) -> None:
         """Store how to load the model; nothing is loaded yet.
 
         Args:
             load: Loads the model, and gives what encodes texts; called once.
-            most_kept: How many texts' vectors are kept.
+            max_kept: Maximum number of texts whose vectors are kept.
         """
         self._load = load
-        self._most_kept = most_kept
+        self._max_kept = max_kept
         self._encode: Encode | None = None
         self._kept: OrderedDict[str, FloatArray] = OrderedDict()
         self._lock = threading.Lock()
@@ -116,21 +116,21 @@ class RememberingEmbedder:
             ServerTrouble: If a remote model failed.
             BadReply: If what came are not vectors of one length.
         """
-        wanted = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
+        keys = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
         with self._lock:
-            rows = {text: self._kept[text] for text in dict.fromkeys(wanted) if text in self._kept}
+            rows = {text: self._kept[text] for text in dict.fromkeys(keys) if text in self._kept}
             for text in rows:
                 self._kept.move_to_end(text)
-        missing = [text for text in dict.fromkeys(wanted) if text not in rows]
+        missing = [text for text in dict.fromkeys(keys) if text not in rows]
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
-            rows.update(zip(batch, self._encoded(batch), strict=True))
+            rows.update(zip(batch, self._encode_new(batch), strict=True))
         self._keep({text: rows[text] for text in missing})
-        if not wanted:
+        if not keys:
             return np.zeros((0, self._dimensions), dtype=np.float32)
-        return np.stack([rows[text] for text in wanted])
+        return np.stack([rows[text] for text in keys])
 
-    def _encoded(self, texts: list[str]) -> FloatArray:
+    def _encode_new(self, texts: list[str]) -> FloatArray:
         with self._lock:
             if self._encode is None:
                 self._encode = self._load()
@@ -145,9 +145,9 @@ class RememberingEmbedder:
 
     def _keep(self, rows: dict[str, FloatArray]) -> None:
         with self._lock:
-            for text in list(rows)[-self._most_kept :]:
+            for text in list(rows)[-self._max_kept :]:
                 self._kept[text] = rows[text].copy()
-            while len(self._kept) > self._most_kept:
+            while len(self._kept) > self._max_kept:
                 self._kept.popitem(last=False)
 
 
@@ -180,11 +180,11 @@ def _litellm(model: str) -> Encode:
     import openai
 
     litellm.suppress_debug_info = True
-    ask: Callable[..., Any] = litellm.embedding
+    request: Callable[..., Any] = litellm.embedding
 
     def encode(texts: list[str]) -> list[list[float]]:
         try:
-            reply = ask(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2)
+            reply = request(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2)
         except (openai.AuthenticationError, openai.BadRequestError, openai.NotFoundError) as error:
             raise ConfigError(f"the embedding model {model!r} refuses: {error}") from error
         except openai.OpenAIError as error:

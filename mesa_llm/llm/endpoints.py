@@ -99,10 +99,10 @@ class Endpoint(BaseModel):
 def provider_base(model: str) -> str | None:
     """Find the address that the environment sets for a litellm provider (`AZURE_API_BASE`, …); None: its usual one."""
     provider, slash, _ = model.partition("/")
-    named = os.environ.get(f"{provider.upper().replace('-', '_')}_API_BASE", "").strip() if slash else ""
-    if not named and provider == "openai":
-        named = os.environ.get("OPENAI_BASE_URL", "").strip()
-    return named or None
+    base = os.environ.get(f"{provider.upper().replace('-', '_')}_API_BASE", "").strip() if slash else ""
+    if not base and provider == "openai":
+        base = os.environ.get("OPENAI_BASE_URL", "").strip()
+    return base or None
 
 
 def read_endpoints() -> dict[str, Endpoint]:
@@ -114,11 +114,11 @@ def read_endpoints() -> dict[str, Endpoint]:
     Raises:
         ConfigError: If the file is missing where it is named, or holds anything but endpoints.
     """
-    named = os.environ.get("MESA_LLM_CONFIG", "").strip()
-    path = Path(named or CONFIG_FILE)
+    path_text = os.environ.get("MESA_LLM_CONFIG", "").strip()
+    path = Path(path_text or CONFIG_FILE)
     if not path.is_file():
-        if named:
-            raise ConfigError(f"MESA_LLM_CONFIG names {named!r}, which is no file; correct it, or unset it")
+        if path_text:
+            raise ConfigError(f"MESA_LLM_CONFIG names {path_text!r}, which is no file; correct it, or unset it")
         return {}
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -150,8 +150,8 @@ def checked_endpoints(endpoints: object, source: str) -> dict[str, Endpoint]:
         except ValidationError as error:
             fault = error.errors(include_input=False, include_url=False)[0]
             field = ".".join(map(str, fault["loc"])) or "its table"
-            known = f" (known: {', '.join(Endpoint.model_fields)})" if fault["type"] == "extra_forbidden" else ""
-            raise ConfigError(f"{source}: endpoint {name!r}: {field}: {fault['msg']}{known}") from None
+            field_names = f" (known: {', '.join(Endpoint.model_fields)})" if fault["type"] == "extra_forbidden" else ""
+            raise ConfigError(f"{source}: endpoint {name!r}: {field}: {fault['msg']}{field_names}") from None
         if endpoint.api_base is not None:
             Address.of(endpoint.api_base)
         checked[name] = endpoint

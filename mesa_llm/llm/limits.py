@@ -132,9 +132,9 @@ class Retry:
         try:
             return await self.inner.reply(request)
         except _MAY_PASS as error:
-            return await self._again(request, error)
+            return await self._retry(request, error)
 
-    async def _again(self, request: Request, failed: TransportError) -> Reply:
+    async def _retry(self, request: Request, failed: TransportError) -> Reply:
         """Go on after a first failure; tenacity's bookkeeping would cost every call as much as its JSON does."""
         failures = [failed]
 
@@ -162,10 +162,10 @@ class Retry:
         await _close(self.inner)
 
     def _is_enough(self, state: RetryCallState) -> bool:
-        most = self.attempts
+        attempts = self.attempts
         if isinstance(_failure(state), BadReply):
-            most = min(most, BAD_REPLY_ATTEMPTS)
-        return state.attempt_number >= most
+            attempts = min(attempts, BAD_REPLY_ATTEMPTS)
+        return state.attempt_number >= attempts
 
     def _wait_s(self, state: RetryCallState) -> float:
         longest_s = min(self.max_wait_s, self.base_s * 2.0 ** (state.attempt_number - 1))
@@ -220,14 +220,14 @@ class Refusals:
             return reply
         raise judged
 
-    def _judge(self, refused: AccessRefused) -> MesaLLMError:
+    def _judge(self, refusal: AccessRefused) -> MesaLLMError:
         if not self._has_replied:
-            return refused
-        if not refused.is_out_of_money:
-            return refused if self._in_a_row > MAX_REFUSALS else Refused(str(refused))
+            return refusal
+        if not refusal.is_out_of_money:
+            return refusal if self._in_a_row > MAX_REFUSALS else Refused(str(refusal))
         if self._in_a_row <= MAX_EMPTY:
-            return ServerTrouble(str(refused))
-        return BudgetSpent(f"{refused}. What was answered is kept: run the same again to go on")
+            return ServerTrouble(str(refusal))
+        return BudgetSpent(f"{refusal}. What was answered is kept: run the same again to go on")
 
     async def close(self) -> None:
         """Close what is asked."""
@@ -265,9 +265,9 @@ class Limits:
         Raises:
             ConfigError: If a bound is below 1.
         """
-        for name, bound in (("requests_per_min", requests_per_min), ("tokens_per_min", tokens_per_min)):
-            if bound is not None and not (bound >= 1 and math.isfinite(bound)):
-                raise ConfigError(f"{name} must be 1 or more, got {bound!r}; leave it out for no limit")
+        for name, limit in (("requests_per_min", requests_per_min), ("tokens_per_min", tokens_per_min)):
+            if limit is not None and not (limit >= 1 and math.isfinite(limit)):
+                raise ConfigError(f"{name} must be 1 or more, got {limit!r}; leave it out for no limit")
         if concurrency < 1:
             raise ConfigError(f"concurrency must be 1 or more, got {concurrency!r}")
         self.inner = inner
@@ -285,20 +285,20 @@ class Limits:
         characters = 1 + sum(len(message.content) for message in request.messages)
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
         in_flight = InFlight.of_run.get()
-        begun = time.perf_counter()
+        start = time.perf_counter()
         try:
             with nullcontext() if in_flight is None else in_flight.sent():
                 reply = await self.inner.reply(request)
-            self.pace.taken()
+            self.pace.accept()
         except RateLimited as limited:
-            self.pace.rejected(epoch, limited.retry_after_s)
+            self.pace.reject(epoch, limited.retry_after_s)
             raise
         finally:
             self.pace.leave()
         if reply.prompt_tokens:
             self._tokens_seen += reply.prompt_tokens + reply.reply_tokens
             self._characters_seen += characters
-        return reply if reply.latency_s else replace(reply, latency_s=time.perf_counter() - begun)
+        return reply if reply.latency_s else replace(reply, latency_s=time.perf_counter() - start)
 
     async def close(self) -> None:
         """Close what is asked."""
@@ -338,13 +338,13 @@ class Budget:
 
     def also(self, inner: LLM) -> Budget:
         """Put the same budget around another transport: both spend from one purse."""
-        other = Budget(inner)
-        other._purse = self._purse
-        return other
+        shared = Budget(inner)
+        shared._purse = self._purse
+        return shared
 
     @property
     def spent(self) -> Usage:
-        """What was spent so far."""
+        """Usage so far."""
         return self._purse.spent
 
     async def reply(self, request: Request) -> Reply:
@@ -371,7 +371,7 @@ class Budget:
 
 @dataclass
 class _Purse:
-    """What may be spent, and what was."""
+    """A budget and its usage so far."""
 
     calls: int | None
     tokens: int | None
@@ -381,20 +381,20 @@ class _Purse:
     has_warned: bool = False
 
     def check(self) -> None:
-        spent = self.spent
-        if self.calls is not None and spent.calls + self.on_their_way >= self.calls:
-            raise BudgetSpent(self._told(f"{self.calls} calls"))
-        if self.tokens is not None and spent.tokens >= self.tokens:
-            raise BudgetSpent(self._told(f"{self.tokens} tokens"))
-        if self.dollars is not None and spent.dollars >= self.dollars:
-            raise BudgetSpent(self._told(f"${self.dollars:g}"))
+        usage = self.spent
+        if self.calls is not None and usage.calls + self.on_their_way >= self.calls:
+            raise BudgetSpent(self._spent_text(f"{self.calls} calls"))
+        if self.tokens is not None and usage.tokens >= self.tokens:
+            raise BudgetSpent(self._spent_text(f"{self.tokens} tokens"))
+        if self.dollars is not None and usage.dollars >= self.dollars:
+            raise BudgetSpent(self._spent_text(f"${self.dollars:g}"))
 
-    def _told(self, budget: str) -> str:
-        spent = self.spent
+    def _spent_text(self, budget: str) -> str:
+        usage = self.spent
         more = f" and {self.on_their_way} on their way" if self.on_their_way else ""
         return (
-            f"the budget of {budget} is spent: {spent.calls} calls{more}, {spent.tokens} tokens, "
-            f"${spent.dollars:.4f}. What was answered is kept: run the same again, with this budget or a larger one, "
+            f"the budget of {budget} is spent: {usage.calls} calls{more}, {usage.tokens} tokens, "
+            f"${usage.dollars:.4f}. What was answered is kept: run the same again, with this budget or a larger one, "
             "to go on"
         )
 

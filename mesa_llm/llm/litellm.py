@@ -22,10 +22,10 @@ MAX_TEXT = 2_000_000
 """Longest text of a reply, in characters."""
 
 _NO_PROVIDER = re.compile(r"provider not provided", re.IGNORECASE)
-"""What litellm says of a model whose provider it cannot tell from the name."""
+"""Message of litellm about a model whose provider it cannot tell from the name."""
 
 _NEEDS_A_PERSON = re.compile(r"missing credentials|api[_ ]?key", re.IGNORECASE)
-"""What litellm says, under several statuses, where a person has to change something."""
+"""Messages of litellm, under several statuses, after which a person has to change something."""
 
 _OWN_NAMES = re.compile(r"^(litellm\.|\w+Error: )+")
 """Names of exceptions that litellm puts before a provider's words."""
@@ -91,7 +91,7 @@ class LiteLLM:
         """
         if self._litellm is None:
             self._litellm, self._failure = await asyncio.to_thread(_load)
-        started = time.perf_counter()
+        start = time.perf_counter()
         failed: MesaLLMError | None = None
         answer: Any = None
         try:
@@ -100,10 +100,10 @@ class LiteLLM:
         except TimeoutError:
             failed = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
         except self._failure as error:
-            failed = self._mapped(error)
+            failed = self._as_our_error(error)
         if failed is not None:  # raised here, and it holds nothing of litellm's, which may quote keys
             raise failed
-        reply = read_reply(answer.model_dump(), request, time.perf_counter() - started)
+        reply = read_reply(answer.model_dump(), request, time.perf_counter() - start)
         if len(reply.text) > MAX_TEXT:
             raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
         return replace(reply, dollars=_price(answer))
@@ -112,7 +112,7 @@ class LiteLLM:
         arguments: dict[str, Any] = {
             "seed": request.salt.seed,
             **request.settings,
-            "model": self._asked(request.adapter),
+            "model": self._model_name(request.adapter),
             "messages": [message.to_wire() for message in request.messages],
             "timeout": self.timeout_s,
             "num_retries": 0,
@@ -130,25 +130,25 @@ class LiteLLM:
             arguments["api_key"] = self._key
         return arguments
 
-    def _asked(self, adapter: str | None) -> str:
+    def _model_name(self, adapter: str | None) -> str:
         """Name the model, or the adapter at the same provider."""
         provider, slash, _ = self.model.partition("/")
         return f"{provider}{slash}{adapter}" if adapter and slash else adapter or self.model
 
-    def _mapped(self, error: Any) -> MesaLLMError:
+    def _as_our_error(self, error: Any) -> MesaLLMError:
         """Turn an exception of litellm's into ours."""
-        said = without_secrets(str(error), [*self._secrets, *environment_secrets()])
-        complaint = Complaint(complaint_of(_OWN_NAMES.sub("", said)).words, "")
+        message = without_secrets(str(error), [*self._secrets, *environment_secrets()])
+        complaint = Complaint(complaint_of(_OWN_NAMES.sub("", message)).text, "")
         if isinstance(error, self._litellm.exceptions.APIResponseValidationError):
-            return BadReply(f"{self.model}: {complaint.words}")
+            return BadReply(f"{self.model}: {complaint.text}")
         status = int(getattr(error, "status_code", None) or 500)
-        if _NO_PROVIDER.search(complaint.words):
+        if _NO_PROVIDER.search(complaint.text):
             return ConfigError(
                 f"no provider is known for llm={self.model!r}. Write rule, random, human or local; provider/model, "
                 "such as openai/gpt-5-mini or ollama/qwen3; or NAME@URL for a model of an endpoint of your own"
             )
-        if status in (400, 500) and _NEEDS_A_PERSON.search(complaint.words):
-            return AccessRefused(f"{self.model}: {complaint.words}; check the model's name and its API key")
+        if status in (400, 500) and _NEEDS_A_PERSON.search(complaint.text):
+            return AccessRefused(f"{self.model}: {complaint.text}; check the model's name and its API key")
         headers = getattr(error, "litellm_response_headers", None) or {}
         return trouble(status, complaint, self.model, headers.get("retry-after"))
 

@@ -1,4 +1,4 @@
-"""How fast an endpoint can be asked: as its complaints teach, and as the user says."""
+"""The pace of requests to an endpoint: learned from its refusals, within the user's limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATE_GROWTH = 0.02
 
 RATE_GROWTH_S = 5.0
 
-RATE_FORGOTTEN = 16.0
+FORGET_FACTOR = 16.0
 """How many times as fast as it was learned a rate has to have become, without complaint, to be forgotten."""
 
 SOON_S = 5.0
@@ -33,7 +33,7 @@ STRAY_AFTER = 50
 PATIENCE_S = 0.5
 """Pause, in seconds, after a complaint without `Retry-After` about the only request in flight; it doubles."""
 
-MOST_PATIENCE_S = 30.0
+MAX_PATIENCE_S = 30.0
 
 GIVE_UP_S = 180.0
 """Seconds of nothing but complaints after which requests fail at once instead of waiting for the next pause's end."""
@@ -51,20 +51,22 @@ class Pace:
     One object belongs to one event loop at a time.
     """
 
-    def __init__(self, most: int, requests_per_min: float | None = None, tokens_per_min: float | None = None) -> None:
+    def __init__(
+        self, max_in_flight: int, requests_per_min: float | None = None, tokens_per_min: float | None = None
+    ) -> None:
         """Start unlearned.
 
         Args:
-            most: Maximum number of requests in flight.
+            max_in_flight: Maximum number of requests in flight.
             requests_per_min: Maximum number of requests in any minute.
             tokens_per_min: Maximum number of tokens in any minute.
         """
-        self.most = most
+        self.maximum = max_in_flight
         self._requests = None if requests_per_min is None else PerMinute(requests_per_min)
         self._tokens = None if tokens_per_min is None else PerMinute(tokens_per_min)
         self.rate: float | None = None
-        self._allowed = float(min(most, START))
-        self._ceiling = float(most)
+        self._allowed = float(min(max_in_flight, START))
+        self._ceiling = float(max_in_flight)
         self._level = self._allowed
         self._has_complained = False
         self._epoch = 0
@@ -98,7 +100,7 @@ class Pace:
             tokens: Tokens that the request and its reply will probably have.
 
         Returns:
-            The burst that the request belongs to, for `rejected`.
+            The burst that the request belongs to, for `reject`.
 
         Raises:
             RateLimited: If the endpoint has done nothing but complain for a long time.
@@ -106,9 +108,9 @@ class Pace:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._move_to(loop)
-        if self._slots.taken == 0:
+        if self._slots.n_taken == 0:
             self._stretch_start, self._stretch_taken, self._has_been_full = loop.time(), 0, False
-        if self._slots.taken >= self._slots.most:
+        if self._slots.n_taken >= self._slots.maximum:
             self._has_been_full = True
         self._waiting += 1
         try:
@@ -140,8 +142,8 @@ class Pace:
         self._in_flight -= 1
         self._slots.release()
 
-    def taken(self) -> None:
-        """Note that the endpoint answered, and let more through if it keeps doing so."""
+    def accept(self) -> None:
+        """Record a reply of the endpoint, and admit more requests if it keeps replying."""
         self._stretch_taken += 1
         self._patience_s = PATIENCE_S
         self._complaining_since = None
@@ -157,8 +159,8 @@ class Pace:
         if self.rate is not None and self._now() - self._rate_set > RATE_GROWTH_S:
             self._speed_up(self.rate)
 
-    def rejected(self, epoch: int, retry_after_s: float | None) -> None:
-        """Note that the endpoint complained, and slow down.
+    def reject(self, epoch: int, retry_after_s: float | None) -> None:
+        """Record a refusal of the endpoint, and slow down.
 
         Args:
             epoch: What `enter` gave; complaints about requests of one burst count as one.
@@ -169,7 +171,7 @@ class Pace:
             self._complaining_since = self._now()
         if retry_after_s is None and others == 0:  # alone and refused: it is not the number in flight
             retry_after_s = self._patience_s
-            self._patience_s = min(2 * self._patience_s, MOST_PATIENCE_S)
+            self._patience_s = min(2 * self._patience_s, MAX_PATIENCE_S)
         if epoch == self._epoch:
             self._epoch += 1
             self._level = self._allowed
@@ -196,12 +198,12 @@ class Pace:
 
     def _learn_rate(self, retry_after_s: float) -> None:
         """Space requests at the rate that was taken since this stretch of asking began, or wider than before."""
-        taken, seconds, is_soon = self._stretch
+        n_requests, seconds, is_soon = self._stretch
         slowest = 1 / max(retry_after_s, 1.0)  # after each pause one request may well go out
         if self.rate is not None:
             rate = 0.85 * self.rate
-        elif is_soon and taken > 0 and retry_after_s > 0:
-            rate = 0.95 * taken / (seconds + retry_after_s)
+        elif is_soon and n_requests > 0 and retry_after_s > 0:
+            rate = 0.95 * n_requests / (seconds + retry_after_s)
         else:
             return
         self._rate_learned, self._growth, self._rate_set = max(rate, slowest), RATE_GROWTH, self._now()
@@ -211,7 +213,7 @@ class Pace:
         """Let the rate grow, each time by a larger share, until there is none."""
         rate *= 1 + self._growth
         self._growth, self._rate_set = min(2 * self._growth, 1.0), self._now()
-        if rate > RATE_FORGOTTEN * self._rate_learned:
+        if rate > FORGET_FACTOR * self._rate_learned:
             self.rate = self._spacing = None
         else:
             self._space(rate)
@@ -220,9 +222,9 @@ class Pace:
         self.rate = rate
         self._spacing = AsyncLimiter(1, 1 / rate)
 
-    def _allow(self, number: float) -> None:
-        self._allowed = min(max(number, 1.0), float(self.most))
-        if self._slots.most != self.allowed:
+    def _allow(self, n_requests: float) -> None:
+        self._allowed = min(max(n_requests, 1.0), float(self.maximum))
+        if self._slots.maximum != self.allowed:
             self._slots.resize(self.allowed)
 
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -239,16 +241,16 @@ class Pace:
 class Slots:
     """Room for a number of requests that may change while some wait; first come, first served."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, maximum: int) -> None:
         """Start empty."""
-        self.most = most
-        self.taken = 0
+        self.maximum = maximum
+        self.n_taken = 0
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def acquire(self) -> None:
         """Take a place, waiting for one if all are taken."""
-        if self.taken < self.most and not self._queue:
-            self.taken += 1
+        if self.n_taken < self.maximum and not self._queue:
+            self.n_taken += 1
             return
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
@@ -264,19 +266,19 @@ class Slots:
 
     def release(self) -> None:
         """Free a place."""
-        self.taken -= 1
+        self.n_taken -= 1
         self._admit()
 
-    def resize(self, most: int) -> None:
+    def resize(self, maximum: int) -> None:
         """Change the number of places; who has one keeps it."""
-        self.most = most
+        self.maximum = maximum
         self._admit()
 
     def _admit(self) -> None:
-        while self._queue and self.taken < self.most:
+        while self._queue and self.n_taken < self.maximum:
             turn = self._queue.popleft()
             if not turn.done():
-                self.taken += 1
+                self.n_taken += 1
                 turn.set_result(None)
 
 

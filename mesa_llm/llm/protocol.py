@@ -28,7 +28,7 @@ class LLM(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a transport is, asked of it and never read off the words that named it."""
+    """Capabilities of a transport, which come from the transport itself and never from its name."""
 
     name: str
     """Model and endpoint: part of every request's key, so that two models or endpoints share no recorded reply."""
@@ -40,10 +40,10 @@ class Capabilities:
     """Whether a person replies."""
 
     needs_options: bool = False
-    """Whether free numbers and names are beyond it, so that models offer it a list of choices."""
+    """Whether it needs lists of choices in place of free numbers and names."""
 
     ignores_prompt: bool = False
-    """Whether it never reads the messages of a request, so that nobody needs to write them."""
+    """Whether it ignores the messages of a request, so that they need not be written."""
 
     max_in_flight: int | None = None
     """Maximum number of requests that it answers at once; None: as many as are sent."""
@@ -62,22 +62,22 @@ class Capabilities:
 
     @property
     def noted(self) -> dict[str, bool]:
-        """What a replay has to know that does not have the transport: the flags that are set."""
-        return {flag: True for flag in _NOTED if getattr(self, flag)}
+        """The flags that are set, for a replay that does not have the transport."""
+        return {flag: True for flag in _RECORDED_FLAGS if getattr(self, flag)}
 
     @classmethod
-    def of_name(cls, name: str, noted: object) -> Capabilities:
+    def of_name(cls, name: str, attributes: object) -> Capabilities:
         """Return the capabilities of a transport that is known by its name.
 
         Args:
             name: The name.
-            noted: What was noted of it, as it was read from a file; anything else than set flags is left out.
+            attributes: What was noted of it, as it was read from a file; anything else than set flags is left out.
         """
-        flags = cast("Mapping[str, Any]", noted) if isinstance(noted, Mapping) else {}
-        return cls(name, **{flag: True for flag in _NOTED if flags.get(flag) is True})
+        flags = cast("Mapping[str, Any]", attributes) if isinstance(attributes, Mapping) else {}
+        return cls(name, **{flag: True for flag in _RECORDED_FLAGS if flags.get(flag) is True})
 
 
-_NOTED = ("is_person", "needs_options", "ignores_prompt")
+_RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt")
 
 
 @runtime_checkable

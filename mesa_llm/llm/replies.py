@@ -9,7 +9,7 @@ from typing import Any
 from mesa_llm.records import Reply, ToolCall
 
 Answer = Reply | ToolCall | Mapping[str, Any] | str
-"""What can be given as an answer: a reply, one call, an object, or a text."""
+"""Answer of a script: a reply, one call, an object, or a text."""
 
 
 def call(name: str, /, **arguments: Any) -> Reply:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 ANY_TEXT = {"type": "string"}
-"""What is drawn where nothing says what a reply has to be."""
+"""Schema of a reply to a request without one."""
 
 
 class RandomLLM:
@@ -52,11 +52,11 @@ class RandomLLM:
         rng = random.Random(request.salt.seed)
         actions = [tool for tool in request.tools if tool.is_action]
         if request.schema is not None:
-            drawn = sample_value(request.schema, rng, request.options)
-            return Reply(canonical_json(drawn), dollars=0.0, model="random")
+            answer = sample_value(request.schema, rng, request.options)
+            return Reply(canonical_json(answer), dollars=0.0, model="random")
         if actions:
-            chosen = draw(choice_schema(actions, request.options), rng)
-            return as_reply(ToolCall(chosen["action"], chosen["arguments"]), "random")
+            choice = draw(choice_schema(actions, request.options), rng)
+            return as_reply(ToolCall(choice["action"], choice["arguments"]), "random")
         return as_reply(draw(ANY_TEXT, rng), "random")
 
 

@@ -51,8 +51,8 @@ class ChatMemory(EntryMemory):
     def add(self, entry: MemoryEntry) -> None:
         """Remember something, cut to a quarter of the tokens; beyond the bounds the oldest pairs go."""
         characters = CHARACTERS_PER_TOKEN * self.max_tokens
-        whole = entry.text.strip() if entry.kind in _OF_MANY_LINES else one_line(entry.text)
-        text = clip(whole, characters // 4 - _FRAME_CHARACTERS)
+        entry_text = entry.text.strip() if entry.kind in _OF_MANY_LINES else one_line(entry.text)
+        text = clip(entry_text, characters // 4 - _FRAME_CHARACTERS)
         if not text:
             return
         self._entries.append(replace(entry, text=text))
@@ -60,10 +60,10 @@ class ChatMemory(EntryMemory):
         excess = sum(map(_cost, self._entries)) - characters
         while len(exchanges) > 1 and (excess > 0 or self._count_pairs(exchanges) > self.pairs):
             excess -= sum(map(_cost, exchanges.pop(0)))
-        kept = [kept for exchange in exchanges for kept in exchange]
+        remaining = [item for exchange in exchanges for item in exchange]
         while excess > 0:
-            excess -= _cost(kept.pop(0))
-        self._entries = kept
+            excess -= _cost(remaining.pop(0))
+        self._entries = remaining
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return what the agent was shown since its last answer, one line each, oldest first."""
@@ -76,18 +76,18 @@ class ChatMemory(EntryMemory):
         messages: list[ChatMessage] = []
         exchanges = self._exchanges()
         for exchange in exchanges[: self._count_pairs(exchanges)]:
-            shown = [entry for entry in exchange if entry.kind not in _BY_AGENT]
-            answered = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
-            said = _with_steps(shown) if shown else f"{exchange[0].when}."
-            messages += [ChatMessage("user", said), ChatMessage("assistant", "\n".join(answered))]
+            observed = [entry for entry in exchange if entry.kind not in _BY_AGENT]
+            replies = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
+            text = _with_steps(observed) if observed else f"{exchange[0].when}."
+            messages += [ChatMessage("user", text), ChatMessage("assistant", "\n".join(replies))]
         return tuple(messages)
 
     def _exchanges(self) -> list[list[MemoryEntry]]:
         """Split the entries where the world speaks after the agent; the last part may have no answer yet."""
         exchanges: list[list[MemoryEntry]] = []
         for entry in self._entries:
-            answered = bool(exchanges) and exchanges[-1][-1].kind in _BY_AGENT
-            if not exchanges or (answered and entry.kind not in _BY_AGENT):
+            is_answered = bool(exchanges) and exchanges[-1][-1].kind in _BY_AGENT
+            if not exchanges or (is_answered and entry.kind not in _BY_AGENT):
                 exchanges.append([])
             exchanges[-1].append(entry)
         return exchanges

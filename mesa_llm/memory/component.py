@@ -20,7 +20,7 @@ KINDS: dict[str, type[EntryMemory]] = {
 """Name → kind of memory."""
 
 MemorySpec = Memory | Callable[[], Memory] | str | None
-"""What an agent's memory can be given as; see `open_memory`."""
+"""Specification of an agent's memory; see `open_memory`."""
 
 
 def open_memory(spec: MemorySpec = None) -> Memory:
@@ -91,7 +91,7 @@ def past_memory(saved: Mapping[str, Any]) -> Memory:
 
 
 class MemoryMixin:
-    """Gives an agent its `memory`: what it remembers from step to step."""
+    """Gives an agent its `memory`, from step to step."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What a memory holds and what every memory can do."""
+"""Memory entries, and what all memories have in common."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class MemoryEntry:
     """Step in which it happened."""
 
     kind: EntryKind
-    """What it was to the agent."""
+    """Kind of the entry."""
 
     text: str
-    """What happened, in words."""
+    """The event as text."""
 
     importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
-    """How much it matters, from 0 (nothing) to 1 (everything)."""
+    """Importance, from 0 to 1."""
 
     world: str = ""
     """Name of the world in which it happened; empty: none, or several at once."""
 
     unit: str = "step"
-    """What a step is in that world: `step`, `month`, `round`, …"""
+    """Unit of time of that world: `step`, `month`, `round`, …"""
 
     is_past: bool = False
     """Whether it is carried over from another life, so that its line names the world it comes from."""
@@ -70,7 +70,7 @@ class MemoryEntry:
 
     @property
     def when(self) -> str:
-        """The step it comes from, and the life, in words."""
+        """The step, and the life, that it comes from, as text."""
         step = f"{self.unit} {self.time}"
         if self.is_past:
             step = f"in an earlier life{f' in {self.world}' if self.world else ''}, {step}"
@@ -131,7 +131,7 @@ class Memory(Protocol):
         return None
 
     def keep_summary(self, text: str) -> None:
-        """Take the summary that was asked for."""
+        """Store the summary that was requested."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole memory as JSON values, to be read back by `mesa_llm.memory.memory_from_json`."""
@@ -153,7 +153,7 @@ class SavedMemory(BaseModel):
     """Arguments of its constructor."""
 
     entries: list[MemoryEntry] = Field(default_factory=list[MemoryEntry])
-    """What it holds, oldest first."""
+    """Its entries, oldest first."""
 
     accessed: list[int] = Field(default_factory=list)
     """Step of each entry's last recall, for memories that forget by it."""
@@ -174,8 +174,8 @@ class SavedMemory(BaseModel):
             return cls.model_validate(dict(saved))
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in fault["loc"]) or "it"
-            raise ConfigError(f"this is no memory that to_json() wrote: {place}: {fault['msg']}") from None
+            path = ".".join(str(part) for part in fault["loc"]) or "it"
+            raise ConfigError(f"this is no memory that to_json() wrote: {path}: {fault['msg']}") from None
 
 
 class EntryMemory(Memory):
@@ -195,7 +195,7 @@ class EntryMemory(Memory):
 
     @property
     def entries(self) -> tuple[MemoryEntry, ...]:
-        """What is remembered, in the order it was added."""
+        """The entries, in the order in which they were added."""
         return tuple(self._entries)
 
     def saved(self) -> SavedMemory:
@@ -225,28 +225,28 @@ class EntryMemory(Memory):
         return memory
 
     def restore(self, form: SavedMemory) -> None:
-        """Take over what a saved memory holds; bounds apply as when it was first added."""
+        """Load the entries of a saved memory; bounds apply as for new entries."""
         for entry in form.entries:
             self.add(entry)
 
 
-def whole_number(name: str, value: object, least: int) -> int:
+def whole_number(name: str, value: object, minimum: int) -> int:
     """Check a setting of a memory that counts something.
 
     Raises:
         ConfigError: If it is no integer, or below the least.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{name} of a memory must be a whole number of {least} or more, got {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise ConfigError(f"{name} of a memory must be a whole number of {minimum} or more, got {value!r}")
     return value
 
 
-def number_within(name: str, value: object, least: float, most: float) -> float:
+def number_within(name: str, value: object, minimum: float, maximum: float) -> float:
     """Check a setting of a memory that measures something.
 
     Raises:
         ConfigError: If it is no number, or outside the range.
     """
-    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise ConfigError(f"{name} of a memory must be a number in {least}..{most}, got {value!r}")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
+        raise ConfigError(f"{name} of a memory must be a number in {minimum}..{maximum}, got {value!r}")
     return float(value)

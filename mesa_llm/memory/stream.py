@@ -100,12 +100,12 @@ class StreamMemory(EntryMemory):
 
     def add(self, entry: MemoryEntry) -> None:
         """Remember something; beyond the capacity the least recent and important of the rest is forgotten."""
-        kept = entry.as_line_within(CHARACTERS_PER_TOKEN * self.max_tokens - 1)
-        if not kept.text:
+        line_entry = entry.as_line_within(CHARACTERS_PER_TOKEN * self.max_tokens - 1)
+        if not line_entry.text:
             return
         if len(self._entries) == self.capacity:
             self._forget_one(entry.time)
-        self._entries.append(kept)
+        self._entries.append(line_entry)
         self._accessed.append(entry.time)
         self._vectors.append(None)
 
@@ -115,26 +115,26 @@ class StreamMemory(EntryMemory):
             return ""
         accessed = _until(time, self._accessed)
         scores = np.round(self._scores(cue, time, accessed), _DECIMALS)
-        ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], -place))
-        left = CHARACTERS_PER_TOKEN * self.max_tokens
-        chosen: list[int] = []
-        for place in ranked[: self.k]:
-            needed = len(self._entries[place].line) + 1
-            if needed <= left:
-                left -= needed
-                chosen.append(place)
+        ranked = sorted(range(len(scores)), key=lambda index: (-scores[index], -index))
+        characters_left = CHARACTERS_PER_TOKEN * self.max_tokens
+        indices: list[int] = []
+        for index in ranked[: self.k]:
+            needed = len(self._entries[index].line) + 1
+            if needed <= characters_left:
+                characters_left -= needed
+                indices.append(index)
         if not aside:
-            for place in chosen:
-                accessed[place] = time
+            for index in indices:
+                accessed[index] = time
             self._accessed = accessed
-        return "\n".join(self._entries[place].line for place in sorted(chosen))
+        return "\n".join(self._entries[index].line for index in sorted(indices))
 
     def saved(self) -> SavedMemory:
         """Return the memory in the form it is saved in; embeddings are made anew when it is read."""
         return super().saved().model_copy(update={"accessed": list(self._accessed)})
 
     def restore(self, form: SavedMemory) -> None:
-        """Take over what a saved memory holds."""
+        """Load the entries of a saved memory."""
         if len(form.accessed) != len(form.entries):
             raise ConfigError(
                 f"a saved 'stream' memory needs a step in `accessed` for each of its {len(form.entries)} "
@@ -156,10 +156,10 @@ class StreamMemory(EntryMemory):
 
     def _relevance(self, cue: str) -> FloatArray:
         """Return the cosine of the cue with every entry, shape `(entries,)`; only new entries are embedded."""
-        new = [place for place, vector in enumerate(self._vectors) if vector is None]
-        rows = self._embed([cue, *(self._entries[place].text for place in new)])
-        for place, row in zip(new, rows[1:], strict=True):
-            self._vectors[place] = row.copy()
+        unembedded = [index for index, vector in enumerate(self._vectors) if vector is None]
+        rows = self._embed([cue, *(self._entries[index].text for index in unembedded)])
+        for index, row in zip(unembedded, rows[1:], strict=True):
+            self._vectors[index] = row.copy()
         cosines = np.stack([cast("Rows", vector) for vector in self._vectors]) @ rows[0]
         return cosines.astype(np.float64)
 
@@ -183,11 +183,11 @@ class StreamMemory(EntryMemory):
         return open_embedder(self.embedding) if self._embedder is None else self._embedder
 
     def _forget_one(self, time: int) -> None:
-        """Let go of the entry that would come to mind last if nothing were asked; the oldest of equals."""
+        """Forget the entry with the lowest recency and importance; the oldest of equals."""
 
-        def strength(place: int) -> float:
-            age = max(0, time - self._accessed[place])
-            return self.weights[0] * self.decay**age + self.weights[1] * self._entries[place].importance
+        def strength(index: int) -> float:
+            age = max(0, time - self._accessed[index])
+            return self.weights[0] * self.decay**age + self.weights[1] * self._entries[index].importance
 
         weakest = min(range(len(self._entries)), key=strength)
         for column in (self._entries, self._accessed, self._vectors):
@@ -206,8 +206,8 @@ def _until(time: int, accessed: list[int]) -> list[int]:
 
     All up to the last such entry belongs to that life and moves with it; what was added since does not.
     """
-    ahead = [place for place, step in enumerate(accessed) if step > time]
-    if not ahead:
+    later = [index for index, step in enumerate(accessed) if step > time]
+    if not later:
         return list(accessed)
     shift = max(accessed) - time
-    return [step - shift if place <= ahead[-1] else step for place, step in enumerate(accessed)]
+    return [step - shift if index <= later[-1] else step for index, step in enumerate(accessed)]

@@ -76,19 +76,19 @@ class SummaryMemory(EntryMemory):
 
     def add(self, entry: MemoryEntry) -> None:
         """Remember something; beyond the hard bound the oldest is lost."""
-        kept = entry.as_line_within(self._half - 1)
-        if not kept.text:
+        line_entry = entry.as_line_within(self._half - 1)
+        if not line_entry.text:
             return
-        self._entries.append(kept)
-        self._characters += len(kept.line) + 1
+        self._entries.append(line_entry)
+        self._characters += len(line_entry.line) + 1
         while len(self._entries) > 4 * self.keep or self._characters > 4 * self._half:
             self._forget(1)
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return the summary, then the newest lines that fit, oldest first."""
         lines = [_LEAD + self._summary] if self._summary else []
-        left = 2 * self._half - sum(len(line) + 1 for line in lines)
-        return "\n".join(lines + newest_lines(self._entries, left))
+        characters_left = 2 * self._half - sum(len(line) + 1 for line in lines)
+        return "\n".join(lines + newest_lines(self._entries, characters_left))
 
     def summary_request(self) -> str | None:
         """Ask for a summary once twice `keep` entries, or more than the tokens hold, have come together."""
@@ -97,8 +97,8 @@ class SummaryMemory(EntryMemory):
         staying = len(newest_lines(self._entries[-self.keep :], self._half))
         self._asked = len(self._entries) - staying
         lines = "\n".join(entry.line for entry in self._entries[: self._asked])
-        words = self._half // _CHARACTERS_PER_WORD
-        return _prompt().render(summary=self._summary, lines=lines, words=words)
+        n_words = self._half // _CHARACTERS_PER_WORD
+        return _prompt().render(summary=self._summary, lines=lines, words=n_words)
 
     def keep_summary(self, text: str) -> None:
         """Replace the running summary, and forget what it covers; a blank text changes nothing.
@@ -118,12 +118,12 @@ class SummaryMemory(EntryMemory):
         return super().saved().model_copy(update={"summary": self._summary})
 
     def restore(self, form: SavedMemory) -> None:
-        """Take over what a saved memory holds."""
+        """Load the entries of a saved memory."""
         super().restore(form)
         self.keep_summary(form.summary)
 
     def _forget(self, count: int) -> None:
-        """Let the oldest entries go."""
+        """Forget the oldest entries."""
         self._characters -= sum(len(entry.line) + 1 for entry in self._entries[:count])
         del self._entries[:count]
         self._asked = max(0, self._asked - count)

@@ -19,7 +19,7 @@ class NoMemory(EntryMemory):
     kind: ClassVar[str] = "none"
 
     def add(self, entry: MemoryEntry) -> None:
-        """Let it go."""
+        """Forget it at once."""
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return an empty text."""
@@ -51,14 +51,14 @@ class WindowMemory(EntryMemory):
 
     def add(self, entry: MemoryEntry) -> None:
         """Remember something; the oldest is forgotten beyond `k` entries or `max_tokens`."""
-        most = CHARACTERS_PER_TOKEN * self.max_tokens
-        kept = entry.as_line_within(most - 1)
-        if not kept.text:
+        max_characters = CHARACTERS_PER_TOKEN * self.max_tokens
+        line_entry = entry.as_line_within(max_characters - 1)
+        if not line_entry.text:
             return
-        self._entries.append(kept)
-        self._lines.append(kept.line)
+        self._entries.append(line_entry)
+        self._lines.append(line_entry.line)
         self._characters += len(self._lines[-1]) + 1
-        while len(self._entries) > self.k or self._characters > most:
+        while len(self._entries) > self.k or self._characters > max_characters:
             del self._entries[0]
             self._characters -= len(self._lines.pop(0)) + 1
 

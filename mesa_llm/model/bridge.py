@@ -1,4 +1,4 @@
-"""What happens in one world and reaches those who live in another, one step later."""
+"""The bridge: carries events of one world to the agents of another, one step later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Hook = Callable[[Event], None]
 """Called with an event when it is delivered: lets one world act on another's news."""
 
 Relevance = Callable[[int, Event], bool]
-"""Says whether an event matters to an agent, named by its number."""
+"""Returns whether an event matters to an agent, which is named by its id."""
 
 
 class ViralPost(TypedDict):
@@ -77,7 +77,7 @@ PAYLOADS: dict[str, Any] = {
     "policy_change": PolicyChange,
     "market_resolved": MarketResolved,
 }
-"""Kinds of events that several worlds know → what their facts hold at least."""
+"""Kinds of events that several worlds know → the facts that they hold at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +88,21 @@ class Delivery:
     """Step in which the agent heard of it."""
 
     agent: int
-    """Mesa `unique_id` of who heard."""
+    """Mesa `unique_id` of the agent."""
 
     event: Event
-    """What it heard of."""
+    """The event."""
 
 
 class Bridge:
-    """Carries events between worlds: told at the end of a step, read in the next.
+    """Carries events between worlds: published at the end of a step, read in the next.
 
     An agent reads of the worlds it is not looking at; what it sees in its own worlds needs no digest. A world can
     act on what happened in another through a hook (`connect`).
 
     Attributes:
         log: Every event that arrived, with the step in which it did.
-        deliveries: What reached whom, as far as it was noted (`deliver`).
+        deliveries: Which event reached which agent, as far as `deliver` was called.
     """
 
     def __init__(
@@ -110,37 +110,37 @@ class Bridge:
         schedule: Iterable[Event] = (),
         *,
         steps_alive: int = 1,
-        most_events: int = 8,
-        most_characters: int = 1200,
+        max_events: int = 8,
+        max_characters: int = 1200,
         own_worlds: bool = False,
         relevance: Relevance | None = None,
         payloads: Mapping[str, Any] | None = None,
     ) -> None:
-        """Set the routes up.
+        """Set up the routes.
 
         Args:
             schedule: Shocks, each delivered in the step of its `time`.
-            steps_alive: For how many steps an event is told; 0: not at all, and only hooks hear of it.
-            most_events: Maximum number of events in one digest; the newest are kept.
-            most_characters: Maximum number of characters of one digest; a line longer than half of them is cut.
-            own_worlds: Tell agents also of the worlds they are in.
-            relevance: Says which agent is told of which event; None: everyone of everything.
+            steps_alive: Number of steps in which an event is read; 0: none, and only hooks get it.
+            max_events: Maximum number of events in one digest; the newest are kept.
+            max_characters: Maximum number of characters of one digest; a line longer than half of them is cut.
+            own_worlds: Whether agents also read the news of the worlds they are in.
+            relevance: Returns whether an event matters to an agent; None: every event matters to everyone.
             payloads: Kind → type of its facts; events of these kinds are checked when they are published.
                 `PAYLOADS` are those of the worlds of this package.
         """
         self._schedule = sorted(schedule, key=lambda event: event.time)
         self._steps_alive = steps_alive
-        self._most_events = most_events
-        self._most_characters = most_characters
+        self._max_events = max_events
+        self._max_characters = max_characters
         self._own_worlds = own_worlds
         self._relevance = relevance
         self._checks = {kind: TypeAdapter[Any](facts) for kind, facts in (payloads or {}).items()}
-        self._wanted: dict[int, frozenset[str]] = {}
+        self._subscriptions: dict[int, frozenset[str]] = {}
         self._published: list[Event] = []
         self._current: list[tuple[int, Event]] = []
         self._hooks: dict[str, list[Hook]] = {}
         self._time = 0
-        self._noted: dict[int, list[Event]] = {}  # agent → what it heard in this step
+        self._delivered: dict[int, list[Event]] = {}  # agent → what it heard in this step
         self.log: list[tuple[int, Event]] = []
         self.deliveries: list[Delivery] = []
 
@@ -149,19 +149,19 @@ class Bridge:
         self._hooks.setdefault(kind, []).append(hook)
 
     def subscribe(self, agent: int, kinds: Iterable[str] | None) -> None:
-        """Let an agent hear of some kinds of events only.
+        """Restrict the events that an agent reads to some kinds.
 
         Args:
             agent: Mesa `unique_id`.
-            kinds: Kinds it wants to hear of; None: all, as at first.
+            kinds: The kinds; None: all, the default.
         """
         if kinds is None:
-            self._wanted.pop(agent, None)
+            self._subscriptions.pop(agent, None)
         else:
-            self._wanted[agent] = frozenset(kinds)
+            self._subscriptions[agent] = frozenset(kinds)
 
     def publish(self, events: Iterable[Event]) -> list[Event]:
-        """Take events to be read in the next step; equal ones are taken once.
+        """Accept events to be read in the next step; equal ones only once.
 
         Raises:
             ConfigError: If the facts of an event are not those of its kind.
@@ -183,59 +183,61 @@ class Bridge:
         Returns:
             The scheduled events that are delivered now.
         """
-        due = [replace(event, source=event.source or "schedule") for event in self._schedule if event.time == time]
-        arrived = [*due, *self._published]
+        scheduled = [
+            replace(event, source=event.source or "schedule") for event in self._schedule if event.time == time
+        ]
+        arrived = [*scheduled, *self._published]
         self._published = []
-        self._time, self._noted = time, {}
+        self._time, self._delivered = time, {}
         self._current = [(t, event) for t, event in self._current if time - t < self._steps_alive]
         self._current += [(time, event) for event in arrived if self._steps_alive > 0]
         self.log += [(time, event) for event in arrived]
         for event in arrived:
             for hook in self._hooks.get(event.kind, ()):
                 hook(event)
-        return due
+        return scheduled
 
     def heard(self, worlds: Iterable[str], agent: int | None = None) -> list[Event]:
-        """Return what an agent that looks at these worlds hears of the others, oldest first.
+        """Return the events of other worlds that reach an agent, oldest first.
 
         Args:
-            worlds: Names of the worlds it looks at.
-            agent: Mesa `unique_id`, for what it subscribed to and what matters to it; None: anyone.
+            worlds: Names of the worlds that the agent observes.
+            agent: Mesa `unique_id`, for its subscriptions and the relevance to it; None: anyone.
         """
         own = frozenset(worlds)
-        told: dict[str, Event] = {}
+        by_line: dict[str, Event] = {}
         for _, event in self._current:
             if (self._own_worlds or event.source not in own) and (agent is None or self._matters(agent, event)):
-                told.setdefault(_line(event), event)
-        kept = list(told)[-self._most_events :]
-        while sum(min(len(line), self._longest_line) for line in kept) > self._most_characters:
-            kept.pop(0)
-        return [told[line] for line in kept]
+                by_line.setdefault(_line(event), event)
+        lines = list(by_line)[-self._max_events :]
+        while sum(min(len(line), self._longest_line) for line in lines) > self._max_characters:
+            lines.pop(0)
+        return [by_line[line] for line in lines]
 
     def digest(self, worlds: Iterable[str], agent: int | None = None) -> str:
-        """Describe what an agent that looks at these worlds hears of the others.
+        """Describe the events of other worlds that reach an agent.
 
         Args:
-            worlds: Names of the worlds it looks at.
+            worlds: Names of the worlds that the agent observes.
             agent: Mesa `unique_id`; None: anyone.
         """
         return "\n".join(clip(_line(event), self._longest_line) for event in self.heard(worlds, agent))
 
     @property
     def _longest_line(self) -> int:
-        return self._most_characters // 2
+        return self._max_characters // 2
 
     def deliver(self, worlds: Iterable[str], agent: int) -> list[Event]:
-        """Note that an agent heard what `heard` gives it now: once for each step and event."""
-        noted = self._noted.setdefault(agent, [])
-        events = [event for event in self.heard(worlds, agent) if event not in noted]
-        noted += events
+        """Record that the events of `heard` reached an agent: once for each step and event."""
+        delivered = self._delivered.setdefault(agent, [])
+        events = [event for event in self.heard(worlds, agent) if event not in delivered]
+        delivered += events
         self.deliveries += [Delivery(self._time, agent, event) for event in events]
         return events
 
     def _matters(self, agent: int, event: Event) -> bool:
-        wanted = self._wanted.get(agent)
-        return (wanted is None or event.kind in wanted) and (self._relevance is None or self._relevance(agent, event))
+        kinds = self._subscriptions.get(agent)
+        return (kinds is None or event.kind in kinds) and (self._relevance is None or self._relevance(agent, event))
 
     def _check(self, event: Event) -> None:
         check = self._checks.get(event.kind)
@@ -253,7 +255,11 @@ def _line(event: Event) -> str:
 
 
 def wording(event: Event) -> str:
-    """Describe an event that brought no words of its own."""
+    """Describe an event that has no text of its own."""
     facts: Mapping[str, object] = event.facts
-    told = ", ".join(f"{name} {value}" for name, value in facts.items())
-    return f"{event.kind.replace('_', ' ')} ({event.source}): {told}" if told else event.kind.replace("_", " ")
+    description = ", ".join(f"{name} {value}" for name, value in facts.items())
+    return (
+        f"{event.kind.replace('_', ' ')} ({event.source}): {description}"
+        if description
+        else event.kind.replace("_", " ")
+    )

@@ -32,15 +32,15 @@ from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.options import (
     OnError,
     activation_for,
-    agreed,
-    as_moved,
     check_files,
     constructor,
     identity,
+    settle_parameters,
+    with_recorded_addresses,
 )
 from mesa_llm.model.prompts import find_prompt, render_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
-from mesa_llm.model.step import LastingModel
+from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
@@ -56,45 +56,45 @@ USAGE = {
     "failures": "step_failures",
     "seconds": "step_seconds",
 }
-"""What every DataCollector of an LLM model collects by itself, for each step; no part of the digest."""
+"""Columns that every DataCollector of an LLM model collects by itself in each step; no part of the digest."""
 
 
-class LLMModel(LastingModel):
+class LLMModel(ResumableModel):
     """A Mesa model whose agents think.
 
     A step: messages and news arrive; the activation says who acts; they observe, decide together, and act in order;
-    the worlds end their step; data are collected. Override `end_step` for what a model does after everyone has acted.
+    the worlds end their step; data are collected. Override `end_step` for what happens after everyone has acted.
 
     Attributes:
         scenario_class: Class of its scenario, which declares its parameters.
-        option_defaults: What every model takes besides its parameters → the defaults.
+        option_defaults: Name of an option that every model takes → its default.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: The worlds its agents live in.
         engine: Asks the language models.
-        runlog: What was asked, answered, decided and done.
+        runlog: Requests, replies, decisions and outcomes of the run.
         mailbox: Messages between agents.
         bridge: News between worlds.
         now: The step that is being decided, from 1.
         reasoning: How all agents reason before they decide; None: as their configs say.
         reply_tokens: Maximum length of all agents' replies; None: as their configs say.
-        last_decisions: What each agent decided last, by its number.
-        last_outcomes: What came of it in the last step, by the number of who acted.
+        last_decisions: Agent id → its last decision or failure.
+        last_outcomes: Agent id → outcomes of its actions in the last step.
     """
 
     scenario_class: ClassVar[type[LLMScenario]] = LLMScenario
     option_defaults: ClassVar[Mapping[str, Any]] = {}
     instructions: str = "instructions.md"
     worlds: tuple[World, ...] = ()
-    _given: inspect.BoundArguments
+    _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Note the parameters, so that the run log can say what the run was."""
+        """Keep the arguments, for the manifest of the run log."""
         model = super().__new__(cls)
-        model._given = constructor(cls).bind_partial(*args, **kwargs)
+        model._arguments = constructor(cls).bind_partial(*args, **kwargs)
         return model
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Set the signature that its scenario declares."""
+        """Set the signature: the scenario's parameters and the options of all models."""
         super().__init_subclass__(**kwargs)
         cls.__signature__ = signature_of(cls)
 
@@ -118,11 +118,11 @@ class LLMModel(LastingModel):
         rng: int | str | None = None,
         **options: Any,
     ) -> None:
-        """Set a model up; no language model is opened before the first step.
+        """Set up a model; no language model is opened before the first step.
 
         Args:
             scenario: The model's parameters; None: made of those given by keyword, and the defaults.
-            llm: What agents think with: a model string, a transport, or a mapping from agent number or class name to
+            llm: What agents think with: a model string, a transport, or a mapping from agent id or class name to
                 one of these, with `"*"` for all others.
             worlds: The worlds its agents live in.
             activation: Who acts in a step; a callable, or a name in `mesa_llm.engine.activation.ACTIVATIONS`.
@@ -132,10 +132,10 @@ class LLMModel(LastingModel):
             replay: Ask nobody: every reply comes from `log`.
             retry_failures: Ask again where the log holds a failed request.
             ask_again: Ask again where the log holds another request, as after a prompt was changed.
-            on_error: What becomes of an agent whose decision failed.
+            on_error: What an agent does whose decision failed.
             reasoning: How agents reason before they decide: `none`, `inline` or `first`; None: as their configs say.
             reply_tokens: Maximum number of tokens of a reply; None: as agents' settings say.
-            memories: Agent (its number or name) → the memory of another life that it starts with, from `to_json`.
+            memories: Agent (its id or name) → memory of an earlier life, from `to_json`, that it starts with.
             rng: Seed; None: that of the scenario, of the log, or a new one.
             **options: How language models are reached, and how much may be spent; and the fields of the scenario by
                 keyword, in place of one.
@@ -146,7 +146,7 @@ class LLMModel(LastingModel):
         """
         by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
         if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
-            raise ConfigError(_unknown(type(self), unknown))
+            raise ConfigError(_unknown_message(type(self), unknown))
         engine_options = cast("EngineOptions", options)
         if on_error not in get_args(OnError):
             raise ConfigError(f"on_error is one of {', '.join(get_args(OnError))}, got {on_error!r}")
@@ -159,8 +159,8 @@ class LLMModel(LastingModel):
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
         self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
-        by_keyword |= {name: value for name, value in self._given.arguments.items() if name != "scenario"}
-        scenario, seed = agreed(type(self), scenario, by_keyword, rng, self.runlog)
+        by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
+        scenario, seed = settle_parameters(type(self), scenario, by_keyword, rng, self.runlog)
         super().__init__(scenario=scenario)
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, engine_options)
@@ -181,23 +181,23 @@ class LLMModel(LastingModel):
         self.last_decisions: dict[int, Decision | Failure] = {}
         self.last_outcomes: dict[int, list[Outcome]] = {}
         self._failed: list[Failure] = []
-        self._asked: dict[int, list[Decision | Failure]] = {}
-        self._usage_before, self._step_usage, self._begun = Usage(), Usage(), 0.0
+        self._step_decisions: dict[int, list[Decision | Failure]] = {}
+        self._usage_before, self._step_usage, self._step_start = Usage(), Usage(), 0.0
         self.step_seconds = 0.0
         self._n_refused = 0
         self._datacollector: DataCollector | None = None
-        run = identity(self, self._given, seed)
+        run = identity(self, self._arguments, seed)
         if engine_options.get("moved"):
-            run = as_moved(run, self.runlog.manifest)
+            run = with_recorded_addresses(run, self.runlog.manifest)
         self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
         check_files(self.runlog, run)
 
     def __repr__(self) -> str:
-        """Write its class, how far it is, who is in it, and what they think with."""
+        """Return its class, step, number of agents and language model."""
         if not hasattr(self, "llm"):
             return f"<{type(self).__name__}, not set up>"
-        given = "several" if isinstance(self.llm, Mapping) else self.llm
-        llm = written_name(given if isinstance(given, str) else str(getattr(given, "name", type(given).__name__)))
+        choice = "several" if isinstance(self.llm, Mapping) else self.llm
+        llm = written_name(choice if isinstance(choice, str) else str(getattr(choice, "name", type(choice).__name__)))
         ended = "" if self.running else ", ended"
         return f"<{type(self).__name__}: step {int(self.time)}{ended}, {len(self.agents)} agents, llm {llm}>"
 
@@ -215,15 +215,15 @@ class LLMModel(LastingModel):
 
         Args:
             name: File name, such as `plan.md`.
-            **values: What the file names.
+            **values: Variables of the template.
 
         Raises:
-            ConfigError: If there is no such file, or it names what is not among the values.
+            ConfigError: If there is no such file, or one of its variables has no value.
         """
         return render_prompt(type(self), name, **values)
 
     def register_agent(self, agent: Any) -> None:
-        """Register an agent with the model: the design chooses its components, and it gets the memory it brings."""
+        """Register an agent: apply the design to it, and load its memory of an earlier life."""
         super().register_agent(agent)
         if not getattr(agent, "is_minded", False):
             return
@@ -237,15 +237,15 @@ class LLMModel(LastingModel):
                 agent.memory = past_memory(self._memories.pop(name))
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return what an agent thinks with: what `llm=` names for it, the design's choice, or that for all others."""
-        of_design = None if self.design is None else self.design.llm
+        """Return an agent's language model: the one `llm=` names for it, the design's, or the one for all others."""
+        design_llm = None if self.design is None else self.design.llm
         if type(self.llm) is str or not isinstance(self.llm, Mapping):
-            return self.llm if of_design is None else of_design
+            return self.llm if design_llm is None else design_llm
         for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__):
             if name in self.llm:
                 return self.llm[name]
-        if of_design is not None:
-            return of_design
+        if design_llm is not None:
+            return design_llm
         if "*" in self.llm:
             return self.llm["*"]
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
@@ -257,7 +257,7 @@ class LLMModel(LastingModel):
 
     @property
     def datacollector(self) -> Any:
-        """Mesa's data collector; calls, tokens, dollars, failures and seconds of each step are collected unasked."""
+        """Mesa's data collector; it also collects calls, tokens, dollars, failures and seconds of each step."""
         return self._datacollector
 
     @datacollector.setter
@@ -281,13 +281,13 @@ class LLMModel(LastingModel):
         self._stop_if_interrupted()
 
     def begin_step(self) -> None:
-        """Deliver messages and news, and find out who acts. Does nothing if the step has begun, or the run is over."""
+        """Deliver messages and news, and draw the stages. Does nothing if the step has begun, or the run is over."""
         if self._stages is not None or not self.running:
             return
-        self._begun = clock.perf_counter()
+        self._step_start = clock.perf_counter()
         self._usage_before = self.engine.usage
         self._failed.clear()
-        self._asked.clear()
+        self._step_decisions.clear()
         self.last_outcomes = {}
         if self._memories and self.now == 1:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
@@ -301,11 +301,11 @@ class LLMModel(LastingModel):
         self._stages = [stage for stage in stages if stage]
 
     def start_step(self) -> None:
-        """Do what the model does before anybody is activated or observes, as to change an agent's worlds; override."""
+        """Override for what happens before agents are activated, such as a change of their worlds."""
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        """Write to the model: what is asked meanwhile is not stopped, as what was written could not be taken back."""
+        """Mark the block as one that writes: it is not stopped, as what it writes could not be taken back."""
         self._is_writing = True
         try:
             with self.engine.interrupts_deferred():
@@ -317,21 +317,21 @@ class LLMModel(LastingModel):
 
     @property
     def _is_to_stop(self) -> bool:
-        """Whether what is about to be asked is to be stopped: no stop of an earlier run stops what is asked by hand."""
+        """Whether to stop the next request; a stop of an earlier run does not stop requests made by hand."""
         return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
 
     def _stop_if_interrupted(self) -> None:
-        """Raise the Ctrl-C that came while the model was written to."""
+        """Raise the Ctrl-C that was deferred while the model was written to."""
         if self.engine.is_interrupted:
             self.engine.is_interrupted = False
             raise KeyboardInterrupt
 
     def observations(self) -> dict[Any, Observation]:
-        """Show what each agent that is due sees now: the first half of a step, for a controller from outside.
+        """Return the observations of the agents that are due: the first half of a step, for an outside controller.
 
         Returns:
             Agent → observation, in the order in which they will act; empty if nobody acts in this step, or the run is
-            over. An agent that is asked several things at once stands there as `(agent, label)`.
+            over. An agent with several turns at once has the keys `(agent, label)`.
 
         Raises:
             ConfigError: If an earlier step was broken off for good.
@@ -348,16 +348,16 @@ class LLMModel(LastingModel):
         return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
 
     def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
-        """Do what a controller from outside decided: the second half of a step.
+        """Carry out the decisions of an outside controller: the second half of a step.
 
         Args:
-            decisions: Agent (or its number; `(agent, label)` where it is asked several things) → an action
-                (`ToolCall`), a list of them, a typed answer, or what `ask` gave; agents left out do nothing.
+            decisions: Agent (or its id; `(agent, label)` if it has several turns) → an action (`ToolCall`), a list of
+                actions, a typed answer, or what `ask` returned; agents left out do nothing.
 
         Returns:
-            What came of it, by the keys of `observations`. A decision that cannot be (an action that is not offered,
-            arguments or an answer of the wrong type) has failed as that of a language model would: nothing of it is
-            done, and each of its actions stands here as refused, with the reason.
+            Outcomes by the keys of `observations`. An invalid decision (an action that is not offered, arguments or an
+            answer of the wrong type) fails like that of a language model: nothing of it is carried out, and each of
+            its actions is returned as refused, with the reason.
 
         Raises:
             ConfigError: If an agent is not due; nothing has happened then.
@@ -365,16 +365,16 @@ class LLMModel(LastingModel):
         with self._alone():
             self._demand_outside()
             keys = list(self.observations())
-            given = {_number(key): decided for key, decided in decisions.items()}
-            if strangers := set(given) - {_number(key) for key in keys}:
-                named = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
-                raise ConfigError(f"not due in this step: agents {named}; see observations()")
-            decided = [
-                self._from_outside(turn, seen, given.get(_number(key)))
+            by_key = {_id_key(key): decision for key, decision in decisions.items()}
+            if strangers := set(by_key) - {_id_key(key) for key in keys}:
+                names = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
+                raise ConfigError(f"not due in this step: agents {names}; see observations()")
+            results = [
+                self._from_outside(turn, seen, by_key.get(_id_key(key)))
                 for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
             ]
             try:
-                outcomes = self._act(decided)
+                outcomes = self._act(results)
             except BaseException as error:
                 self._end_broken(error)
                 raise
@@ -382,13 +382,15 @@ class LLMModel(LastingModel):
                 self._mesa_step()
             self._stop_if_interrupted()
         return {
-            key: came or _refused(decision, given.get(_number(key)))
-            for key, came, decision in zip(keys, outcomes, decided, strict=True)
+            key: outcome_list or _refusals(decision, by_key.get(_id_key(key)))
+            for key, outcome_list, decision in zip(keys, outcomes, results, strict=True)
         }
 
     def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
-        """Check and note what a controller from outside decided for a turn; what `ask` gave is noted already."""
-        if any(raw is asked and raw.label == seen.label for asked in self._asked.get(turn.agent.unique_id, ())):
+        """Check and record the decision of an outside controller; what `ask` returned is recorded already."""
+        if any(
+            raw is earlier and raw.label == seen.label for earlier in self._step_decisions.get(turn.agent.unique_id, ())
+        ):
             return raw
         checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
         self.runlog.add(checked, self.now)
@@ -396,42 +398,42 @@ class LLMModel(LastingModel):
             self.engine.count_failure("decide")
         return checked
 
-    def ask(self, agents: Sequence[Any], seen: Sequence[Observation] | None = None) -> list[Decision | Failure]:
-        """Let agents decide together and note what they decide: the primitive under a step.
+    def ask(self, agents: Sequence[Any], observations: Sequence[Observation] | None = None) -> list[Decision | Failure]:
+        """Let agents decide together, and record their decisions: the primitive under a step.
 
         Args:
             agents: Who decides.
-            seen: What each sees; None: what it observes.
+            observations: Observation of each; None: its own `observe()`.
 
         Returns:
-            Decision or failure of each, in the order asked. With `on_error="rule"` the rule twin has decided for
+            Decision or failure of each, in the order of the agents. With `on_error="rule"`, that of the rule twin for
             those that failed.
         """
-        seen = [agent.observe() for agent in agents] if seen is None else seen
+        observations = [agent.observe() for agent in agents] if observations is None else observations
         self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state
         try:
             if self._stopping and not self._is_writing:
                 raise Stopped("stopped before agents decided; the next step() goes on with this one")
-            decided = self.engine.gather(agents, seen)
+            results = self.engine.gather(agents, observations)
         except BaseException:
             self._stopping &= self._in_step  # a controller from outside has been told now
             self.random.setstate(states[0])
             self.rng.bit_generator.state = states[1]
             raise
         now = self.now
-        for index, (agent, decision) in enumerate(zip(agents, decided, strict=True)):
+        for index, (agent, decision) in enumerate(zip(agents, results, strict=True)):
             self.runlog.add(decision, now)
             if isinstance(decision, Failure):
                 self._failed.append(decision)
                 if self.on_error == "rule":
-                    decided[index] = _labelled(agent.rule_decision(seen[index]), seen[index])
-                    self.runlog.add(decided[index], now)
-            self._asked.setdefault(agent.unique_id, []).append(decided[index])
-        return decided
+                    results[index] = _labelled(agent.rule_decision(observations[index]), observations[index])
+                    self.runlog.add(results[index], now)
+            self._step_decisions.setdefault(agent.unique_id, []).append(results[index])
+        return results
 
     def _check_twins(self, agents: Sequence[Any]) -> None:
-        """Find out before anything is asked and paid for that no rule twin could stand in."""
+        """Check that there are rule twins to stand in, before anything is asked and paid for."""
         for kind in {type(agent): None for agent in agents} if self.on_error == "rule" else ():
             if getattr(kind, "rule", None) is LLMMixin.rule:
                 raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
@@ -444,7 +446,7 @@ class LLMModel(LastingModel):
 
     @property
     def due(self) -> list[Any]:
-        """Who is asked in the current stage, in the order in which they will act, once for each turn."""
+        """The agents of the current stage, in the order in which they will act, once for each turn."""
         return [turn.agent for turn in self.due_turns]
 
     def _decide(self) -> list[Decision | Failure]:
@@ -453,41 +455,41 @@ class LLMModel(LastingModel):
 
     def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
         """Let the agents of the current stage act."""
-        turns, seen = self.due_turns, self._seen or []
+        turns, observations = self.due_turns, self._seen or []
         with self._writing():
             self._seen = None
             was_last = self._stages is not None and len(self._stages) == 1
             if self._stages:
                 self._stages.pop(0)
-            done: list[list[Outcome]] = []
+            results: list[list[Outcome]] = []
             now = self.now
-            for turn, sight, decision in zip(turns, seen, decisions, strict=True):
+            for turn, observation, decision in zip(turns, observations, decisions, strict=True):
                 agent = turn.agent
                 is_alive = agent in self.agents  # those before it in the order may have removed it
-                outcomes = agent.act(decision, sight) if is_alive else []
+                outcomes = agent.act(decision, observation) if is_alive else []
                 self.last_decisions[agent.unique_id] = decision
                 self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
                 for outcome in outcomes:
                     self._n_refused += not outcome.ok
                     self.runlog.add(outcome, now)
-                done.append(outcomes)
-            if was_last and (following := self.next_stage([turn.agent for turn in turns])):
-                self._stages = [[Turn.of(item) for item in following]]
-        return done
+                results.append(outcomes)
+            if was_last and (next_turns := self.next_stage([turn.agent for turn in turns])):
+                self._stages = [[Turn.of(item) for item in next_turns]]
+        return results
 
     def next_stage(self, acted: list[Any]) -> Stage:
-        """Return who decides next in this step, once the stages of the activation are over; nobody ends it. Override.
+        """Override for further stages after those of the activation; an empty one ends the step.
 
         Args:
-            acted: Who has just acted, once for each turn.
+            acted: Agents that have just acted, once for each turn.
 
         Returns:
-            Agents, or turns with what they are asked.
+            Agents, or turns with their observations.
         """
         return []
 
     def end_step(self) -> None:
-        """Do what the model does after everyone has acted; override."""
+        """Override for what happens after everyone has acted."""
 
     def _finish_step(self) -> None:
         self._stages = None
@@ -497,7 +499,7 @@ class LLMModel(LastingModel):
             for event in self.bridge.publish(events):
                 self.runlog.add(event, self.now)
             self._step_usage = self.engine.usage - self._usage_before
-            self.step_seconds = clock.perf_counter() - self._begun
+            self.step_seconds = clock.perf_counter() - self._step_start
             if self._datacollector is not None:
                 self._datacollector.collect(self)
             self.runlog.end_step(self.now, self._collected())
@@ -507,13 +509,15 @@ class LLMModel(LastingModel):
             raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
 
     def _collected(self) -> dict[str, Any]:
-        """Return what the data collector collected in this step, without what it cost."""
+        """Return the row that the data collector collected in this step, without usage."""
         if self._datacollector is None:
             return {}
         fields = vars(self._datacollector)
-        unasked = set(USAGE.values())
+        cost_attributes = set(USAGE.values())
         reporters = fields["model_reporters"]
-        costs = {name for name, reporter in reporters.items() if isinstance(reporter, str) and reporter in unasked}
+        costs = {
+            name for name, reporter in reporters.items() if isinstance(reporter, str) and reporter in cost_attributes
+        }
         row = {name: values[-1] for name, values in fields["model_vars"].items() if name not in costs and values}
         if agents := fields.get("_agent_records", {}).get(self.time):
             row["agents"] = list(agents)
@@ -522,9 +526,9 @@ class LLMModel(LastingModel):
         return row
 
     def stop(self) -> None:
-        """Stop the step that is being decided, from any thread; it has then not happened. A run ends with it.
+        """Stop the step that is being decided, from any thread: it has not happened, and the run ends.
 
-        A step whose agents are acting is finished first, with all that is asked in it.
+        A step whose agents are acting is finished first, with all its requests.
         """
         super().stop()
         if not self._is_writing:
@@ -534,7 +538,7 @@ class LLMModel(LastingModel):
 
     @property
     def usage(self) -> Usage:
-        """What the run has used so far."""
+        """Calls, tokens and dollars of the run so far."""
         return self.engine.usage
 
     @property
@@ -558,18 +562,18 @@ class LLMModel(LastingModel):
         return self._step_usage.failures
 
     def story(self) -> str:
-        """Describe in words what has happened so far; override for a better description."""
-        done: Counter[str] = Counter()
+        """Summarise the run so far in words; override for a better summary."""
+        counts: Counter[str] = Counter()
         refused = 0
         for action, ok in self.runlog.actions()[["action", "ok"]].itertuples(index=False):
-            done[action] += ok
+            counts[action] += ok
             refused += not ok
-        told = ", ".join(f"{name} {count}" for name, count in done.most_common() if count) or "nothing"
-        return f"Done: {told}. Refused by the world: {refused}."
+        summary = ", ".join(f"{name} {count}" for name, count in counts.most_common() if count) or "nothing"
+        return f"Done: {summary}. Refused by the world: {refused}."
 
     @property
     def usage_by_purpose(self) -> dict[str, Usage]:
-        """What the run has used for each purpose (`decide`, `survey`, `memory`, `judge`, …), with its failures."""
+        """Usage for each purpose (`decide`, `survey`, `memory`, `judge`, …), with its failures."""
         return dict(self.engine.usage_by_purpose)
 
     def results(self) -> dict[str, Any]:
@@ -587,10 +591,10 @@ class LLMModel(LastingModel):
         """Ask agents aside: nothing enters their memory or the run; see `mesa_llm.engine.survey.survey`.
 
         Args:
-            questions: What is asked.
-            agents: Who is asked; None: everyone who thinks.
-            purpose: What the survey is counted under.
-            shows_scene: Whether agents are shown what they see now before they answer.
+            questions: The questions, or their texts.
+            agents: The agents to ask; None: all that think.
+            purpose: Name that the survey is counted under.
+            shows_scene: Whether the prompt holds what the agent observes now.
 
         Returns:
             One row an agent and question: time, agent, question, answer, failure, purpose.
@@ -610,8 +614,8 @@ class LLMModel(LastingModel):
     ) -> list[Decision | Failure]:
         """Ask a language model that takes no part in the run, such as a judge or an annotator, all prompts at once.
 
-        Recorded, replayed and budgeted as decisions are, and counted under its purpose; no design touches it, no
-        activation activates it, no survey asks it.
+        Recorded, replayed and budgeted like decisions, and counted under its purpose; designs, activations and surveys
+        do not concern it.
 
         Args:
             llm: Who is asked.
@@ -643,41 +647,43 @@ LLMModel.option_defaults = {
 } | dict.fromkeys(EngineOptions.__annotations__)
 
 
-def _unknown(kind: type[LLMModel], names: Sequence[str]) -> str:
-    """Explain that arguments are unknown, and which there are."""
-    known = [parameter.name for parameter in parameters_of(kind)]
-    likely = get_close_matches(names[0], [*known, *kind.option_defaults], n=1)
-    hint = f"; did you mean {likely[0]}?" if likely else ""
-    its = f"parameters of {kind.__name__}: {', '.join(known) or 'none'}"
-    return f"unknown options: {', '.join(names)}{hint} ({its}; options of all models: see mesa_llm.LLMModel)"
+def _unknown_message(kind: type[LLMModel], names: Sequence[str]) -> str:
+    """Explain that options are unknown, and list those there are."""
+    own_names = [parameter.name for parameter in parameters_of(kind)]
+    suggestions = get_close_matches(names[0], [*own_names, *kind.option_defaults], n=1)
+    hint = f"; did you mean {suggestions[0]}?" if suggestions else ""
+    own = f"parameters of {kind.__name__}: {', '.join(own_names) or 'none'}"
+    return f"unknown options: {', '.join(names)}{hint} ({own}; options of all models: see mesa_llm.LLMModel)"
 
 
-def _keys(turns: Sequence[Turn], seen: Sequence[Observation]) -> list[Any]:
-    """Return what each turn goes by: its agent, or the agent and the label where it has several."""
+def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[Any]:
+    """Return the key of each turn: its agent, or agent and label if the agent has several turns."""
     counts = Counter(turn.agent.unique_id for turn in turns)
     keys = [
-        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, sight.label)
-        for turn, sight in zip(turns, seen, strict=True)
+        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, observation.label)
+        for turn, observation in zip(turns, observations, strict=True)
     ]
     if len(set(keys)) < len(keys):
         raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
     return keys
 
 
-def _number(key: Any) -> Any:
-    """Return an agent as its number, alone or beside a label."""
+def _id_key(key: Any) -> Any:
+    """Replace the agent in a key by its id."""
     agent, *label = key if isinstance(key, tuple) else (key,)
     return (getattr(agent, "unique_id", agent), *label)
 
 
-def _refused(decision: Decision | Failure, raw: Any) -> list[Outcome]:
-    """Return, for a controller from outside, why nothing was done of what it decided."""
+def _refusals(decision: Decision | Failure, raw: Any) -> list[Outcome]:
+    """Return the actions of an invalid decision as refused outcomes, for an outside controller."""
     if not isinstance(decision, Failure) or isinstance(raw, Failure):
         return []
     decided = as_decision(decision.agent, raw, decision.by)
     calls = decided.actions if isinstance(decided, Decision) else ()
-    refused = [(call.name, call.arguments) for call in calls] or [("answer", {"answer": raw})]
-    return [Outcome(decision.agent, name, given, False, decision.reason, decision.label) for name, given in refused]
+    actions = [(call.name, call.arguments) for call in calls] or [("answer", {"answer": raw})]
+    return [
+        Outcome(decision.agent, name, arguments, False, decision.reason, decision.label) for name, arguments in actions
+    ]
 
 
 def _labelled(decision: Decision | Failure, seen: Observation) -> Decision | Failure:

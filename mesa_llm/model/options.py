@@ -1,4 +1,4 @@
-"""What every LLM model takes besides its own parameters, and what is written down of it."""
+"""Options that every LLM model takes besides its own parameters, and the identity of a run in its manifest."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ N = TypeVar("N", bound=float)
 T = TypeVar("T")
 
 OnError = Literal["skip", "rule", "raise"]
-"""What becomes of an agent whose decision failed: it does nothing, its rule twin decides, or the step ends in error."""
+"""Reaction to a failed decision: the agent does nothing, its rule twin decides, or the step ends in an error."""
 
 
 class LLMOptions(EngineOptions, total=False, extra_items=Any):
-    """What every LLM model takes besides its scenario, and the fields of the scenario by keyword; see `LLMModel`."""
+    """Options of every LLM model, and the fields of its scenario by keyword; see `LLMModel`."""
 
     activation: Activation | str
     design: AgentDesign | None
@@ -48,52 +48,59 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     memories: Mapping[Any, Mapping[str, Any]] | None
 
 
-AROUND = frozenset({"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"})
-"""Options that may differ when a run is gone on with."""
+OPTIONS = frozenset({"llm", "worlds", "rng", *LLMOptions.__annotations__})
+"""Names of the options of all models, which no parameter of a scenario may have."""
+
+RESUME_OPTIONS = frozenset(
+    {"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"}
+)
+"""Options that may differ when a run is continued."""
 
 
-def identity(model: Any, given: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
-    """Return what has to be equal before a recording can be continued.
+def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
+    """Return the identity of a run, which has to be equal before a recording can be continued.
 
     Args:
         model: The model.
-        given: What its constructor was given.
+        arguments: Arguments of its constructor.
         seed: Its seed; None if a scenario brought it.
     """
     kind, scenario = type(model), model.scenario
-    given.apply_defaults()
-    parameters = dict(given.arguments)
-    for name, parameter in given.signature.parameters.items():
+    arguments.apply_defaults()
+    parameters = dict(arguments.arguments)
+    for name, parameter in arguments.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            handed_on: dict[str, Any] = parameters.pop(name, {})
-            parameters |= {key: value for key, value in handed_on.items() if not _is_default(kind, key, value)}
+            extra: dict[str, Any] = parameters.pop(name, {})
+            parameters |= {key: value for key, value in extra.items() if not _is_default(kind, key, value)}
         elif parameter.kind is parameter.VAR_POSITIONAL and not parameters[name]:
             del parameters[name]
-    was_given = parameters.pop("scenario", None) is not None
+    has_scenario = parameters.pop("scenario", None) is not None
     own = _fields(scenario)
     if isinstance(scenario, kind.scenario_class) and own.keys() - {"rng"} <= set(kind.scenario_class.fields):
         parameters |= {name: own[name] for name in kind.scenario_class.fields}
-    elif was_given:  # a scenario of another class says what else would be said twice
+    elif has_scenario:  # a scenario of another class says what else would be said twice
         parameters = {name: value for name, value in parameters.items() if name not in own}
         parameters["scenario"] = scenario
-    kept = {name: _as_parameter(value) for name, value in sorted(parameters.items()) if name not in AROUND}
-    files = dict(_files(kept))
-    return {"model": name_of(kind), "parameters": kept, "files": files, "rng": seed, "run_seed": model.run_seed}
+    recorded = {
+        name: _parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in RESUME_OPTIONS
+    }
+    files = dict(_files(recorded))
+    return {"model": name_of(kind), "parameters": recorded, "files": files, "rng": seed, "run_seed": model.run_seed}
 
 
 def _is_default(kind: type[Any], name: str, value: Any) -> bool:
-    """Check whether an option that a constructor hands on is what it would be anyway."""
+    """Check whether an option that a constructor passes on has its default."""
     for parent in kind.__mro__:
         parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
         if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            written = _as_parameter(value)
-            is_same = isinstance(written, str) and written == _as_parameter(parameter.default)
+            written = _parameter_as_json(value)
+            is_same = isinstance(written, str) and written == _parameter_as_json(parameter.default)
             return is_same or value is parameter.default
     return False
 
 
-def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run is, its models named by the addresses that the recording knows them at."""
+def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the identity of a run, with its language models at the addresses of the recording."""
 
     def back(now: Any, then: Any) -> Any:
         if isinstance(now, dict) and isinstance(then, dict):
@@ -112,24 +119,24 @@ def as_moved(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Find the files that parameters name, and digest what is in them."""
+    """Find the files that parameters name, and compute digests of their contents."""
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
             yield from _files(value, f"{name}.{key}" if name else str(key))
     elif isinstance(parameters, list | tuple):
-        for place, value in enumerate(cast("Sequence[Any]", parameters)):
-            yield from _files(value, f"{name}.{place}")
+        for index, value in enumerate(cast("Sequence[Any]", parameters)):
+            yield from _files(value, f"{name}.{index}")
     elif isinstance(parameters, str) and _is_file(parameters):
         yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
 
 
 def _is_file(text: str) -> bool:
-    """Check whether a parameter names a file; a bare word is taken for a word, whatever lies in this folder."""
+    """Check whether a parameter names a file; a bare word is no file name, whatever lies in this folder."""
     return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
 
 
 def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
-    """Demand of a replay that the files of the run hold what they held when it was recorded.
+    """Check that the files of a replay are those of the recording.
 
     Raises:
         ConfigError: If one has changed.
@@ -140,7 +147,7 @@ def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name}: the file has changed since the run was recorded; replay it with the old one")
 
 
-def agreed(
+def settle_parameters(
     kind: type[Any],
     scenario: Scenario[Any] | None,
     by_keyword: Mapping[str, Any],
@@ -151,8 +158,8 @@ def agreed(
 
     Args:
         kind: The model's class.
-        scenario: The scenario, if there is one; without a seed it is copied with the one that is found.
-        by_keyword: What the model's constructor was given by keyword.
+        scenario: The scenario, if there is one; if it has no seed, a copy with the seed is returned.
+        by_keyword: Keyword arguments of the model's constructor.
         rng: The seed by keyword.
         runlog: The run log, whose seed counts where none is given.
 
@@ -169,11 +176,13 @@ def agreed(
         return kind.scenario_class(rng=seed, **fields), seed
     own = _fields(scenario)
     seed = None if rng in (None, "") else seed_for(rng, runlog)
-    twice = {name: value for name, value in by_keyword.items() if name in own and name != "rng"}
-    twice |= {"rng": seed} if seed is not None and own["rng"] is not None else {}
-    for name, value in twice.items():
+    conflicts = {name: value for name, value in by_keyword.items() if name in own and name != "rng"}
+    conflicts |= {"rng": seed} if seed is not None and own["rng"] is not None else {}
+    for name, value in conflicts.items():
         if value != own[name]:
             raise ConfigError(f"{name} is {value!r} by keyword and {own[name]!r} in the scenario; give it once")
+    if isinstance(own["rng"], int | float):
+        checked_seed(own["rng"])
     if own["rng"] is not None:
         return scenario, own["rng"] if isinstance(own["rng"], int) else None
     seed = seed_for(rng, runlog)
@@ -198,15 +207,27 @@ def seed_for(rng: int | str | None, runlog: RunLog) -> int:
     """Find the seed: the one given, that of the recording, or a new one.
 
     Raises:
-        ConfigError: If it is no whole number.
+        ConfigError: If it is no whole number from 0 on.
     """
     if rng is None or rng == "":
         recorded = runlog.manifest.get("rng")
         return recorded if isinstance(recorded, int) else secrets.randbits(31)
+    return checked_seed(rng)
+
+
+def checked_seed(rng: Any) -> int:
+    """Return a seed as an integer, also one that a person wrote as text.
+
+    Raises:
+        ConfigError: If it is no whole number from 0 on, which is what numpy takes.
+    """
     try:
-        return int(rng)
-    except (TypeError, ValueError):
-        raise ConfigError(f"rng is a whole number (the seed), got {rng!r}") from None
+        seed = int(rng)
+    except (TypeError, ValueError, OverflowError):
+        seed = -1
+    if seed < 0 or isinstance(rng, bool) or (isinstance(rng, float) and not rng.is_integer()):
+        raise ConfigError(f"rng is the seed, a whole number from 0 on, got {rng!r}; leave it out for a new one")
+    return seed
 
 
 def activation_for(activation: Activation | str) -> Activation:
@@ -223,27 +244,27 @@ def name_of(kind: type[Any]) -> str:
 
 
 def class_named(name: str, parent: type[T]) -> type[T]:
-    """Find a class by its `module:qualname`, and check what it is before anybody calls it.
+    """Find a class by its `module:qualname`, and check its type before it is called.
 
     Args:
         name: The name.
-        parent: What it has to be a subclass of.
+        parent: Required base class.
 
     Raises:
-        ConfigError: If there is none, or it is something else.
+        ConfigError: If there is none, or it has another base class.
     """
     module, _, qualname = name.partition(":")
     try:
-        found = attrgetter(qualname)(import_module(module))
+        cls = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{name} cannot be found: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, parent)):
+    if not (isinstance(cls, type) and issubclass(cls, parent)):
         raise ConfigError(f"{name} is no {parent.__name__}")
-    return found
+    return cls
 
 
-def as_given(value: Any) -> Any:
-    """Return a parameter from how it was written down: scenarios and designs are built again.
+def parameter_from_json(value: Any) -> Any:
+    """Return a parameter from its JSON in the manifest: scenarios and designs are built again.
 
     Raises:
         ConfigError: If it had no seed, or its class cannot be found or is no scenario.
@@ -258,42 +279,42 @@ def as_given(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _as_parameter(value: Any) -> Any:
-    """Return a parameter as it is written down: a scenario as its class and fields, a transport by its name.
+def _parameter_as_json(value: Any) -> Any:
+    """Return a parameter as JSON for the manifest: a scenario as its class and fields, a transport as its name.
 
-    Any parameter may name a model and its address (`judge="NAME@URL"`), which is written without user and query.
+    Any parameter may name a model and its address (`judge="NAME@URL"`), which loses its user and query.
     """
     if isinstance(value, Scenario):
-        fields = {name: _as_parameter(field) for name, field in _fields(value).items()}
+        fields = {name: _parameter_as_json(field) for name, field in _fields(value).items()}
         return {"scenario": name_of(type(value)), "fields": fields}
     if isinstance(value, AgentDesign):
         return {"design": value.to_json()}
-    for known, activation in ACTIVATIONS.items():
+    for name_of_activation, activation in ACTIVATIONS.items():
         if value is activation:
-            return known
+            return name_of_activation
     if isinstance(value, LLM):
         return Capabilities.of(value).name
     if isinstance(value, str) and len(value.split()) == 1 and split_name(value)[1] is not None:
         return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(key): _as_parameter(item) for key, item in items.items()}
+        return {str(key): _parameter_as_json(item) for key, item in items.items()}
     if isinstance(value, list | tuple):
-        return [_as_parameter(item) for item in cast("Sequence[Any]", value)]
+        return [_parameter_as_json(item) for item in cast("Sequence[Any]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
 def within(name: str, value: N, low: float, high: float = math.inf) -> N:
-    """Return a parameter if it lies in its range, which holds neither infinities nor NaN.
+    """Check that a parameter lies in its range, which holds neither infinities nor NaN, and return it.
 
     Args:
-        name: What the parameter is called.
-        value: What was given.
-        low: Smallest value possible.
-        high: Largest value possible.
+        name: Name of the parameter.
+        value: Its value.
+        low: Minimum.
+        high: Maximum.
 
     Raises:
-        ConfigError: If it lies outside; says what is possible.
+        ConfigError: If it lies outside.
     """
     if not (low <= value <= high and math.isfinite(value)):
         possible = f"must be {low} or more" if high == math.inf else f"must lie in {low}..{high}"

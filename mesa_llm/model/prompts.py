@@ -44,13 +44,13 @@ def render_prompt(kind: type[Any], name: str, **values: Any) -> str:
     Args:
         kind: The class.
         name: File name.
-        **values: What the file names.
+        **values: Variables of the template.
 
     Returns:
-        The text, without the space around it.
+        The text, stripped.
 
     Raises:
-        ConfigError: If there is no such file, or it names what is not among the values.
+        ConfigError: If there is no such file, or one of its variables has no value.
     """
     from jinja2 import TemplateError
 

@@ -1,4 +1,4 @@
-"""Parameters of a model, each declared once: its type, range, default and meaning, and how a page asks for it."""
+"""Parameters of a model, each declared once: its type, range, default, meaning and control on the page."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import SchemaError
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.options import OPTIONS, checked_seed
 from mesa_llm.tools.tool import describe
 
 _CONFIG = ConfigDict(allow_inf_nan=False, arbitrary_types_allowed=True)
 
 _PLAIN = frozenset({"integer", "number", "string"})
-"""JSON types that a page asks for in a text field."""
+"""JSON types that have a text field on the page."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,12 @@ class Slider:
     """Distance between values; None: 1 for whole numbers, else a hundredth of the range."""
 
     label: str = ""
-    """What the page calls the parameter; empty: its name in words."""
+    """Label on the page; empty: made of the name."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """What the page calls a parameter; stands in its `Annotated`."""
+    """The label of a parameter on the page; stands in its `Annotated`."""
 
     text: str
     """The label."""
@@ -68,10 +69,10 @@ class Parameter:
     """Its type, with annotations."""
 
     default: Any
-    """Its default; `inspect.Parameter.empty`: there is none."""
+    """Its default; `inspect.Parameter.empty` if there is none."""
 
     meaning: str = ""
-    """What it means: the text under the field."""
+    """Its meaning: the text under the field."""
 
     @property
     def is_optional(self) -> bool:
@@ -79,10 +80,10 @@ class Parameter:
         return type(None) in typing.get_args(_bare(self.kind))
 
     def check(self, value: Any) -> Any:
-        """Return a value as one of the parameter's type.
+        """Convert a value to the parameter's type.
 
         Args:
-            value: What was given; an empty text stands for None where a text cannot.
+            value: The value; an empty text stands for None where the type allows None but no text.
 
         Raises:
             ConfigError: If it has another type, or lies outside the range.
@@ -90,11 +91,14 @@ class Parameter:
         if isinstance(value, np.generic):  # what numpy's ranges hold
             value = value.item()
         try:
-            return _adapter(self.kind).validate_python(value)
+            checked = _adapter(self.kind).validate_python(value)
         except ValidationError as error:
             if value == "" and self.is_optional:
                 return None
-            raise ConfigError(f"{self.name}: {describe(error)}") from None
+            raise ConfigError(f"{self.name}: {describe(error, root='')}") from None
+        if isinstance(value, bool) and not isinstance(checked, bool):  # pydantic takes True for the number 1
+            raise ConfigError(f"{self.name}: input should be a number, got {value}")
+        return checked
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -107,29 +111,29 @@ class Parameter:
 
     @property
     def range(self) -> str:
-        """What it may be, in words; empty: anything of its type."""
+        """Its range or choices, as text; empty: anything of its type."""
         schema = self.schema
         if values := _choices(schema):
             return " | ".join([*map(str, values), *(["None"] if self.is_optional else [])])
-        least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-        largest, below = schema.get("maximum"), schema.get("exclusiveMaximum")
-        low = f"≥ {least}" if least is not None else f"> {above}" if above is not None else ""
-        high = f"≤ {largest}" if largest is not None else f"< {below}" if below is not None else ""
+        minimum, above = schema.get("minimum"), schema.get("exclusiveMinimum")
+        maximum, below = schema.get("maximum"), schema.get("exclusiveMaximum")
+        low = f"≥ {minimum}" if minimum is not None else f"> {above}" if above is not None else ""
+        high = f"≤ {maximum}" if maximum is not None else f"< {below}" if below is not None else ""
         return ", ".join(filter(None, (low, high)))
 
     @property
     def control(self) -> dict[str, Any] | None:
-        """How a page asks for it, as in Mesa's `model_params`; None: it does not."""
+        """Its control on the page, as in Mesa's `model_params`; None: it has none."""
         marks = typing.get_args(self.kind)[1:] if typing.get_origin(self.kind) is typing.Annotated else ()
         if any(isinstance(mark, Hidden) for mark in marks) or self.default is inspect.Parameter.empty:
             return None
         slider = next((mark for mark in marks if isinstance(mark, Slider)), None)
-        named = next((mark.text for mark in marks if isinstance(mark, Label)), "")
-        label = named or (slider.label if slider else "") or _words(self.name)
+        label_text = next((mark.text for mark in marks if isinstance(mark, Label)), "")
+        label = label_text or (slider.label if slider else "") or _label_of(self.name)
         schema = self.schema
         if values := _choices(schema):
-            offered = [None, *values] if self.is_optional else values
-            return {"type": "Select", "label": label, "value": self.default, "values": offered}
+            choices = [None, *values] if self.is_optional else values
+            return {"type": "Select", "label": label, "value": self.default, "values": choices}
         kind = schema.get("type")
         if kind == "boolean":
             return {"type": "Checkbox", "label": label, "value": self.default}
@@ -145,11 +149,11 @@ class Parameter:
 
 @dataclass_transform(kw_only_default=True)
 class _Declared(Scenario[Any]):
-    """What lets editors see the fields of a subclass as arguments."""
+    """Lets editors see the fields of a subclass as arguments."""
 
 
 class LLMScenario(_Declared):
-    """Parameters of a model, as annotated fields with defaults; the text under a field says what it means.
+    """Parameters of a model, as annotated fields with defaults; the text under a field is its meaning.
 
         class PotScenario(LLMScenario):
             n_agents: Annotated[int, Field(ge=1), Slider(1, 50)] = 8
@@ -166,18 +170,23 @@ class LLMScenario(_Declared):
         rng: Any = None
 
     def __init_subclass__(cls) -> None:
-        """Note the fields.
+        """Collect the fields.
 
         Raises:
-            TypeError: If one has no default: every model can be made without arguments.
+            TypeError: If one has no default, as every model can be made without arguments; or has the name of an option
+                of all models, which would never reach it.
         """
         super().__init_subclass__()
         names: dict[str, None] = {}
         for base in reversed(cls.__mro__):
             if issubclass(base, LLMScenario) and base is not LLMScenario:
                 names |= {name: None for name, hint in _annotations(base).items() if not _is_own(name, hint)}
-        if lacking := [name for name in names if not hasattr(cls, name)]:
-            raise TypeError(f"{cls.__name__}.{lacking[0]} needs a default, as models are made without arguments, too")
+        if without_default := [name for name in names if not hasattr(cls, name)]:
+            raise TypeError(
+                f"{cls.__name__}.{without_default[0]} needs a default, as models are made without arguments, too"
+            )
+        if taken := sorted(OPTIONS & set(names)):
+            raise TypeError(f"{cls.__name__}.{taken[0]}: every LLMModel has an option {taken[0]}=; rename the field")
         cls.fields = tuple(names)
 
     def __init__(self, *, rng: Any = None, **values: Any) -> None:
@@ -188,21 +197,23 @@ class LLMScenario(_Declared):
             **values: Parameters by name; the others have their defaults.
 
         Raises:
-            ConfigError: If one is unknown, of another type, or out of its range.
+            ConfigError: If one is unknown, of another type, or out of its range; or `rng` cannot be a seed.
         """
+        if isinstance(rng, int | float):
+            rng = checked_seed(rng)
         own = {name: values.pop(name) for name in ("_scenario_id",) if name in values}
-        known = {parameter.name: parameter for parameter in self.parameters()}
-        if known or type(self) is not LLMScenario:
-            if unknown := sorted(set(values) - set(known)):
+        by_name = {parameter.name: parameter for parameter in self.parameters()}
+        if by_name or type(self) is not LLMScenario:
+            if unknown := sorted(set(values) - set(by_name)):
                 raise ConfigError(
-                    f"{type(self).__name__} has no {unknown[0]!r}; it has: {', '.join(known) or 'nothing'}"
+                    f"{type(self).__name__} has no {unknown[0]!r}; it has: {', '.join(by_name) or 'nothing'}"
                 )
-            values = {name: known[name].check(value) for name, value in values.items()}
+            values = {name: by_name[name].check(value) for name, value in values.items()}
         super().__init__(rng=rng, **values, **own)
         self.check()
 
     def check(self) -> None:
-        """Check what concerns several parameters at once; override, and raise `ConfigError`."""
+        """Override to check parameters against each other, and raise `ConfigError`."""
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
@@ -238,13 +249,13 @@ def _annotations(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def _is_own(name: str, hint: Any) -> bool:
-    """Check whether a name is of the class itself, and no parameter."""
+    """Check whether a name belongs to the class itself, and is no parameter."""
     text = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))
     return name.startswith("_") or name == "fields" or "ClassVar" in text
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
-    """Return the texts that stand under the fields of a class, by field; nothing where its source is not at hand."""
+    """Return the texts under the fields of a class, by field; empty if its source is not available."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     except (OSError, TypeError, SyntaxError, IndentationError):
@@ -268,9 +279,9 @@ def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     if len(options) != 1:
         return schema
-    found = options[0]
-    name = str(found.get("$ref", "")).rpartition("/")[2]
-    return schema.get("$defs", {}).get(name, found)
+    inner = options[0]
+    name = str(inner.get("$ref", "")).rpartition("/")[2]
+    return schema.get("$defs", {}).get(name, inner)
 
 
 def _choices(schema: Mapping[str, Any]) -> list[Any]:
@@ -278,8 +289,8 @@ def _choices(schema: Mapping[str, Any]) -> list[Any]:
     return list(schema["enum"]) if "enum" in schema else [schema["const"]] if "const" in schema else []
 
 
-def _words(name: str) -> str:
-    """Return a name in words: `n_agents` as `Number of agents`."""
+def _label_of(name: str) -> str:
+    """Return the label of a name: `n_agents` as `Number of agents`."""
     name = f"number of {name[2:]}" if name.startswith("n_") else name
     return name[:1].upper() + name[1:].replace("_", " ")
 
@@ -288,7 +299,7 @@ def _words(name: str) -> str:
 
 
 def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters of a model class: its scenario's, and those that its constructor names besides.
+    """Return the parameters of a model class: those of its scenario, and those that its constructor adds.
 
     Args:
         kind: The class, an `LLMModel`.
@@ -297,17 +308,17 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
 
 
 def controls(kind: type[Any]) -> dict[str, Any]:
-    """Return how a page asks for the parameters of a model class, as Mesa's `model_params`.
+    """Return the controls of a model class's parameters, as Mesa's `model_params`.
 
     Args:
         kind: The class, an `LLMModel`.
     """
-    asked = {parameter.name: parameter.control for parameter in parameters_of(kind)}
-    return {name: control for name, control in asked.items() if control is not None}
+    by_name = {parameter.name: parameter.control for parameter in parameters_of(kind)}
+    return {name: control for name, control in by_name.items() if control is not None}
 
 
 def signature_of(kind: type[Any]) -> inspect.Signature:
-    """Return what a model class can be called with: a scenario, its fields by keyword, and the options of all models.
+    """Return the signature of a model class: a scenario, its fields by keyword, and the options of all models.
 
     Args:
         kind: The class, an `LLMModel`.
@@ -315,25 +326,25 @@ def signature_of(kind: type[Any]) -> inspect.Signature:
     own = [*inspect.signature(kind.__init__).parameters.values()][1:]
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own):
         return inspect.Signature(own)
-    named = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
-    taken = {parameter.name for parameter in named}
+    own_parameters = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
+    names = {parameter.name for parameter in own_parameters}
     scenario = kind.scenario_class
     hints = {name: hint for base in reversed(scenario.__mro__) for name, hint in _annotations(base).items()}
     fields = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(scenario, name), annotation=hints[name])
         for name in scenario.fields
-        if name not in taken
+        if name not in names
     ]
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
         for name, default in kind.option_defaults.items()
-        if name not in taken and name not in scenario.fields
+        if name not in names and name not in scenario.fields
     ]
-    return inspect.Signature([*named, *fields, *shared])
+    return inspect.Signature([*own_parameters, *fields, *shared])
 
 
 def _of_constructor(kind: type[Any]) -> Iterator[Parameter]:
-    """Find the parameters that a constructor names itself, as models do that declare no scenario."""
+    """Find the parameters that a constructor adds, as in models without a scenario."""
     hints: dict[str, Any] | None = None
     for name, parameter in [*inspect.signature(kind.__init__).parameters.items()][1:]:
         is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)

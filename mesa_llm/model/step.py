@@ -15,13 +15,13 @@ from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
 from mesa_llm.records import Observation
 
 
-class LastingModel(mesa.Model[Any, Any]):
+class ResumableModel(mesa.Model[Any, Any]):
     """A model whose steps may fail or be stopped.
 
     Mesa (3.5.1 and 4.0.0a0) never schedules a step again that has raised: the model is silently dead. Here it is
     scheduled anew. A step that was stopped while agents observed or decided has not happened: the time is set back,
-    and the next step goes on with it. One in which an action or a rule of the world broke is over. One that was broken
-    off while it was being finished can be gone on with by a new model with the same run log alone.
+    and the next step goes on with it. One in which an action or a rule of the world raised is over. One that was broken
+    off while it was being finished can be continued only by a new model with the same run log.
 
     Attributes:
         now: The step that is being decided, from 1.
@@ -51,7 +51,7 @@ class LastingModel(mesa.Model[Any, Any]):
 
     @property
     def is_stepping(self) -> bool:
-        """Whether a step is under way: what is asked now is asked by the run, and not by hand."""
+        """Whether a step is under way, so that requests are made by the run and not by hand."""
         return self._in_step or self._is_writing
 
     def advance(self) -> None:
@@ -97,7 +97,7 @@ class LastingModel(mesa.Model[Any, Any]):
                 self._in_run = self._stopping = False
 
     def _demand_outside(self) -> None:
-        """Refuse a step within a step, as by an agent that steps its model when it acts."""
+        """Refuse a step within a step, such as that of an agent that steps its model when it acts."""
         if self._in_step:
             raise ConfigError(f"step {self.now} is under way, and no other can be made in it; see next_stage()")
 
@@ -144,7 +144,7 @@ class LastingModel(mesa.Model[Any, Any]):
     def _end_broken(self, error: BaseException) -> None:
         """End a step that raised after agents had acted.
 
-        A rule that broke ends the step. What stops a run from outside breaks it off: nothing right can follow here.
+        A broken rule ends the step. A stop from outside breaks it off: nothing right can follow.
         """
         self._stages = self._seen = None
         self._is_writing = False

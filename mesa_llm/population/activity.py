@@ -39,7 +39,7 @@ def hourly_activity(counts: npt.ArrayLike, rule: Literal["paper", "code"] = "pap
     if not np.isfinite(frequency).all() or (frequency < 0).any():
         raise ValueError("counts must be finite numbers from 0")
     if rule == "paper":
-        most = frequency.max(axis=0, initial=0)
-        return np.divide(frequency, most, out=np.zeros_like(frequency), where=most > 0)
+        maximum = frequency.max(axis=0, initial=0)
+        return np.divide(frequency, maximum, out=np.zeros_like(frequency), where=maximum > 0)
     share = frequency / max(frequency.max(initial=0), 1e-300)
     return np.round(np.where(share < LIFTED_BELOW, share + LIFT, share), 2)

@@ -19,10 +19,10 @@ FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
 
 X_COLUMNS = {"name", "username", "user_char", "description"}
-"""What tells OASIS's table of X users; an empty cell may lack in a row, never in all."""
+"""Columns of OASIS's table of X users; a cell may be empty in some rows."""
 
 REDDIT_COLUMNS = {"realname", "username", "bio", "persona"}
-"""What tells OASIS's list of Reddit users."""
+"""Columns of OASIS's list of Reddit users."""
 
 NOT_USERS: dict[frozenset[str], str] = {
     frozenset({"source_tweet", "topic_name"}): "posts that spread on X and how far (OASIS's all_topics)",
@@ -72,13 +72,13 @@ def from_oasis(
     """
     rows = rows_of(path)
     if _has(rows, REDDIT_COLUMNS):
-        personas = [_reddit_user(row, path, number) for number, row in enumerate(rows, start=1)]
+        personas = [_reddit_user(row, path, row_number) for row_number, row in enumerate(rows, start=1)]
     elif _has(rows, X_COLUMNS):
-        personas = [_x_user(row, path, number, len(rows)) for number, row in enumerate(rows, start=1)]
+        personas = [_x_user(row, path, row_number, len(rows)) for row_number, row in enumerate(rows, start=1)]
     else:
         _demand_users(rows, path)
-        wanted = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
-        raise ConfigError(f"{path} has the columns {sorted(columns_of(rows))}; users of OASIS have {wanted}")
+        expected = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
+        raise ConfigError(f"{path} has the columns {sorted(columns_of(rows))}; users of OASIS have {expected}")
     if activity is None and not all(FREQUENCY in row for row in rows):
         return personas
     counts = read_activity(path if activity is None else activity)
@@ -98,10 +98,12 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
         ConfigError: If the column is missing, or a cell is no list of 24 counts.
     """
     counts: list[list[int]] = []
-    for number, row in enumerate(rows_of(path), start=1):
-        hours = _literals(row, FREQUENCY, path, number, int)
+    for row_number, row in enumerate(rows_of(path), start=1):
+        hours = _literals(row, FREQUENCY, path, row_number, int)
         if len(hours) != HOURS or min(hours) < 0:
-            raise ConfigError(f"{_place(path, number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0")
+            raise ConfigError(
+                f"{_place(path, row_number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0"
+            )
         counts.append(hours)
     return np.array(counts, dtype=np.int64).reshape(-1, HOURS)
 
@@ -122,41 +124,41 @@ def _demand_users(rows: Sequence[Row], path: str | Path) -> None:
             raise ConfigError(f"{path} holds no users but {contents}; wanted one row for each user, with a name")
 
 
-def _place(path: str | Path, number: int, column: str) -> str:
-    return f"{path}, row {number}, column {column!r}"
+def _place(path: str | Path, row_number: int, column: str) -> str:
+    return f"{path}, row {row_number}, column {column!r}"
 
 
-def _x_user(row: Row, path: str | Path, number: int, n: int) -> Persona:
-    follows = _literals(row, "following_agentid_list", path, number, int)
+def _x_user(row: Row, path: str | Path, row_number: int, n: int) -> Persona:
+    follows = _literals(row, "following_agentid_list", path, row_number, int)
     for followed in follows:
         if not 0 <= followed < n:
-            place = _place(path, number, "following_agentid_list")
-            raise ConfigError(f"{place}: found user {followed}; the file has users 0 to {n - 1}")
+            position = _place(path, row_number, "following_agentid_list")
+            raise ConfigError(f"{position}: found user {followed}; the file has users 0 to {n - 1}")
     bio = str(row.get("description", ""))
     return Persona(
         name=str(row.get("name", "")),
         persona=str(row.get("user_char", bio)),
         username=str(row.get("username", "")),
         bio=bio,
-        follows=tuple(sorted({followed for followed in follows if followed != number - 1})),
-        posts=tuple(_literals(row, "previous_tweets", path, number, str)),
+        follows=tuple(sorted({followed for followed in follows if followed != row_number - 1})),
+        posts=tuple(_literals(row, "previous_tweets", path, row_number, str)),
     )
 
 
-def _reddit_user(row: Row, path: str | Path, number: int) -> Persona:
+def _reddit_user(row: Row, path: str | Path, row_number: int) -> Persona:
     traits = {trait: row[trait] for trait in REDDIT_TRAITS if trait in row}
-    return persona_of(row, str(path), number, traits=traits)
+    return persona_of(row, str(path), row_number, traits=traits)
 
 
-def _literals(row: Row, column: str, path: str | Path, number: int, kind: type[Any]) -> list[Any]:
+def _literals(row: Row, column: str, path: str | Path, row_number: int, kind: type[Any]) -> list[Any]:
     """Read a cell that holds a Python list; an empty or missing cell is an empty list."""
     cell = row.get(column, [])
     try:
-        found = ast.literal_eval(cell) if isinstance(cell, str) else cell
+        values = ast.literal_eval(cell) if isinstance(cell, str) else cell
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise ConfigError(f"{_place(path, number, column)}: found {cell!r:.80}; wanted a Python list") from error
-    items = cast("list[Any]", found) if isinstance(found, list) else None
+        raise ConfigError(f"{_place(path, row_number, column)}: found {cell!r:.80}; wanted a Python list") from error
+    items = cast("list[Any]", values) if isinstance(values, list) else None
     if items is None or not all(type(item) is kind for item in items):
-        wanted = f"a list of {kind.__name__}"
-        raise ConfigError(f"{_place(path, number, column)}: found {cell!r:.80}; wanted {wanted}")
+        expected = f"a list of {kind.__name__}"
+        raise ConfigError(f"{_place(path, row_number, column)}: found {cell!r:.80}; wanted {expected}")
     return items

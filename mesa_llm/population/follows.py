@@ -56,8 +56,8 @@ def core_ordinary_follows(
     followees: list[IntArray] = []
     for topic in sorted(members):
         core, ordinary = (np.array(users, dtype=np.int64) for users in members[topic])
-        chosen = generator.random((len(ordinary), len(core))) < probability
-        rows, columns = np.nonzero(chosen)
+        follows = generator.random((len(ordinary), len(core))) < probability
+        rows, columns = np.nonzero(follows)
         followers.append(ordinary[rows])
         followees.append(core[columns])
     if not followers:
@@ -114,11 +114,11 @@ def preferential_follows(n: int, each: int, rng: random.Random | int) -> Edges:
     pairs = [(a, b) for a in range(first) for b in range(first) if a != b]
     tickets = [user for _, user in pairs] + list(range(first))
     for newcomer in range(first, n):
-        chosen: dict[int, None] = {}
-        while len(chosen) < each:
-            chosen[source.choice(tickets)] = None
-        pairs += [(newcomer, user) for user in chosen]
-        tickets += [*chosen, newcomer]
+        targets: dict[int, None] = {}
+        while len(targets) < each:
+            targets[source.choice(tickets)] = None
+        pairs += [(newcomer, user) for user in targets]
+        tickets += [*targets, newcomer]
     return sorted(pairs)
 
 
@@ -140,21 +140,21 @@ def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random
     _check_others(n, each)
     _check_probability(rewired)
     generator = _generator(rng)
-    steps = np.array([1 + place // 2 if place % 2 == 0 else -(1 + place // 2) for place in range(each)], dtype=np.int64)
+    steps = np.array([1 + slot // 2 if slot % 2 == 0 else -(1 + slot // 2) for slot in range(each)], dtype=np.int64)
     ring = (np.arange(n)[:, None] + steps) % max(n, 1)
     moves = generator.random(ring.shape) < rewired
-    for user, place in zip(*np.nonzero(moves), strict=True):
-        taken = {user, *ring[user].tolist()}
-        if len(taken) < n:
+    for user, slot in zip(*np.nonzero(moves), strict=True):
+        excluded = {user, *ring[user].tolist()}
+        if len(excluded) < n:
             target = int(generator.integers(0, n))
-            while target in taken:
+            while target in excluded:
                 target = int(generator.integers(0, n))
-            ring[user, place] = target
+            ring[user, slot] = target
     return _edges(np.repeat(np.arange(n), each), ring.ravel(), n)
 
 
 def follow_matrix(edges: Iterable[tuple[int, int]], n: int) -> csr_array:
-    """Give follows as a sparse matrix for large populations: row follower, column followee, 1 where one follows.
+    """Return follows as a sparse matrix for large populations: row follower, column followee, 1 where one follows.
 
     Args:
         edges: (follower, followee) by place.

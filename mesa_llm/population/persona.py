@@ -12,36 +12,36 @@ Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Persona(BaseModel):
-    """Who an agent will be, and what it brings along."""
+    """A person for an agent to be, with its posts and follows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
-    """What others call it."""
+    """Name that others know."""
 
     persona: str = ""
-    """Who it is, in sentences that can stand in a prompt."""
+    """Description in sentences, for a prompt."""
 
     traits: dict[str, JsonValue] = Field(default_factory=dict)
     """Facts about it, by name: age, occupation, …"""
 
     style: str = ""
-    """How it writes."""
+    """Style of its writing."""
 
     username: str = ""
     """Its handle on a social network."""
 
     bio: str = ""
-    """What it says of itself there, for all to read."""
+    """Public profile."""
 
     topics: tuple[str, ...] = ()
-    """What it is interested in."""
+    """Topics of interest."""
 
     follows: tuple[int, ...] = ()
     """Whom it follows: places in the population, from 0, in order."""
 
     posts: tuple[str, ...] = ()
-    """What it published earlier, oldest first."""
+    """Earlier posts, oldest first."""
 
     activity: tuple[Probability, ...] = ()
     """24 probabilities of being active, by the hour from midnight on; empty: not known."""
@@ -54,10 +54,15 @@ class Persona(BaseModel):
         return activity
 
     def config(self, **changes: Any) -> AgentConfig:
-        """Give the config of an agent that is this persona.
+        """Return the config of an agent that is this persona.
 
         Args:
             **changes: Other fields of the config: `settings`, `tools`, `adapter`, or other values.
         """
-        own: dict[str, Any] = {"name": self.name, "persona": self.persona, "traits": self.traits, "style": self.style}
-        return AgentConfig(**(own | changes))
+        fields: dict[str, Any] = {
+            "name": self.name,
+            "persona": self.persona,
+            "traits": self.traits,
+            "style": self.style,
+        }
+        return AgentConfig(**(fields | changes))

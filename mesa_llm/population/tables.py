@@ -35,7 +35,7 @@ IDENTIFYING = ("name", "persona", "username", "bio")
 """Fields of which a table of people has one at least."""
 
 SEPARATORS = (",", ";", "\t", "|")
-"""What may stand between the cells of a CSV file, the likeliest first."""
+"""Separators of CSV files, the likeliest first."""
 
 Row = Mapping[str, Any]
 
@@ -58,7 +58,7 @@ def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
     rows = rows_of(table)
     source = str(table) if isinstance(table, (str, Path)) else "the table"
     _demand_people(rows, source)
-    return [persona_of(row, source, number) for number, row in enumerate(rows, start=1)]
+    return [persona_of(row, source, row_number) for row_number, row in enumerate(rows, start=1)]
 
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
@@ -73,12 +73,12 @@ def _demand_people(rows: Sequence[Row], source: str) -> None:
         ConfigError: If no column says who somebody is.
     """
     columns = columns_of(rows)
-    known = {name for field in IDENTIFYING for name in COLUMNS[field]} | {GIVEN, FAMILY}
-    if rows and not any(_folded(column) in known for column in columns):
-        found = clip(", ".join(map(repr, columns)), 300)
+    names = {name for field in IDENTIFYING for name in COLUMNS[field]} | {GIVEN, FAMILY}
+    if rows and not any(_folded(column) in names for column in columns):
+        columns_text = clip(", ".join(map(repr, columns)), 300)
         raise ConfigError(
-            f"{source} has the columns {found}; a population needs a column 'name' or 'persona' (also understood: "
-            f"{', '.join(sorted(known - {'name', 'persona'}))}). Rename one, or add one"
+            f"{source} has the columns {columns_text}; a population needs a column 'name' or 'persona' "
+            f"(also understood: {', '.join(sorted(names - {'name', 'persona'}))}). Rename one, or add one"
         )
 
 
@@ -92,11 +92,11 @@ def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
         return _rows_of_frame(table)
     path = Path(table)
     readers = {".csv": _read_csv, ".json": _read_json, ".jsonl": _read_json_lines}
-    read = readers.get(path.suffix.lower())
-    if read is None:
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
         raise ConfigError(f"{path}: personas are read from {', '.join(readers)} files, not {path.suffix!r}")
     try:
-        return read(path)
+        return reader(path)
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
     except (ValueError, RecursionError, csv.Error) as error:  # what pandas and json raise for contents they cannot read
@@ -113,11 +113,11 @@ def _read_csv(path: Path) -> list[Row]:
 
 def _separator(head: str) -> str:
     """Find what separates the cells of a table: what makes most columns of its first line, known ones above all."""
-    known = {name for names in COLUMNS.values() for name in names}
+    column_names = {name for names in COLUMNS.values() for name in names}
 
     def fit(separator: str) -> tuple[int, int]:
         cells = next(csv.reader([head], delimiter=separator), [])
-        return sum(_folded(cell) in known for cell in cells), len(cells)
+        return sum(_folded(cell) in column_names for cell in cells), len(cells)
 
     return max(SEPARATORS, key=fit)
 
@@ -125,8 +125,8 @@ def _separator(head: str) -> str:
 def _rows_of_frame(frame: pd.DataFrame) -> list[Row]:
     import pandas as pd
 
-    named = frame.loc[:, [not str(column).startswith("Unnamed:") for column in frame.columns]]
-    rows = named.convert_dtypes().to_dict("records")
+    kept_columns = frame.loc[:, [not str(column).startswith("Unnamed:") for column in frame.columns]]
+    rows = kept_columns.convert_dtypes().to_dict("records")
     return [{str(key): _plain(cell) for key, cell in row.items() if not _is_empty(cell, pd.isna)} for row in rows]
 
 
@@ -149,49 +149,53 @@ def _read_json_lines(path: Path) -> list[Row]:
     return _objects([json.loads(line) for line in lines if line.strip()], path)
 
 
-def _objects(found: Any, path: Path) -> list[Row]:
-    if not isinstance(found, list):
-        raise ConfigError(f"{path} holds a {type(found).__name__}; personas are a list of objects")
+def _objects(document: Any, path: Path) -> list[Row]:
+    if not isinstance(document, list):
+        raise ConfigError(f"{path} holds a {type(document).__name__}; personas are a list of objects")
     rows: list[Row] = []
-    for number, row in enumerate(cast("list[Any]", found), start=1):
+    for row_number, row in enumerate(cast("list[Any]", document), start=1):
         if not isinstance(row, dict):
-            raise ConfigError(f"{path}, row {number}: found a {type(row).__name__}; each persona is an object")
+            raise ConfigError(f"{path}, row {row_number}: found a {type(row).__name__}; each persona is an object")
         rows.append({str(key): cell for key, cell in cast("dict[Any, Any]", row).items() if cell is not None})
     return rows
 
 
-def persona_of(row: Row, source: str, number: int, **fields: Any) -> Persona:
+def persona_of(row: Row, source: str, row_number: int, **fields: Any) -> Persona:
     """Make a persona of one row.
 
     Args:
         row: Cells by column.
         source: Where it comes from, for errors.
-        number: Number of the row, from 1, for errors.
+        row_number: Number of the row, from 1, for errors.
         **fields: Fields that were read already.
 
     Raises:
         ConfigError: If a cell cannot be used.
     """
     places = {_folded(column): column for column in row}
-    used: set[str] = set()
+    used_columns: set[str] = set()
     for field, names in COLUMNS.items():
         column = next((places[name] for name in names if name in places), None)
         if field not in fields and column is not None:
-            used.add(column)
-            fields[field] = _topics(row[column]) if field == "topics" else _text(row[column], source, number, column)
+            used_columns.add(column)
+            fields[field] = (
+                _topics(row[column]) if field == "topics" else _text(row[column], source, row_number, column)
+            )
     if "name" not in fields and (parts := [places[name] for name in (GIVEN, FAMILY) if name in places]):
-        used.update(parts)
-        fields["name"] = " ".join(_text(row[column], source, number, column) for column in parts)
-    fields.setdefault("traits", {column: cell for column, cell in row.items() if column not in used})
+        used_columns.update(parts)
+        fields["name"] = " ".join(_text(row[column], source, row_number, column) for column in parts)
+    fields.setdefault("traits", {column: cell for column, cell in row.items() if column not in used_columns})
     for column, cell in row.items():
         if isinstance(cell, float) and not math.isfinite(cell):
-            raise ConfigError(f"{source}, row {number}, column {column!r}: found {cell!r}; wanted a finite number")
+            raise ConfigError(f"{source}, row {row_number}, column {column!r}: found {cell!r}; wanted a finite number")
     try:
         return Persona(**fields)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in fault["loc"])
-        raise ConfigError(f"{source}, row {number}, {place}: {fault['msg']}; found {fault['input']!r:.80}") from None
+        path_text = ".".join(str(part) for part in fault["loc"])
+        raise ConfigError(
+            f"{source}, row {row_number}, {path_text}: {fault['msg']}; found {fault['input']!r:.80}"
+        ) from None
 
 
 def _folded(column: str) -> str:
@@ -203,7 +207,7 @@ def _topics(cell: Any) -> tuple[str, ...]:
     return tuple(str(part).strip() for part in parts if str(part).strip())
 
 
-def _text(cell: Any, source: str, number: int, column: str) -> str:
+def _text(cell: Any, source: str, row_number: int, column: str) -> str:
     if isinstance(cell, (list, tuple, dict)):
-        raise ConfigError(f"{source}, row {number}, column {column!r}: found {cell!r:.80}; this column is text")
+        raise ConfigError(f"{source}, row {row_number}, column {column!r}: found {cell!r:.80}; this column is text")
     return str(cell).strip()

@@ -98,7 +98,7 @@ LEANINGS = {
     "J": "you like things settled",
     "P": "you like to keep things open",
 }
-"""What each letter of a personality type means, in words."""
+"""Description of each letter of a personality type."""
 
 
 def draw(n: int, rng: random.Random | int, traits: Mapping[str, Mapping[V, float]]) -> list[dict[str, V]]:
@@ -142,20 +142,20 @@ def from_distributions(n: int, rng: random.Random | int, kind: Literal["x", "red
         raise ValueError(f"kind must be 'x' or 'reddit', got {kind!r}")
     source = _source(rng)
     genders = X_GENDERS if kind == "x" else REDDIT_GENDERS
-    drawn = draw(n, source, {"gender": genders, "mbti": MBTI, "profession": dict.fromkeys(PROFESSIONS, 1.0)})
+    people = draw(n, source, {"gender": genders, "mbti": MBTI, "profession": dict.fromkeys(PROFESSIONS, 1.0)})
     bins = draw(n, source, {"years": X_AGES if kind == "x" else REDDIT_AGES})
     topics = _pairs_of_topics(n, source) if kind == "x" else _reddit_topics(n, source)
     personas: list[Persona] = []
-    for place, traits in enumerate(drawn):
-        age = source.randint(*bins[place]["years"])
+    for index, traits in enumerate(people):
+        age = source.randint(*bins[index]["years"])
         country = {"country": _country(source)} if kind == "reddit" else {}
         name = f"{source.choice(GIVEN_NAMES[traits['gender']])} {source.choice(FAMILY_NAMES)}"
-        words = _persona(traits["mbti"], topics[place])
-        handle = f"{name.replace(' ', '_').lower()}_{place + 1}"
+        description = _persona(traits["mbti"], topics[index])
+        handle = f"{name.replace(' ', '_').lower()}_{index + 1}"
         everything: dict[str, JsonValue] = {"age": age, **traits, **country}
-        bio = f"{traits['profession']}. Here for {_listed(topics[place])}."
+        bio = f"{traits['profession']}. Here for {_listed(topics[index])}."
         personas.append(
-            Persona(name=name, persona=words, traits=everything, username=handle, bio=bio, topics=topics[place])
+            Persona(name=name, persona=description, traits=everything, username=handle, bio=bio, topics=topics[index])
         )
     return personas
 
@@ -167,7 +167,7 @@ def _source(rng: random.Random | int) -> random.Random:
 def _pairs_of_topics(n: int, source: random.Random) -> list[tuple[str, ...]]:
     """Deal all pairs of topics evenly, then shuffle."""
     pairs = list(combinations(X_TOPICS, 2))
-    dealt = [pairs[place % len(pairs)] for place in range(n)]
+    dealt = [pairs[index % len(pairs)] for index in range(n)]
     source.shuffle(dealt)
     return dealt
 
@@ -186,5 +186,5 @@ def _persona(mbti: str, topics: tuple[str, ...]) -> str:
     return f"{company}; {evidence}; {judgement}, and {order}. You follow what is said about {_listed(topics)}."
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+def _listed(items: tuple[str, ...]) -> str:
+    return " and ".join(part for part in (", ".join(items[:-1]), items[-1]) if part)

@@ -28,7 +28,7 @@ class WriteLock:
     """
 
     def __init__(self, log: Path) -> None:
-        """Take the lock.
+        """Acquire the lock.
 
         Args:
             log: The run log.
@@ -55,10 +55,10 @@ class WriteLock:
 
     def _file(self) -> tuple[int, int] | None:
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def free(self) -> None:
         """Let others write."""
@@ -81,13 +81,13 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
     except BlockingIOError:
         raise ConfigError(f"{str(path)!r} is being recorded by {_writer(path)}") from None
     try:
-        return _made(connect(str(path)), path), lock
+        return _with_schema(connect(str(path)), path), lock
     except (*SQL_ERRORS, ConfigError):
         lock.free()
         raise
 
 
-def _made(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     """Make an empty file a run log; leave any other as it is."""
     try:
         if database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
@@ -101,7 +101,7 @@ def _made(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
 
 
 def begin_to_write(database: sqlite3.Connection) -> None:
-    """Note who writes a log, and make its commits quick.
+    """Record who writes a log, and make its commits quick.
 
     Raises:
         sqlite3.Error: If it cannot be written.
@@ -118,13 +118,13 @@ def _writer(path: Path) -> str:
     """Describe who writes a log that is locked."""
     try:
         database = open_to_read(path)
-        found = database.execute("SELECT pid, host, since FROM writer").fetchone()
+        row = database.execute("SELECT pid, host, since FROM writer").fetchone()
         database.close()
     except (*SQL_ERRORS, ConfigError):
-        found = None
-    if found is None:
+        row = None
+    if row is None:
         return "somebody else, who has just begun; give another log, or wait until that run is over"
-    pid, host, since = found
+    pid, host, since = row
     if (pid, host) == (os.getpid(), socket.gethostname()):
         return f"another model of this process (since {since}); close that one first: model.close()"
     return f"process {pid} on {host} (since {since}); give another log, or wait until that run is over"
@@ -190,22 +190,22 @@ def check(database: sqlite3.Connection, path: Path) -> None:
         ConfigError: If it is something else, or of another format.
         sqlite3.Error: If it cannot be read.
     """
-    found: int = database.execute("PRAGMA user_version").fetchone()[0]
+    version: int = database.execute("PRAGMA user_version").fetchone()[0]
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
     fields = [field[1] for field in database.execute("PRAGMA table_info(manifest)")]
     if fields != ["name", "value"]:
-        held = f"it is a database of something else (tables: {', '.join(tables)})" if tables else "it is empty"
-        raise ConfigError(f"{str(path)!r} cannot be used as a run log: {held}")
-    if found != FORMAT:
+        columns_text = f"it is a database of something else (tables: {', '.join(tables)})" if tables else "it is empty"
+        raise ConfigError(f"{str(path)!r} cannot be used as a run log: {columns_text}")
+    if version != FORMAT:
         raise ConfigError(
-            f"{str(path)!r} is a run log of format {found or 1}, and this version of mesa_llm reads format {FORMAT}: "
+            f"{str(path)!r} is a run log of format {version or 1}, and this version of mesa_llm reads format {FORMAT}: "
             "open it with the version that recorded it"
         )
     if missing := sorted(set(columns()) - set(tables)):
         raise ConfigError(f"{str(path)!r} cannot be used as a run log: it has no table {', '.join(missing)}")
     for table, names in columns().items():
-        held = [field[1] for field in database.execute(f"PRAGMA table_info({table})")]
-        if held != names:
-            wanted = f"its table {table} has the columns {', '.join(held)}, not {', '.join(names)}"
+        columns_text = [field[1] for field in database.execute(f"PRAGMA table_info({table})")]
+        if columns_text != names:
+            wanted = f"its table {table} has the columns {', '.join(columns_text)}, not {', '.join(names)}"
             raise ConfigError(f"{str(path)!r} cannot be used as a run log: {wanted}")
         database.execute(f"SELECT * FROM {table} LIMIT 0")

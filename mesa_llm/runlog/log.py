@@ -33,14 +33,14 @@ from mesa_llm.runlog.tables import (
     connect,
     difference,
     failure_of,
-    kept_keys,
-    kept_reply,
     keys_of,
     line_of,
     loaded,
     readable,
     reply_of,
     storable,
+    stored_keys,
+    stored_reply,
 )
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 Mode = Literal["record", "replay", "read"]
 
-_KEEP = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
+_INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
 
-_FOUND = f"SELECT rowid, error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls"
+_SELECT = f"SELECT rowid, error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls"
 
-_FIND = f"{_FOUND} WHERE time = ? AND agent = ? AND key = ?"
+_SELECT_REPLY = f"{_SELECT} WHERE time = ? AND agent = ? AND key = ?"
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
@@ -63,14 +63,16 @@ _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failu
 CAPABILITIES = "capabilities"
 """In the manifest: what transports of somebody's own are, by their names."""
 
-_ASKED_AGAIN = "asked_again_after"
+_REPLACED_AFTER = "asked_again_after"
 """In the manifest: number of the last call of the story that another one replaced, when failures were asked again."""
 
 _USAGE = """
 SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s)
 FROM calls WHERE :agent IS NULL OR agent = :agent GROUP BY model ORDER BY model"""
 
-_FORGET = "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
+_DELETE_ANSWER = (
+    "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
+)
 
 CHECKPOINT_EVERY_S = 0.05
 """Seconds between two checkpoints of steps that brought no new reply."""
@@ -85,7 +87,7 @@ class RunLog:
     Attributes:
         path: The file, or None for a log in memory.
         mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
-        may_repeat: Whether a request may be one that was kept before, so that it is worth looking up.
+        may_repeat: Whether a request may have been recorded before, so that it is worth looking up.
     """
 
     def __init__(
@@ -147,7 +149,7 @@ class RunLog:
             if self.mode != "record":
                 database = open_to_read(self.path)
                 if self.mode == "read":
-                    database.text_factory = _as_far_as_it_is_text
+                    database.text_factory = _decode
                 return database
             self._close_unused(self.path.resolve())
             database, self._write_lock = open_to_write(self.path)
@@ -175,15 +177,15 @@ class RunLog:
             return database.execute(query).fetchone()[0]
         except SQL_ERRORS as error:
             self.close()
-            raise self._damage(error) from error
+            raise self._damage_error(error) from error
 
-    def _damage(self, error: Exception) -> ConfigError:
+    def _damage_error(self, error: Exception) -> ConfigError:
         return ConfigError(
             f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
             f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
         )
 
-    def _lose(self, error: sqlite3.Error) -> ConfigError:
+    def _give_up(self, error: sqlite3.Error) -> ConfigError:
         """Stop using a log that cannot be written."""
         with suppress(sqlite3.Error):
             self._trace.rollback()
@@ -203,27 +205,27 @@ class RunLog:
             with self._lock:
                 return source.execute(query, values).fetchall()
         except SQL_ERRORS as error:
-            raise self._damage(error) from error
+            raise self._damage_error(error) from error
 
     @property
     def _recorded(self) -> sqlite3.Connection:
-        """What was recorded before, to look replies up in."""
-        self._demand_open()
+        """The recording that replies are looked up in."""
+        self._check_open()
         return self._replies
 
     @property
     def _db(self) -> sqlite3.Connection:
-        """What this run writes."""
-        self._demand_open()
+        """The database that this run writes."""
+        self._check_open()
         return self._trace
 
-    def _demand_open(self) -> None:
+    def _check_open(self) -> None:
         if self._is_closed:
-            named = f" {str(self.path)!r}" if self.path is not None else ""
-            raise ConfigError(f"the run log{named} is closed; to go on, make the model anew with the same log=")
+            name = f" {str(self.path)!r}" if self.path is not None else ""
+            raise ConfigError(f"the run log{name} is closed; to go on, make the model anew with the same log=")
 
-    def _demand_writable(self) -> None:
-        self._demand_open()
+    def _check_writable(self) -> None:
+        self._check_open()
         if self._fault is not None:
             raise ConfigError(self._fault)
         if self._process != os.getpid() and self.path is not None:
@@ -236,150 +238,152 @@ class RunLog:
             try:
                 begin_to_write(self._trace)
             except sqlite3.Error as error:
-                raise self._lose(error) from error
+                raise self._give_up(error) from error
 
     # -- what the run is
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the run is: model, parameters, seed, versions. Empty before the first run."""
+        """Identity of the run: model, parameters, seed, versions. Empty before the first run."""
         rows = self._query(self._recorded, "SELECT name, value FROM manifest")
         try:
             return {str(name): loaded(value) for name, value in rows}
         except ValueError as error:
-            raise self._damage(error) from error
+            raise self._damage_error(error) from error
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """State what the run is; refuse a file that holds another one.
+        """Write the identity of the run; refuse a file that holds another one.
 
         Args:
-            identity: What has to be equal for a recording to be gone on with.
-            about: What is only noted: versions, options.
+            identity: What has to be equal for a recording to be continued.
+            about: Further facts, which may differ: versions, options.
 
         Raises:
             ConfigError: If the file holds a run with another identity.
         """
-        wanted = json.loads(canonical_json({"format": FORMAT, **identity}))
-        found = self.manifest
+        own = json.loads(canonical_json({"format": FORMAT, **identity}))
+        recorded = self.manifest
         if self.mode != "record":
             return
-        replaced = found.get(_ASKED_AGAIN)
+        replaced = recorded.get(_REPLACED_AFTER)
         self._replaced = replaced if isinstance(replaced, int) else 0
-        if found and (told := "; ".join(_differing({name: found.get(name) for name in wanted}, wanted))):
+        if recorded and (differences := "; ".join(_differing({name: recorded.get(name) for name in own}, own))):
             self.close()
             raise ConfigError(
-                f"{str(self.path)!r} holds another run ({told}). Give another log=, or the same parameters."
+                f"{str(self.path)!r} holds another run ({differences}). Give another log=, or the same parameters."
             )
-        self._demand_writable()
-        if "versions" in found and "versions" in about:
-            now = json.loads(canonical_json(about["versions"]))
-            self._changes = "; ".join(_differing({"versions": found["versions"]}, {"versions": now}))
-        rows = [(name, canonical_json(value)) for name, value in {**wanted, **about}.items()]
+        self._check_writable()
+        if "versions" in recorded and "versions" in about:
+            current = json.loads(canonical_json(about["versions"]))
+            self._changes = "; ".join(_differing({"versions": recorded["versions"]}, {"versions": current}))
+        rows = [(name, canonical_json(value)) for name, value in {**own, **about}.items()]
         try:
             with self._lock, self._db:
                 self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
             self._checkpoint()
         except sqlite3.Error as error:
             self.close()
-            raise self._lose(error) from error
+            raise self._give_up(error) from error
 
     def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
-        """Note what a transport of somebody's own is, for a replay that knows no more of it than its name.
+        """Record the capabilities of a custom transport, for a replay that knows only its name.
 
         Args:
             model: Its name.
             flags: Those of its capabilities that are not the default.
         """
         found = self.manifest.get(CAPABILITIES)
-        known: dict[str, Any] = found if isinstance(found, dict) else {}
-        if self.mode != "record" or not flags or known.get(model) == flags:
+        recorded: dict[str, Any] = found if isinstance(found, dict) else {}
+        if self.mode != "record" or not flags or recorded.get(model) == flags:
             return
-        self._demand_writable()
+        self._check_writable()
         try:
             with self._lock:  # committed with the next reply
-                row = (CAPABILITIES, canonical_json({**known, model: dict(flags)}))
+                row = (CAPABILITIES, canonical_json({**recorded, model: dict(flags)}))
                 self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", row)
         except sqlite3.Error as error:
-            raise self._lose(error) from error
+            raise self._give_up(error) from error
 
     # -- replies
 
     def find(self, request: Request) -> Reply | TransportError | None:
-        """Look a reply up; a recorded failure comes back as the error it was.
+        """Look up a reply; a recorded failure is returned as its error.
 
         Raises:
             ConfigError: If the log cannot be written any more, or the recording holds another request in this place
                 and `ask_again` is not set.
         """
-        self._demand_writable()
+        self._check_writable()
         self._is_used = True
         if not self.may_repeat:
             return None
-        rows = self._query(self._recorded, _FIND, (request.salt.time, request.salt.agent, bytes.fromhex(request.key)))
+        rows = self._query(
+            self._recorded, _SELECT_REPLY, (request.salt.time, request.salt.agent, bytes.fromhex(request.key))
+        )
         if not rows:
-            self._demand_equal(request)
+            self._check_same_request(request)
             return None
-        number, kind, text, *kept = rows[0]
+        row_id, kind, text, *values = rows[0]
         if kind and self._retry_failures:
-            self._tell_another_story()
+            self._allow_differences()
             return None
-        self._is_replaced |= number > self._replaced
+        self._is_replaced |= row_id > self._replaced
         try:
-            return failure_of(kind, text) if kind else reply_of(*kept)
+            return failure_of(kind, text) if kind else reply_of(*values)
         except ValueError as error:
-            raise self._damage(error) from error
+            raise self._damage_error(error) from error
 
-    def _tell_another_story(self) -> None:
-        """Note that what follows may differ from what was recorded so far, also in a run that resumes this one."""
+    def _allow_differences(self) -> None:
+        """Record that requests may differ from the recording from here on, also in a run that resumes this one."""
         if self._may_differ or self.mode != "record":
             return
         self._may_differ = True
         try:
             with self._lock:  # committed with the next reply
-                rows = (_ASKED_AGAIN, canonical_json(self._calls_before))
+                rows = (_REPLACED_AFTER, canonical_json(self._calls_before))
                 self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
         except sqlite3.Error as error:
-            raise self._lose(error) from error
+            raise self._give_up(error) from error
 
-    def _demand_equal(self, request: Request) -> None:
-        """Check that an earlier run with this log asked nothing else in this place: it would be paid for twice."""
+    def _check_same_request(self, request: Request) -> None:
+        """Check that the recording holds no other request in this place, which would be paid for twice."""
         if self.mode != "record" or self._may_differ:
             return
         after = self._replaced if self._is_replaced else 0
-        place = (*request.salt[1:], after, self._calls_before, self._retry_failures)
-        if self._query(self._recorded, _OTHER, place):
-            changed = f" (changed since: {self._changes})" if self._changes else ""
+        values = (*request.salt[1:], after, self._calls_before, self._retry_failures)
+        if self._query(self._recorded, _OTHER, values):
+            hint = f" (changed since: {self._changes})" if self._changes else ""
             raise ConfigError(
-                f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{changed}. To ask "
+                f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{hint}. To ask "
                 "again from here on, give --ask-again (in Python ask_again=True); what is recorded is kept."
             )
 
     def keep(self, request: Request, reply: Reply | TransportError, latency_s: float, *, commit: bool = True) -> None:
-        """Record what came back, at once.
+        """Record a reply at once.
 
         Args:
-            request: What was asked.
-            reply: What came back, or why nothing did.
-            latency_s: Seconds it took.
+            request: The request.
+            reply: The reply, or the error in its place.
+            latency_s: Seconds until it came.
             commit: False if `commit` is called as soon as all that came at the same moment is kept.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
         """
         if isinstance(reply, Reply):
-            outcome = (kept_reply(reply), None, None)
+            outcome = (stored_reply(reply), None, None)
             cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
         else:
             outcome = (None, type(reply).__name__, storable(str(reply)))
             cost = (0, 0, None, latency_s, 1)
         salt = request.salt
         row = (bytes.fromhex(request.key), *salt[1:], request.model)
-        self._demand_writable()
+        self._check_writable()
         try:
             with self._lock:
-                self._trace.execute(_KEEP, (*row, *self._texts.kept(request), *outcome, *cost))
+                self._trace.execute(_INSERT, (*row, *self._texts.kept(request), *outcome, *cost))
         except sqlite3.Error as error:
-            raise self._lose(error) from error
+            raise self._give_up(error) from error
         self._has_new_replies = True
         if commit:
             self.commit()
@@ -391,7 +395,7 @@ class RunLog:
             return [name for (name,) in self._recorded.execute(replied)]
 
     def commit(self) -> None:
-        """Make sure that what was kept outlives the process.
+        """Commit the recorded replies, so that they outlive the process.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -402,27 +406,27 @@ class RunLog:
             try:
                 self._trace.commit()
             except sqlite3.Error as error:
-                raise self._lose(error) from error
+                raise self._give_up(error) from error
 
     def _checkpoint(self) -> None:
-        """Bring what is committed from beside the file into it, so that the file alone holds it; waits for nobody."""
+        """Move commits from the write-ahead log into the file; waits for nobody."""
         if self._write_lock is not None:
             self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._has_new_replies = False
             self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
 
     def explain(self, request: Request) -> str:
-        """Describe how a request that was not recorded differs from what was."""
+        """Describe how a request that was not recorded differs from the recorded one."""
         salt = request.salt
         query = f"SELECT model, prompt, parameters, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
         recorded = None
         for model, prompt, parameters, options in self._query(self._recorded, query, salt[1:]):
             with self._lock:
                 recorded = model, self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
-        where = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
+        position = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
         if recorded is None:
-            return f"no reply is recorded for {where}; the recording ends earlier, or others acted then"
-        return f"no reply is recorded for this request of {where}. It differs from the recorded one:\n" + difference(
+            return f"no reply is recorded for {position}; the recording ends earlier, or others acted then"
+        return f"no reply is recorded for this request of {position}. It differs from the recorded one:\n" + difference(
             recorded, readable(request)
         )
 
@@ -438,7 +442,7 @@ class RunLog:
         Raises:
             ConfigError: If the log is closed.
         """
-        self._demand_open()
+        self._check_open()
         self._is_used = True
         label = getattr(record, "label", "")
         match record:
@@ -446,20 +450,20 @@ class RunLog:
                 acts = [[call.name, call.arguments] for call in record.actions]
                 decision = canonical_json([acts, record.answer])
                 facts = ["decision", time, record.agent, decision, label]
-                said = (decision, record.text, None, None, kept_keys(record.keys), label)
-                table, row = "decisions", (time, record.agent, record.by, *said)
+                values = (decision, record.text, None, None, stored_keys(record.keys), label)
+                table, row = "decisions", (time, record.agent, record.by, *values)
             case Outcome():
                 arguments, result = canonical_json(record.arguments), canonical_json(record.result)
                 facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result, label]
                 table, row = "actions", (time, record.agent, record.action, arguments, record.ok, result, label)
             case Failure():
                 facts = ["failure", time, record.agent, record.kind, label]
-                said = (None, None, record.kind, record.reason, kept_keys(record.keys), label)
-                table, row = "decisions", (time, record.agent, record.by, *said)
+                values = (None, None, record.kind, record.reason, stored_keys(record.keys), label)
+                table, row = "decisions", (time, record.agent, record.by, *values)
             case Event():
-                told = canonical_json(record.facts)
-                facts = ["event", time, record.source, record.kind, told]
-                table, row = "events", (time, record.source, record.kind, told, record.text)
+                event_facts = canonical_json(record.facts)
+                facts = ["event", time, record.source, record.kind, event_facts]
+                table, row = "events", (time, record.source, record.kind, event_facts, record.text)
             case Message():
                 recipients = canonical_json(record.recipients)
                 facts = ["message", time, record.sender, recipients, record.text]
@@ -480,10 +484,10 @@ class RunLog:
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
         """
-        self._demand_writable()
+        self._check_writable()
         collected = canonical_json(row)
-        told = json.dumps([self._facts, collected], ensure_ascii=False)
-        self._digest.update(told.encode("utf-8", "surrogatepass"))
+        record = json.dumps([self._facts, collected], ensure_ascii=False)
+        self._digest.update(record.encode("utf-8", "surrogatepass"))
         digest = self.digest
         self.commit()
         written_anew = (min(self._first_open, time), time)  # with the steps that broke since the last one was closed
@@ -498,7 +502,7 @@ class RunLog:
             if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
                 self._checkpoint()
         except sqlite3.Error as error:
-            raise self._lose(error) from error
+            raise self._give_up(error) from error
         self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()
@@ -536,26 +540,26 @@ class RunLog:
         )
         after = -1
         while True:
-            found = self._query(source, query, {"after": after, "agent": agent})
-            for number, *row in found:
-                if number <= after:
-                    raise self._damage(ValueError(f"the rows of {name} are out of order"))
-                after = int(number)
+            batch = self._query(source, query, {"after": after, "agent": agent})
+            for row_id, *row in batch:
+                if row_id <= after:
+                    raise self._damage_error(ValueError(f"the rows of {name} are out of order"))
+                after = int(row_id)
                 yield self._readable(name, row)
-            if len(found) < 500:
+            if len(batch) < 500:
                 return
 
     def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
         """Put texts in place of their numbers, and digits in place of bytes."""
         if table == "decisions":
-            *before, keys, label = row
-            return *before, keys_of(keys), label
+            *values, keys, label = row
+            return *values, keys_of(keys), label
         if table != "calls":
             return tuple(row)
-        key, agent, time, purpose, number, model, prompt, parameters, options, *rest = row
+        key, agent, time, purpose, call, model, prompt, parameters, options, *rest = row
         with self._lock:
             texts = self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
-        return keys_of(key), agent, time, purpose, number, model, *texts, *rest
+        return keys_of(key), agent, time, purpose, call, model, *texts, *rest
 
     def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
         """Read the rows of a table about one agent in one step, as `rows` does.
@@ -572,8 +576,8 @@ class RunLog:
     def agents(self) -> list[int]:
         """Return the numbers of all agents that were asked something or decided, in order."""
         tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
-        found = [self._query(source, f"SELECT DISTINCT agent FROM {name}") for name, source in tables.items()]
-        return sorted({agent for rows in found for (agent,) in rows if isinstance(agent, int)})
+        batches = [self._query(source, f"SELECT DISTINCT agent FROM {name}") for name, source in tables.items()]
+        return sorted({agent for rows in batches for (agent,) in rows if isinstance(agent, int)})
 
     def calls(self) -> pd.DataFrame:
         """Every request with its reply or error, tokens, dollars and latency."""
@@ -634,16 +638,16 @@ class RunLog:
         Args:
             row: time, agent, question, answer, failure and purpose.
         """
-        self._demand_writable()
+        self._check_writable()
         try:
             with self._lock, self._trace:
                 texts = {name: storable(value) if isinstance(value, str) else value for name, value in row.items()}
                 self._trace.execute(
                     "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)", texts
                 )
-                self._trace.execute(_FORGET, {**texts, "before": self._answers_before})
+                self._trace.execute(_DELETE_ANSWER, {**texts, "before": self._answers_before})
         except sqlite3.Error as error:
-            raise self._lose(error) from error
+            raise self._give_up(error) from error
 
     def close(self) -> None:
         """Close the file; it then stands alone. What could not be written was said when it was."""
@@ -663,19 +667,19 @@ class RunLog:
                 self._write_lock.free()
 
 
-def _as_far_as_it_is_text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
+def _decode(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "replace")
 
 
-def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
     """Name what differs between two runs; of their parameters, each by itself, also one that only the first has."""
-    for name, value in wanted.items():
-        before = found.get(name)
-        if isinstance(value, dict) and isinstance(before, dict):
-            inner = cast("dict[str, Any]", before)
+    for name, value in current.items():
+        old = recorded.get(name)
+        if isinstance(value, dict) and isinstance(old, dict):
+            inner = cast("dict[str, Any]", old)
             yield from _differing(inner, dict.fromkeys(inner) | cast("dict[str, Any]", value))
-        elif before != value:
-            yield f"{name}: {before!r}, now {value!r}"
+        elif old != value:
+            yield f"{name}: {old!r}, now {value!r}"
 
 
 def _storable_row(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ MAX_ROWS = 1 << 40
 
 @dataclass(frozen=True)
 class Salvaged:
-    """What came of one table."""
+    """Result for one table."""
 
     table: str
     """Its name."""
@@ -72,7 +72,7 @@ def salvage(damaged: Path, new: Path) -> list[Salvaged]:
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = copied(damaged, Path(folder))
-            with closing(_opened(copy, damaged)) as source, closing(connect(str(new))) as target:
+            with closing(_open_copy(copy, damaged)) as source, closing(connect(str(new))) as target:
                 target.executescript(SCHEMA)
                 results = [_salvage(table, source, target) for table in SALVAGED]
     except (*SQL_ERRORS, OSError) as error:
@@ -85,7 +85,7 @@ def salvage(damaged: Path, new: Path) -> list[Salvaged]:
     return results
 
 
-def _opened(copy: Path, damaged: Path) -> sqlite3.Connection:
+def _open_copy(copy: Path, damaged: Path) -> sqlite3.Connection:
     """Open a copy of a log; where its first page is damaged, with that of a new log, which is the same."""
     try:
         return _checked(copy, damaged)
@@ -130,14 +130,14 @@ def _graft(pristine: Path, copy: Path) -> None:
     contents = pristine.read_bytes()
     with copy.open("r+b") as file:
         pages = max(file.seek(0, os.SEEK_END) // size, 1)
-        for number in range(1, len(contents) // size + 1):
-            if number in roots:
+        for index in range(1, len(contents) // size + 1):
+            if index in roots:
                 continue
-            page = bytearray(contents[(number - 1) * size : number * size])
-            if number == 1:
+            page = bytearray(contents[(index - 1) * size : index * size])
+            if index == 1:
                 page[28:32] = pages.to_bytes(4)
                 page[32:40] = bytes(8)  # no list of free pages
-            file.seek((number - 1) * size)
+            file.seek((index - 1) * size)
             file.write(page)
 
 
@@ -152,15 +152,15 @@ def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection)
             if row is None:
                 follows_gap = True
                 continue
-            number, *values = row
+            row_id, *values = row
             if follows_gap and table in _NUMBERED:
-                lost += number - last - 1
+                lost += row_id - last - 1
             elif follows_gap:
                 is_whole = False
-            last, follows_gap = number, False
+            last, follows_gap = row_id, False
             try:
                 if not _is_sound(table, values):
-                    raise ValueError(f"row {number} of {table} is not what it should be")
+                    raise ValueError(f"row {row_id} of {table} is not what it should be")
                 target.execute(f"INSERT INTO {table} (rowid, {', '.join(names)}) VALUES ({slots})", row)
                 kept += 1
             except (sqlite3.Error, ValueError):
@@ -175,24 +175,24 @@ _NUMBERED = frozenset({"texts", "calls"})
 def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | None]:
     """Read all rows that can be read, in order; None stands for a stretch that cannot."""
     query = f"SELECT rowid, {', '.join(columns()[table])} FROM {table} WHERE rowid > ? ORDER BY rowid"
-    pages, size = (source.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
-    after, left = cast("int | None", -1), pages * size // 4  # no row is smaller
+    pages, size = (source.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    after, max_gap = cast("int | None", -1), pages * size // 4  # no row is smaller
     while after is not None:
         try:
             for row in source.execute(query, (after,)):
-                left -= 1
+                max_gap -= 1
                 if after < row[0] <= MAX_ROWS:
                     after = int(row[0])
                     yield row
-                elif left < 0:  # pages that point at each other
+                elif max_gap < 0:  # pages that point at each other
                     return
             return
         except SQL_ERRORS:
             yield None
-            after = _behind(source, query, after)
+            after = _next_readable(source, query, after)
 
 
-def _behind(source: sqlite3.Connection, query: str, broken: int) -> int | None:
+def _next_readable(source: sqlite3.Connection, query: str, broken: int) -> int | None:
     """Find the smallest number behind a stretch that cannot be read, from which reading goes on; None: there is none.
 
     Args:
@@ -201,9 +201,9 @@ def _behind(source: sqlite3.Connection, query: str, broken: int) -> int | None:
         broken: A number behind which nothing can be read.
     """
 
-    def is_readable(number: int) -> bool:
+    def is_readable(row_id: int) -> bool:
         try:
-            source.execute(query, (number,)).fetchone()
+            source.execute(query, (row_id,)).fetchone()
         except SQL_ERRORS:
             return False
         return True

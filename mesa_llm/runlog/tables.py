@@ -53,7 +53,7 @@ IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts
 """Fields of a reply that stand in columns of their own; the others that say something are one JSON object."""
 
 SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What reading a damaged file raises; the second where the text of the first quotes damaged bytes."""
+"""Errors of reading a damaged file; the second if the message of the first quotes damaged bytes."""
 
 LOST = "[this text is lost]"
 """Stands where a damaged log holds a text no more."""
@@ -100,7 +100,7 @@ class Texts:
         self._database = database
         self._next = 0  # not known yet
         self._numbers: dict[str, int] = {}
-        self._written: dict[str, str] = {}
+        self._stored_contents: dict[str, str] = {}
         self._texts: dict[int, str] = {}
         self._written_size = self._read_size = 0
 
@@ -111,15 +111,15 @@ class Texts:
             self._recall()
         if self._written_size > MAX_KNOWN:
             self._numbers.clear()
-            self._written.clear()
+            self._stored_contents.clear()
             self._written_size = 0
         messages: list[tuple[str, str] | tuple[str, str, int]] = []
         for message in request.messages:
-            content = self._written.get(message.content)
+            content = self._stored_contents.get(message.content)
             if content is None:
                 content = self._write(message.content)
                 if message is not request.messages[-1]:  # it comes again, in the prompts of the steps that follow
-                    self._written[message.content] = content
+                    self._stored_contents[message.content] = content
                     self._written_size += len(message.content)
             if message.tool_calls or message.call_id:
                 more = {name: value for name, value in message.to_wire().items() if name not in ("role", "content")}
@@ -132,68 +132,68 @@ class Texts:
         """Read what an earlier run wrote first and last, as that comes again; the rest is kept anew if it does."""
         last = self._next - MAX_RECALLED
         recalled = "SELECT text, id FROM texts WHERE id <= ? OR id > ? ORDER BY id DESC"
-        for text, number in self._database.execute(recalled, (MAX_RECALLED, last)):
-            self._numbers[text] = number
+        for text, text_id in self._database.execute(recalled, (MAX_RECALLED, last)):
+            self._numbers[text] = text_id
             self._written_size += len(text)
             if self._written_size > MAX_KNOWN // 2:
                 break
 
     def number(self, text: str) -> int:
         """Return the number of a text, keeping it if it is new."""
-        number = self._numbers.get(text)
-        if number is None:
-            number, self._next = self._next, self._next + 1
-            self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", (number, text_hash(text), storable(text)))
-            self._numbers[text] = number
+        text_id = self._numbers.get(text)
+        if text_id is None:
+            text_id, self._next = self._next, self._next + 1
+            self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", (text_id, text_hash(text), storable(text)))
+            self._numbers[text] = text_id
             self._written_size += len(text)
-        return number
+        return text_id
 
     def _write(self, content: str) -> str:
         """Write a content as the numbers of its lines."""
-        known = self._numbers
+        ids = self._numbers
         spans: list[str] = []
         first = last = 0
         for line in content.split("\n"):
-            number = known.get(line) or self.number(line)
-            if number == last + 1 and last:
-                last = number
+            text_id = ids.get(line) or self.number(line)
+            if text_id == last + 1 and last:
+                last = text_id
                 continue
             if last:
                 spans.append(f"{first}-{last}" if last > first else f"{first}")
-            first = last = number
+            first = last = text_id
         spans.append(f"{first}-{last}" if last > first else f"{first}")
         return " ".join(spans)
 
-    def text(self, number: object) -> str:
+    def text(self, text_id: object) -> str:
         """Return the text of a number; `LOST` if the log is damaged and holds it no more."""
-        if not isinstance(number, int):
+        if not isinstance(text_id, int):
             return LOST
-        found = self._texts.get(number)
-        if found is None:
+        text = self._texts.get(text_id)
+        if text is None:
             try:
-                row = self._database.execute("SELECT text FROM texts WHERE id = ?", (number,)).fetchone()
+                row = self._database.execute("SELECT text FROM texts WHERE id = ?", (text_id,)).fetchone()
             except sqlite3.DatabaseError:
                 row = None
-            found = row[0] if row is not None and isinstance(row[0], str) else LOST
+            text = row[0] if row is not None and isinstance(row[0], str) else LOST
             if self._read_size > MAX_KNOWN:
                 self._texts.clear()
                 self._read_size = 0
-            self._texts[number] = found
-            self._read_size += len(found)
-        return found
+            self._texts[text_id] = text
+            self._read_size += len(text)
+        return text
 
-    def prompt(self, kept: object) -> str:
+    def prompt(self, stored: object) -> str:
         """Return the messages of a call as endpoints read them, as JSON.
 
         Args:
-            kept: The call's `prompt`.
+            stored: The call's `prompt`.
         """
         messages: list[dict[str, Any]] = []
         try:
-            for role, content, *more in loaded(kept):
+            for role, content, *more in loaded(stored):
                 message = {"role": role, "content": "\n".join(self._lines(str(content)))}
-                for number in more:
-                    message |= loaded(self.text(number))
+                for text_id in more:
+                    message |= loaded(self.text(text_id))
                 messages.append(message)
         except (ValueError, TypeError):
             messages.append({"role": "user", "content": LOST})
@@ -205,8 +205,8 @@ class Texts:
             begin, end = int(first), int(last or first)
             if not 0 < begin <= end <= begin + MAX_SPAN:
                 raise ValueError(f"{span!r} is no span of texts")
-            for number in range(begin, end + 1):
-                yield self.text(number)
+            for text_id in range(begin, end + 1):
+                yield self.text(text_id)
 
 
 def text_hash(text: str) -> bytes:
@@ -228,14 +228,14 @@ def readable(request: Request) -> tuple[str, str, str, str]:
 def _parameters(request: Request) -> str:
     """Write a request's tools, schema and sampling settings."""
     schema = "null" if request.schema is None else canonical_json(request.schema)
-    return f'{{"schema":{schema},"settings":{request.settings_text},{_told_of(request.tools)}}}'
+    return f'{{"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
 
 
 def _options(request: Request) -> str:
     return canonical_json(request.options) if request.options else "{}"
 
 
-def kept_keys(keys: Sequence[str]) -> bytes | str:
+def stored_keys(keys: Sequence[str]) -> bytes | str:
     """Write the keys of a decision's calls: in half the room, if they are digests."""
     try:
         return bytes.fromhex("".join(keys)) if all(len(key) == _KEY_DIGITS for key in keys) else " ".join(keys)
@@ -243,11 +243,11 @@ def kept_keys(keys: Sequence[str]) -> bytes | str:
         return " ".join(keys)
 
 
-def keys_of(kept: object) -> str:
+def keys_of(stored: object) -> str:
     """Return kept keys as text, with spaces between them."""
-    if not isinstance(kept, bytes):
-        return "" if kept is None else str(kept)
-    digits = kept.hex()
+    if not isinstance(stored, bytes):
+        return "" if stored is None else str(stored)
+    digits = stored.hex()
     return " ".join(digits[at : at + _KEY_DIGITS] for at in range(0, len(digits), _KEY_DIGITS))
 
 
@@ -271,33 +271,33 @@ def loaded(text: object) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def kept_reply(reply: Reply) -> str:
+def stored_reply(reply: Reply) -> str:
     """Write what of a reply has no column of its own."""
     fields: dict[str, Any] = {
         "text": reply.text,
         "tool_calls": [[c.name, c.arguments, c.call_id] for c in reply.tool_calls],
     }
-    for name in _ALSO_KEPT:
+    for name in _DOCUMENT_FIELDS:
         if value := getattr(reply, name):
             fields[name] = value
     return compact_json(fields).decode()
 
 
-_ALSO_KEPT = tuple(name for name in Reply.__slots__ if name not in ("text", "tool_calls", *IN_COLUMNS))
+_DOCUMENT_FIELDS = tuple(name for name in Reply.__slots__ if name not in ("text", "tool_calls", *IN_COLUMNS))
 
 
-def reply_of(kept: str, *columns: Any) -> Reply:
+def reply_of(document: str, *columns: Any) -> Reply:
     """Make a kept reply what it was.
 
     Args:
-        kept: What `kept_reply` wrote.
+        document: What `stored_reply` wrote.
         *columns: Its `IN_COLUMNS`.
 
     Raises:
         ValueError: If it is no reply, as in a damaged log.
     """
     try:
-        fields: dict[str, Any] = loaded(kept) | dict(zip(IN_COLUMNS, columns, strict=True))
+        fields: dict[str, Any] = loaded(document) | dict(zip(IN_COLUMNS, columns, strict=True))
         fields["tool_calls"] = tuple(ToolCall(*call) for call in fields["tool_calls"])
         reply = Reply(**fields)
     except (TypeError, KeyError, AttributeError) as error:
@@ -320,22 +320,22 @@ _PLAIN = json.JSONEncoder(ensure_ascii=False)
 
 
 @lru_cache(maxsize=1024)
-def _told_of(tools: tuple[ToolSpec, ...]) -> str:
+def _tools_document(tools: tuple[ToolSpec, ...]) -> str:
     """Return what is kept of tools: the same for every request that offers them."""
     names, digests = [tool.name for tool in tools], [tool.digest[:12] for tool in tools]
     return f'"tools":{canonical_json(names)},"tools_digest":{canonical_json(digests)}'
 
 
-def difference(recorded: Sequence[str], now: Sequence[str]) -> str:
+def difference(recorded: Sequence[str], current: Sequence[str]) -> str:
     """Show how two kept requests differ, line by line.
 
     Args:
         recorded: Model, prompt, parameters and options, as kept.
-        now: The same of the new request.
+        current: The same of the new request.
     """
-    before, after = (_lines(*kept) for kept in (recorded, now))
-    shown = list(difflib.unified_diff(before, after, "recorded", "now", lineterm="", n=1))
-    return "\n".join(shown[:40]) or "only the run seed differs"
+    before, after = (_lines(*request) for request in (recorded, current))
+    lines = list(difflib.unified_diff(before, after, "recorded", "now", lineterm="", n=1))
+    return "\n".join(lines[:40]) or "only the run seed differs"
 
 
 def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
@@ -351,6 +351,6 @@ def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
 
 def failure_of(kind: object, text: object) -> TransportError:
     """Make a recorded failure the error it was."""
-    found = getattr(errors, str(kind), TransportError)
-    is_known = isinstance(found, type) and issubclass(found, TransportError)
-    return found(str(text)) if is_known else TransportError(str(text))
+    error = getattr(errors, str(kind), TransportError)
+    is_known = isinstance(error, type) and issubclass(error, TransportError)
+    return error(str(text)) if is_known else TransportError(str(text))

@@ -7,16 +7,16 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 PACKAGES = ("mesa-llm-worlds", "mesa", "numpy", "pydantic", "pycurl", "litellm", "xllamacpp", "wordllama", "solara")
-"""What a run can depend on."""
+"""Packages that a run can depend on."""
 
 
 @cache
 def versions() -> dict[str, str]:
     """Return the installed versions, by package; a package that is not installed is left out."""
-    found = {"python": platform.python_version()}
+    by_name = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            by_name[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return by_name

@@ -45,9 +45,9 @@ class MovesToPlaces:
         Args:
             place: Name of the place, as you were shown it.
         """
-        named = {near.spot.label: near for near in _next_cells(self)}
-        plain = "".join(place.strip("()[] ").split())
-        return _enter(self, named.get(place.strip()) or named.get(plain), place)
+        by_label = {near.spot.label: near for near in _next_cells(self)}
+        label = "".join(place.strip("()[] ").split())
+        return _enter(self, by_label.get(place.strip()) or by_label.get(label), place)
 
 
 class MovesOnGrid:
@@ -83,7 +83,7 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
     Args:
         agent: Any Mesa agent, in any space or in none.
         radius: How far it sees: in moves, or in units of a continuous space.
-        describe: Says in words what a neighbour is; by default its own name, or its class, with its id.
+        describe: Describes a neighbour; by default by its name, or its class, with its id.
 
     Raises:
         ConfigError: If the radius does not fit the space, or the space cannot be found.
@@ -97,8 +97,8 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
         return Observation(text=f"{seen.text}\nYou cannot go anywhere now.", facts=seen)
     options: dict[str, tuple[str, ...]] = {}
     if isinstance(agent, MovesOnGrid):
-        ways = _by_direction(agent).items()
-        options["direction"] = tuple(direction for direction, near in ways if not near.cell.is_full)
+        directions = _by_direction(agent).items()
+        options["direction"] = tuple(direction for direction, near in directions if not near.cell.is_full)
     if isinstance(agent, MovesToPlaces):
         options["place"] = tuple(spot.label for spot in seen.open)
     return Observation(f"{seen.text}\nYou can go to: {spot_list(seen.open)}.", facts=seen, options=options)
@@ -120,16 +120,16 @@ def _by_direction(agent: Any) -> dict[Direction, Near]:
     space, start = space_of(agent), agent.cell.coordinate
     if not isinstance(space, Grid) or len(space.dimensions) != 2:
         raise ConfigError(f"MovesOnGrid is for grids of two dimensions; in a {type(space).__name__} use MovesToPlaces")
-    ways: dict[Direction, Near] = {}
+    directions: dict[Direction, Near] = {}
     for near in _next_cells(agent):
         offset = grid_offset(space, start, near.cell.coordinate)
         is_hexagonal = kind_of(space) == "hexagonal grid"
-        way = hexagon_direction(start, offset) if is_hexagonal else compass_direction(*offset)
-        ways[way] = near
-    return ways
+        direction = hexagon_direction(start, offset) if is_hexagonal else compass_direction(*offset)
+        directions[direction] = near
+    return directions
 
 
-def _enter(agent: Any, near: Near | None, asked: str) -> str:
+def _enter(agent: Any, near: Near | None, destination: str) -> str:
     """Move an agent into a neighbouring cell, and say where it is now.
 
     Raises:
@@ -141,8 +141,8 @@ def _enter(agent: Any, near: Near | None, asked: str) -> str:
     if agent.cell is None:
         raise ToolError("you are in no place that you could move from.")
     spot = TERMS[kind_of(space_of(agent))].spot
-    free = tuple(other.spot for other in _next_cells(agent) if not other.cell.is_full)
+    free = tuple(neighbour.spot for neighbour in _next_cells(agent) if not neighbour.cell.is_full)
     advice = f"you can go to: {spot_list(free)}." if free else "you cannot go anywhere now."
     if near is None:
-        raise ToolError(f"there is no {spot} {asked[:80]!r} next to yours; {advice}")
-    raise ToolError(f"the {spot} {asked[:80]!r} is full; {advice}")
+        raise ToolError(f"there is no {spot} {destination[:80]!r} next to yours; {advice}")
+    raise ToolError(f"the {spot} {destination[:80]!r} is full; {advice}")

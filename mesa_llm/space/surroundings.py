@@ -1,4 +1,4 @@
-"""What an agent can be told of the place it is in, as records and as text."""
+"""The surroundings of an agent, as records and as text."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from mesa_llm.text import one_line
 SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "nowhere"]
 Place = tuple[int, ...] | tuple[float, ...] | int | str
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Maximum number of neighbours, and most cells, that a text names; it counts the others."""
 
-MOST_CHARACTERS = 300
+MAX_LINE_CHARACTERS = 300
 """Maximum number of characters of one description."""
 
 
 class Terms(NamedTuple):
-    """How texts speak of one kind of space."""
+    """Terms for one kind of space."""
 
     here: str
     """Sentence that says where an agent is."""
 
     spot: str
-    """What one place is called."""
+    """Word for one place."""
 
     move: str
-    """What distances are counted in."""
+    """Unit of distances."""
 
 
 TERMS: dict[SpaceKind, Terms] = {
@@ -49,10 +49,10 @@ class Spot:
     """Coordinate of the cell, or its name in a network."""
 
     where: str
-    """Where it lies, as seen from the agent."""
+    """Its direction from the agent."""
 
     distance: int
-    """How many moves away it is."""
+    """Its distance in moves."""
 
     @property
     def label(self) -> str:
@@ -68,30 +68,30 @@ class Neighbour:
     """Mesa `unique_id`."""
 
     description: str
-    """What it is, in words."""
+    """Its description."""
 
     where: str
-    """Where it is, as seen from the agent."""
+    """Its direction from the agent."""
 
     distance: float
-    """How far away: in moves, or in units of a continuous space."""
+    """Its distance: in moves, or in units of a continuous space."""
 
     place: Place
-    """Where it is, in coordinates."""
+    """Its coordinates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What lies around an agent."""
+    """The surroundings of an agent."""
 
     kind: SpaceKind
-    """What kind of space it is in."""
+    """Kind of space."""
 
     place: Place | None = None
-    """Where it is; None if it is in no space."""
+    """The agent's own place; None if it is in no space."""
 
     radius: float = 0
-    """How far it looked: in moves, or in units of a continuous space."""
+    """Range of sight: in moves, or in units of a continuous space."""
 
     neighbours: tuple[Neighbour, ...] = ()
     """The agents within the radius, nearest first, then by id."""
@@ -130,10 +130,10 @@ class Surroundings:
         if not self.neighbours:
             return [f"Nobody else is {reach}."]
         lines = [f"{reach[0].upper()}{reach[1:]}:"]
-        for other in self.neighbours[:MOST_SHOWN]:
+        for other in self.neighbours[:MAX_SHOWN]:
             lines.append(f"- {other.description}: {other.where} ({place_label(other.place)})")
-        if len(self.neighbours) > MOST_SHOWN:
-            lines.append(f"- and {len(self.neighbours) - MOST_SHOWN} more")
+        if len(self.neighbours) > MAX_SHOWN:
+            lines.append(f"- and {len(self.neighbours) - MAX_SHOWN} more")
         return lines
 
 
@@ -146,13 +146,13 @@ def place_label(place: Place) -> str:
 
 def spot_list(spots: tuple[Spot, ...]) -> str:
     """Name cells in one line: `1,3 (north); 2,4 (east)`."""
-    named = [f"{spot.label} ({spot.where})" for spot in spots[:MOST_SHOWN]]
-    more = [f"and {len(spots) - MOST_SHOWN} more"] if len(spots) > MOST_SHOWN else []
-    return "; ".join(named + more)
+    names = [f"{spot.label} ({spot.where})" for spot in spots[:MAX_SHOWN]]
+    more = [f"and {len(spots) - MAX_SHOWN} more"] if len(spots) > MAX_SHOWN else []
+    return "; ".join(names + more)
 
 
 def _shown(value: object) -> str:
     """Write a value for a text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else one_line(str(value), MOST_CHARACTERS)
+    return f"{value:.6g}" if isinstance(value, float) else one_line(str(value), MAX_LINE_CHARACTERS)

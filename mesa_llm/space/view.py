@@ -16,8 +16,8 @@ from mesa_llm.config import ConfigMixin
 from mesa_llm.errors import ConfigError
 from mesa_llm.space.compass import compass_direction, grid_offset, grid_words, hexagon_words
 from mesa_llm.space.surroundings import (
-    MOST_CHARACTERS,
-    MOST_SHOWN,
+    MAX_LINE_CHARACTERS,
+    MAX_SHOWN,
     TERMS,
     Neighbour,
     Place,
@@ -38,7 +38,7 @@ def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe |
     Args:
         agent: Who looks.
         radius: How far: in moves, a whole number, 0 for its own cell; in units of a continuous space.
-        describe: Says in words what a neighbour is; by default its own name, or its class, with its id.
+        describe: Describes a neighbour; by default by its name, or its class, with its id.
 
     Raises:
         ConfigError: If the radius does not fit the space, or the space cannot be found.
@@ -63,7 +63,7 @@ def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str
 
     Args:
         agent: Who looks.
-        describe: Says in words what another is; by default its own name, or its class, with its id.
+        describe: Describes another agent; by default by its name, or its class, with its id.
     """
     everyone = list(agent.model.agents)
     here = everyone.index(agent) if agent in agent.model.agents else 0
@@ -71,14 +71,14 @@ def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str
     if not others:
         return ""
     others.sort(key=lambda other: not getattr(other, "is_minded", False))
-    shown = [f"- {one_line((describe or description)(other), MOST_CHARACTERS)}" for other in others[:MOST_SHOWN]]
-    if len(others) > MOST_SHOWN:
-        shown.append(f"- and {len(others) - MOST_SHOWN} more")
-    return "\n".join([f"You are {one_line(description(agent), MOST_CHARACTERS)}. The others:", *shown])
+    lines = [f"- {one_line((describe or description)(other), MAX_LINE_CHARACTERS)}" for other in others[:MAX_SHOWN]]
+    if len(others) > MAX_SHOWN:
+        lines.append(f"- and {len(others) - MAX_SHOWN} more")
+    return "\n".join([f"You are {one_line(description(agent), MAX_LINE_CHARACTERS)}. The others:", *lines])
 
 
 def description(agent: mesa.Agent[Any]) -> str:
-    """Name an agent, thinking or not: by the name it was given, or its class, and its id."""
+    """Return an agent's name, or its class, with its id; also for agents that do not think."""
     if isinstance(agent, ConfigMixin) and agent.config.name:
         return f"{agent.config.name} ({agent.unique_id})"
     return f"{type(agent).__name__} {agent.unique_id}"
@@ -118,26 +118,28 @@ class Near(NamedTuple):
 
 def near_cells(space: DiscreteSpace[Cell], start: Cell, radius: int) -> list[Near]:
     """Return the cells within a number of moves of a cell, itself first, nearest first."""
-    found = {start: 0}
+    distances = {start: 0}
     frontier = [start]
     for moves in range(1, radius + 1):
-        reached = [other for cell in frontier for other in cell.connections.values() if other not in found]
-        frontier = list(dict.fromkeys(reached))
-        found.update(dict.fromkeys(frontier, moves))
+        next_cells = [other for cell in frontier for other in cell.connections.values() if other not in distances]
+        frontier = list(dict.fromkeys(next_cells))
+        distances.update(dict.fromkeys(frontier, moves))
     return [
         Near(cell, Spot(_plain_place(cell.coordinate), _cell_words(space, start, cell, moves), moves))
-        for cell, moves in found.items()
+        for cell, moves in distances.items()
     ]
 
 
 def _around_cell(agent: mesa.Agent[Any], radius: int, describe: Describe) -> Surroundings:
     """Look around an agent in a cell."""
     start, space = cast("Any", agent).cell, space_of(agent)
-    reached = near_cells(space, start, max(radius, 1))
-    near = [(cell, spot) for cell, spot in reached if spot.distance <= radius]
+    cells = near_cells(space, start, max(radius, 1))
+    spots = [(cell, spot) for cell, spot in cells if spot.distance <= radius]
     neighbours = [
-        Neighbour(other.unique_id, one_line(describe(other), MOST_CHARACTERS), spot.where, spot.distance, spot.place)
-        for cell, spot in near
+        Neighbour(
+            other.unique_id, one_line(describe(other), MAX_LINE_CHARACTERS), spot.where, spot.distance, spot.place
+        )
+        for cell, spot in spots
         for other in cast("list[Any]", cell.agents)
         if other is not agent
     ]
@@ -146,8 +148,8 @@ def _around_cell(agent: mesa.Agent[Any], radius: int, describe: Describe) -> Sur
         place=_plain_place(start.coordinate),
         radius=radius,
         neighbours=_in_order(neighbours),
-        empty=tuple(spot for cell, spot in near if cell.is_empty),
-        open=tuple(spot for cell, spot in reached if spot.distance == 1 and not cell.is_full),
+        empty=tuple(spot for cell, spot in spots if cell.is_empty),
+        open=tuple(spot for cell, spot in cells if spot.distance == 1 and not cell.is_full),
         layers=_layers(space, start),
     )
 
@@ -156,17 +158,17 @@ def _around_point(agent: ContinuousSpaceAgent, radius: float, describe: Describe
     """Look around an agent in a continuous space, where x points east and y north."""
     space: Any = agent.space
     point = np.array(agent.position, dtype=float)
-    found, distances = space.get_agents_in_radius(point, radius)
-    offsets = space.calculate_difference_vector(point, found)
+    agents_near, distances = space.get_agents_in_radius(point, radius)
+    offsets = space.calculate_difference_vector(point, agents_near)
     neighbours = [
         Neighbour(
             agent=other.unique_id,
-            description=one_line(describe(other), MOST_CHARACTERS),
+            description=one_line(describe(other), MAX_LINE_CHARACTERS),
             where=_point_words(float(distance), offset),
             distance=float(distance),
             place=_point_place(other.position),
         )
-        for other, distance, offset in zip(found, distances, offsets, strict=True)
+        for other, distance, offset in zip(agents_near, distances, offsets, strict=True)
         if other is not agent
     ]
     return Surroundings("plane", _point_place(point), radius, _in_order(neighbours))
@@ -228,12 +230,12 @@ def _plain(value: object) -> Any:
 
 
 def _plain_place(coordinate: object) -> Place:
-    """Turn a cell's coordinate into plain values; a node that is none of them goes by its text."""
+    """Convert a cell's coordinate to plain values; any other node to its text."""
     if isinstance(coordinate, tuple):
         parts = [_plain(part) for part in cast("tuple[object, ...]", coordinate)]
         return tuple(parts) if all(isinstance(part, int) for part in parts) else str(coordinate)
-    plain = _plain(coordinate)
-    return plain if isinstance(plain, int | str) else str(plain)
+    value = _plain(coordinate)
+    return value if isinstance(value, int | str) else str(value)
 
 
 def _point_place(position: Any) -> tuple[float, ...]:

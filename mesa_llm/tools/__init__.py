@@ -1,4 +1,4 @@
-"""What agents can use: tools that read and actions that write, from typed methods."""
+"""Tools that read and actions that write, made of typed methods."""
 
 from mesa_llm.tools.tool import Tool, action, tool
 from mesa_llm.tools.toolbox import ToolBox

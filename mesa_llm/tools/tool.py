@@ -81,10 +81,10 @@ def _mark(function: Any, mark: _Mark) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function with what the model is told of it and the check of its arguments."""
+    """A function with its description for a language model and the check of its arguments."""
 
     spec: ToolSpec
-    """What a model is told."""
+    """Its description for a language model."""
 
     function: Callable[..., Any]
     """The function, unbound."""
@@ -98,20 +98,20 @@ class Tool:
     shows_more: bool = False
     """Whether its results show ids that observations do not."""
 
-    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Check arguments and convert them to their types.
 
         Raises:
             ToolError: If they are too long, missing, unknown, or of the wrong type or range.
         """
         try:
-            is_long = not _are_short(given) and len(canonical_json(given)) > MAX_ARGUMENT_CHARACTERS
+            is_long = not _are_short(values) and len(canonical_json(values)) > MAX_ARGUMENT_CHARACTERS
         except (TypeError, ValueError, RecursionError) as error:
             raise ToolError(f"{self.spec.name}: the arguments cannot be written as JSON: {error}.") from None
         if is_long:
             raise ToolError(f"the arguments are longer than {MAX_ARGUMENT_CHARACTERS} characters; write less.")
         try:
-            checked = self.check.validate_python(ArgsKwargs((), dict(given)))
+            checked = self.check.validate_python(ArgsKwargs((), dict(values)))
         except ValidationError as error:
             raise ToolError(f"{self.spec.name}: {describe(error)}") from None
         for name, value in checked.items():
@@ -120,11 +120,11 @@ class Tool:
         return checked
 
 
-def _are_short(given: Mapping[str, Any]) -> bool:
+def _are_short(values: Mapping[str, Any]) -> bool:
     """Check without writing them out that arguments are short: few, flat, and no long text among them."""
-    if len(given) > 10:
+    if len(values) > 10:
         return False
-    for value in given.values():
+    for value in values.values():
         kind = type(value)
         if kind is str:
             if len(value) >= 300:
@@ -137,13 +137,19 @@ def _are_short(given: Mapping[str, Any]) -> bool:
     return True
 
 
-def describe(error: ValidationError) -> str:
-    """Describe in one line what a value lacks, for a model to read."""
+def describe(error: ValidationError, root: str = "value") -> str:
+    """Describe in one line what is wrong with a value.
+
+    Args:
+        error: What pydantic found.
+        root: Name of the whole value, where no part of it is at fault; empty: none is written.
+    """
     faults: list[str] = []
     for fault in error.errors(include_url=False, include_context=False)[:5]:
-        place = ".".join(str(part) for part in fault["loc"]) or "value"
-        found = "" if fault["type"].startswith("missing") else f", got {str(fault['input'])[:80]!r}"
-        faults.append(f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{found}")
+        path = ".".join(str(part) for part in fault["loc"]) or root
+        input_text = "" if fault["type"].startswith("missing") else f", got {str(fault['input'])[:80]!r}"
+        prefix = f"{path}: " if path else ""
+        faults.append(f"{prefix}{fault['msg'][:1].lower()}{fault['msg'][1:]}{input_text}")
     return "; ".join(faults)
 
 
@@ -163,9 +169,9 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(f"tool {name!r} is async; tools are called as plain functions, write def without async")
     signature = inspect.signature(function)
-    shown = list(signature.parameters.values())[leading:]
+    parameters = list(signature.parameters.values())[leading:]
     hints = typing.get_type_hints(function, include_extras=True)
-    for parameter in shown:
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ConfigError(f"tool {name!r} takes *{parameter.name}; name its arguments one by one")
         if parameter.name not in hints:
@@ -174,9 +180,9 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
     def collect(**arguments: Any) -> dict[str, Any]:
         return arguments
 
-    named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown]
-    collect.__dict__["__signature__"] = signature.replace(parameters=named, return_annotation=signature.empty)
-    collect.__annotations__ = {parameter.name: hints[parameter.name] for parameter in shown}
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    collect.__dict__["__signature__"] = signature.replace(parameters=keyword_only, return_annotation=signature.empty)
+    collect.__annotations__ = {parameter.name: hints[parameter.name] for parameter in parameters}
     try:
         kind: Any = collect
         check = TypeAdapter[Any](kind, config=ConfigDict(allow_inf_nan=False))
@@ -200,7 +206,7 @@ def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) ->
 
 
 def plain_schema(schema: Any) -> Any:
-    """Take out of a JSON schema what models need not read (titles), at every depth."""
+    """Remove from a JSON schema what models need not read (titles), at every depth."""
     if isinstance(schema, list):
         items = typing.cast("list[Any]", schema)
         return [plain_schema(item) for item in items]
@@ -212,8 +218,8 @@ def plain_schema(schema: Any) -> Any:
         if key == "title" and isinstance(value, str):
             continue
         if key in {"properties", "$defs"} and isinstance(value, dict):
-            named = typing.cast("dict[str, Any]", value)
-            plain[key] = {name: plain_schema(inner) for name, inner in named.items()}
+            properties = typing.cast("dict[str, Any]", value)
+            plain[key] = {name: plain_schema(inner) for name, inner in properties.items()}
         else:
             plain[key] = plain_schema(value)
     if plain.get("type") == "object" and "properties" in plain:

@@ -22,8 +22,8 @@ class Bound(NamedTuple):
         """Ask the tool's own condition, if it has one, whether it may be used now."""
         if self.tool.when is None:
             return True
-        owner, *actor = self.leading
-        return bool(getattr(owner, self.tool.when)(*actor))
+        owner, *agent_id = self.leading
+        return bool(getattr(owner, self.tool.when)(*agent_id))
 
 
 class Named(Protocol):
@@ -36,11 +36,11 @@ class Plan:
     """Which tools agents of one kind have: name → tool and number of its owner. Made once for all of the kind."""
 
     def __init__(self, tools: Mapping[str, tuple[Tool, int]], n_worlds: int) -> None:
-        """Store the tools; what models are told of them is made once."""
+        """Store the tools, and describe them once."""
         self.tools = dict(tools)
         self.n_worlds = n_worlds
-        self.specs = tuple(_renamed(found.spec, name) for name, (found, _) in self.tools.items())
-        self.is_conditional = any(found.when for found, _ in self.tools.values())
+        self.specs = tuple(_renamed(tool.spec, name) for name, (tool, _) in self.tools.items())
+        self.is_conditional = any(tool.when for tool, _ in self.tools.values())
 
 
 def _renamed(spec: ToolSpec, name: str) -> ToolSpec:
@@ -88,50 +88,52 @@ def shown_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, str]
 @lru_cache(maxsize=256)
 def takers(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, tuple[str, ...]], ...]:
     """Return which tools of each world take an argument of a name, by what the tools are called."""
-    found: list[Mapping[str, tuple[str, ...]]] = []
+    by_world: list[Mapping[str, tuple[str, ...]]] = []
     for (kind, _), names in zip(worlds, shown_names(worlds), strict=True):
-        taking: dict[str, tuple[str, ...]] = {}
-        for name, shown in names.items():
+        by_argument: dict[str, tuple[str, ...]] = {}
+        for name, tool_name in names.items():
             for argument in compile_tool(getattr(kind, name), 2).spec.parameters.get("properties", ()):
-                taking[argument] = (*taking.get(argument, ()), shown)
-        found.append(taking)
-    return tuple(found)
+                by_argument[argument] = (*by_argument.get(argument, ()), tool_name)
+        by_world.append(by_argument)
+    return tuple(by_world)
 
 
 @lru_cache(maxsize=256)
 def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Callable[..., Any], ...]) -> Plan:
     """Find the tools of an agent class (owner 0), of worlds (owners 1, 2, …) and of functions (after them)."""
-    found: dict[str, tuple[Tool, int]] = {}
+    tools: dict[str, tuple[Tool, int]] = {}
     for name in marked_methods(agent):
-        found[name] = (compile_tool(getattr(agent, name), 1), 0)
+        tools[name] = (compile_tool(getattr(agent, name), 1), 0)
     for n, ((kind, _), names) in enumerate(zip(worlds, shown_names(worlds), strict=True), 1):
-        for name, shown in names.items():
-            found.setdefault(shown, (compile_tool(getattr(kind, name), 2), n))
+        for name, tool_name in names.items():
+            tools.setdefault(tool_name, (compile_tool(getattr(kind, name), 2), n))
     for n, function in enumerate(functions, len(worlds) + 1):
         target = getattr(function, "__func__", function)
-        found[function.__name__] = (compile_tool(target, 0 if target is function else 1), n)
-    return Plan(found, len(worlds))
+        tools[function.__name__] = (compile_tool(target, 0 if target is function else 1), n)
+    return Plan(tools, len(worlds))
 
 
 @lru_cache(maxsize=4096)
 def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
     """Keep only the tools of these names, in the order of the names; one that worlds share stands for all of theirs."""
-    meant: dict[str, list[str]] = {}
-    for shown, (found, _) in plan.tools.items():
-        meant.setdefault(found.function.__name__, []).append(shown)
-    kept = [shown for name in names for shown in ([name] if name in plan.tools else meant.get(name, ()))]
-    return Plan({shown: plan.tools[shown] for shown in kept}, plan.n_worlds)
+    by_tool: dict[str, list[str]] = {}
+    for own_name, (tool, _) in plan.tools.items():
+        by_tool.setdefault(tool.function.__name__, []).append(own_name)
+    chosen_names = [
+        own_name for name in names for own_name in ([name] if name in plan.tools else by_tool.get(name, ()))
+    ]
+    return Plan({own_name: plan.tools[own_name] for own_name in chosen_names}, plan.n_worlds)
 
 
 @lru_cache(maxsize=256)
 def _without_tools_of_worlds(plan: Plan) -> Plan:
     of_worlds = range(1, plan.n_worlds + 1)
-    kept = {
-        name: (found, owner)
-        for name, (found, owner) in plan.tools.items()
-        if found.spec.is_action or owner not in of_worlds
+    tools = {
+        name: (tool, owner)
+        for name, (tool, owner) in plan.tools.items()
+        if tool.spec.is_action or owner not in of_worlds
     }
-    return Plan(kept, plan.n_worlds)
+    return Plan(tools, plan.n_worlds)
 
 
 class ToolBox(Mapping[str, Bound]):
@@ -148,7 +150,7 @@ class ToolBox(Mapping[str, Bound]):
     def of(
         cls,
         agent: object,
-        actor: int,
+        agent_id: int,
         worlds: Sequence[Named] = (),
         functions: Sequence[Callable[..., Any]] = (),
     ) -> ToolBox:
@@ -160,12 +162,12 @@ class ToolBox(Mapping[str, Bound]):
         plan = _plan(type(agent), tuple((type(world), world.name) for world in worlds), tuple(functions))
         owners = [getattr(function, "__self__", None) for function in functions]
         own = [() if owner is None else (owner,) for owner in owners]
-        return cls(plan, ((agent,), *((world, actor) for world in worlds), *own))
+        return cls(plan, ((agent,), *((world, agent_id) for world in worlds), *own))
 
     def __getitem__(self, name: str) -> Bound:
         """Return a tool by name."""
-        found, owner = self._plan.tools[name]
-        return Bound(found, self._leading[owner])
+        tool, owner = self._plan.tools[name]
+        return Bound(tool, self._leading[owner])
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names, in order."""
@@ -193,7 +195,7 @@ class ToolBox(Mapping[str, Bound]):
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What a model is told, in order; a prefixed tool goes by its prefixed name."""
+        """Descriptions for a language model, in order; a prefixed tool has its prefixed name."""
         return self._plan.specs
 
     def check(self, call: ToolCall) -> ToolCall:

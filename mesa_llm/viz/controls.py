@@ -20,12 +20,12 @@ PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s
 
 
 @component
-def Controls(session: Session, chosen: solara.Reactive[Choice]) -> None:
+def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
     """Show the buttons, the time, and the progress of the step.
 
     Args:
         session: What is run.
-        chosen: What Reset builds from.
+        choice: What Reset builds from.
     """
     now = moment()
     use_effect(lambda: setattr(session, "seen", now), [now])  # runs once all of the page is drawn
@@ -34,7 +34,7 @@ def Controls(session: Session, chosen: solara.Reactive[Choice]) -> None:
         if runner is not None:
             solara.Text(f"Step {done(runner.model)}", classes=["mesa-llm-time"])
             _Buttons(runner, session.state)
-        _Reset(session, chosen)
+        _Reset(session, choice)
         if runner is not None:
             solara.ProgressLinear(progress(runner) if runner.busy else False)
             solara.Text(status(runner), classes=["mesa-llm-status"])
@@ -47,7 +47,7 @@ def Pace(session: Session) -> None:
     Args:
         session: What is run.
     """
-    now, choose = use_state("0.1 s")
+    pause, choose = use_state("0.1 s")
 
     def change(words_for: str) -> None:
         choose(words_for)
@@ -55,25 +55,25 @@ def Pace(session: Session) -> None:
             session.runner.pause_s = PAUSES[words_for]
 
     with solara.Div(style={"margin-top": "14px"}):
-        solara.Select("Play pauses between steps", list(PAUSES), now, change, dense=True)
+        solara.Select("Play pauses between steps", list(PAUSES), pause, change, dense=True)
 
 
 @component
-def _Reset(session: Session, chosen: solara.Reactive[Choice]) -> None:
+def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
     """Show the button that builds the model anew; it asks before it drops a run that language models replied in."""
-    is_asked, ask = use_state(False)
+    is_asked, confirm = use_state(False)
     runner = session.runner
     calls = 0 if runner is None else runner.model.usage.calls
-    is_changed = chosen.value != session.built_from
+    is_changed = choice.value != session.built_from
 
     def reset() -> None:
-        ask(False)
-        session.build(chosen.value)
+        confirm(False)
+        session.build(choice.value)
 
     solara.Button(
         "Reset",
         icon_name="mdi-restore",
-        on_click=(lambda: ask(True)) if calls and not is_asked else reset,
+        on_click=(lambda: confirm(True)) if calls and not is_asked else reset,
         color="warning" if is_changed else None,
         outlined=not is_changed,
         disabled=is_asked,
@@ -82,7 +82,7 @@ def _Reset(session: Session, chosen: solara.Reactive[Choice]) -> None:
     if is_asked and runner is not None:
         with solara.Warning(dropping(runner.model), dense=True, icon=False):
             solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
-            solara.Button("Keep it", on_click=lambda: ask(False), text=True, small=True)
+            solara.Button("Keep it", on_click=lambda: confirm(False), text=True, small=True)
     elif is_changed:
         solara.Text("Reset takes the new choices.", style={"color": "#92400e", "font-size": "0.9rem"})
 
@@ -95,9 +95,9 @@ def dropping(model: LLMModel) -> str:
     """
     usage, path = model.usage, model.runlog.path
     cost = f" for ${usage.dollars:,.4f}" if usage.dollars else ""
-    kept = "It is kept nowhere." if path is None else f"It is kept: the tab Runs opens it again ({path.name})."
+    note = "It is kept nowhere." if path is None else f"It is kept: the tab Runs opens it again ({path.name})."
     replies = f"{usage.calls:,} {'reply' if usage.calls == 1 else 'replies'}"
-    return f"This run holds {replies} of language models{cost}. {kept}"
+    return f"This run holds {replies} of language models{cost}. {note}"
 
 
 @component

@@ -1,4 +1,4 @@
-"""What a run has cost so far."""
+"""The cost of a run so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Tile(NamedTuple):
     """The figure."""
 
     what: str
-    """What it counts."""
+    """Unit of the figure."""
 
     mood: str = ""
     """`failed` marks it."""

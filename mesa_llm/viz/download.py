@@ -25,13 +25,13 @@ KINDS = {
 
 
 class Spot(NamedTuple):
-    """Where an agent stands on a picture."""
+    """Place of an agent on a picture."""
 
     agent_id: int
     """Mesa `unique_id` of the agent."""
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     x: float
     """Distance from the left edge, in percent of the width."""
@@ -45,7 +45,7 @@ class Download:
     """A file that a page offers."""
 
     label: str
-    """What its button says."""
+    """Label of its button."""
 
     name: str
     """Name of the file."""
@@ -54,15 +54,15 @@ class Download:
     """Makes what is in it, when it is asked for."""
 
 
-def file_name(*parts: str, ending: str) -> str:
+def file_name(*parts: str, suffix: str) -> str:
     """Return the name of a file: letters and digits of any language, with dashes between.
 
     Args:
         *parts: What it is made of.
-        ending: What comes after the dot.
+        suffix: What comes after the dot.
     """
-    words = re.sub(r"[\W_]+", "-", " ".join(parts)).strip("-").lower()
-    return f"{words[:100] or 'file'}.{ending}"
+    stem = re.sub(r"[\W_]+", "-", " ".join(parts)).strip("-").lower()
+    return f"{stem[:100] or 'file'}.{suffix}"
 
 
 @solara.component_vue("picture.vue")

@@ -20,7 +20,7 @@ from solara.core import component
 from mesa_llm.model.model import USAGE, LLMModel
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
-from mesa_llm.viz.markup import in_words
+from mesa_llm.viz.markup import label_of
 
 GREY = "#475569"
 
@@ -72,7 +72,7 @@ def Plot(model: LLMModel, draw: Callable[[Any], matplotlib.figure.Figure], *, is
 
     Args:
         model: The model.
-        draw: Draws it, while it stands still.
+        draw: RNG it, while it stands still.
         is_large: Whether its text is large enough to be read on a page.
     """
     moment = update_counter.get()
@@ -94,11 +94,11 @@ def plot_downloads(model: LLMModel, title: str, content: Callable[[str], bytes])
     Args:
         model: What is plotted.
         title: What the plot shows.
-        content: Draws it as `png` or `svg`.
+        content: RNG it as `png` or `svg`.
     """
 
     def offer(kind: str) -> Download:
-        name = file_name(type(model).__name__, title, f"step {model.now - 1}", ending=kind)
+        name = file_name(type(model).__name__, title, f"step {model.now - 1}", suffix=kind)
         return Download(kind.upper(), name, lambda: content(kind))
 
     return [offer("png"), offer("svg")]
@@ -177,20 +177,20 @@ def tidy(axes: Any) -> None:
 # -- Mesa's own plots
 
 
-def is_mesa_plot(made: Any) -> bool:
+def is_mesa_plot(result: Any) -> bool:
     """Check whether an element is one of Mesa's `make_plot_component`."""
-    return isinstance(made, Element) and made.component is PlotMatplotlib
+    return isinstance(result, Element) and result.component is PlotMatplotlib
 
 
 @component
-def MesaPlot(made: Any, model: LLMModel) -> None:
+def MesaPlot(result: Any, model: LLMModel) -> None:
     """Show what Mesa's `make_plot_component` made, to be downloaded as other plots.
 
     Args:
-        made: The element.
+        result: The element.
         model: The model.
     """
-    measure, post_process = made.args[1], made.kwargs.get("post_process")
+    measure, post_process = result.args[1], result.kwargs.get("post_process")
 
     def draw(model: LLMModel) -> Figure:
         figure = Figure()
@@ -238,8 +238,8 @@ def numbers_of(model: LLMModel) -> tuple[dict[str, list[Any]], dict[str, list[An
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
-    known: list[Any] = [value for value in (*values[:1], *values[-1:]) if value is not None]
-    return bool(known) and all(isinstance(value, Real) for value in known) and bool not in map(type, known)
+    sample: list[Any] = [value for value in (*values[:1], *values[-1:]) if value is not None]
+    return bool(sample) and all(isinstance(value, Real) for value in sample) and bool not in map(type, sample)
 
 
 def measure_figure(name: str) -> Callable[[LLMModel], Figure]:
@@ -275,7 +275,7 @@ def cost_figure(model: LLMModel) -> Figure:
 def _draw_values(axes: Any, name: str, values: Sequence[Any], *, is_last: bool = True) -> None:
     heights = np.array([np.nan if value is None else float(value) for value in values])
     axes.plot(range(len(heights)), heights, linewidth=2.2, marker="o" if len(heights) <= FEW else "")
-    axes.set_title(in_words(name), loc="left", fontsize=13 if is_last else 11, color=GREY)
+    axes.set_title(label_of(name), loc="left", fontsize=13 if is_last else 11, color=GREY)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if is_last:
         axes.set_xlabel("Step", color=GREY)
@@ -297,9 +297,9 @@ def Measures(model: LLMModel) -> None:
     update_counter.get()
     with steady(model):
         names, costs = (list(numbers) for numbers in numbers_of(model))
-    draws = use_memo(lambda: {name: measure_figure(name) for name in names}, [tuple(names)])
+    figures = use_memo(lambda: {name: measure_figure(name) for name in names}, [tuple(names)])
     with solara.Div(classes=["mesa-llm-flat"]):
-        for name, draw in draws.items():
+        for name, draw in figures.items():
             with solara.Card(margin=0, classes=["mesa-llm-card"]).key(name):
                 Plot(model, draw)
         if costs and model.usage.calls + model.usage.replayed:

@@ -15,12 +15,12 @@ from solara.core import component
 
 from mesa_llm.errors import Refused
 from mesa_llm.llm.human.desk import HumanDesk, Question
-from mesa_llm.llm.human.questions import LEFT_OUT, Asked, NotOffered, Offer, offers_of, still_possible
-from mesa_llm.llm.schema.description import in_words as schema_in_words
+from mesa_llm.llm.human.questions import LEFT_OUT, FormField, NotOffered, Offer, offers_of, still_possible
+from mesa_llm.llm.schema.description import description_of
 from mesa_llm.llm.schema.flat import Schema
 from mesa_llm.records import Reply, Request, ToolCall, canonical_json
-from mesa_llm.viz.markup import in_words
-from mesa_llm.viz.trace import called_as
+from mesa_llm.viz.markup import label_of
+from mesa_llm.viz.trace import call_text
 
 SHORT_TEXT = 80
 """A text that may be longer than this gets several lines to write in."""
@@ -34,65 +34,67 @@ Lines = dict[Path, str]
 NUMBERS = {"integer", "number"}
 
 
-def read_fields(field: Asked, written: Mapping[Path, str], before: Mapping[Path, str]) -> tuple[Any, Lines]:
+def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping[Path, str]) -> tuple[Any, Lines]:
     """Read what a person filled in.
 
     Args:
         field: What was asked for.
-        written: What stands in the fields; a field that is not named is empty.
-        before: The same when it was last tried: what is not offered is taken if it stands there still.
+        lines: What stands in the fields; a field that is not named is empty.
+        last_lines: The same when it was last tried: what is not offered is taken if it stands there still.
 
     Returns:
         The value, and what is wrong with it, by field; it is good if nothing is.
     """
     faults: Lines = {}
 
-    def give(line: Asked) -> Any:
-        text = written.get(line.path, "no" if _is_tick(line) else "").strip()
+    def give(line: FormField) -> Any:
+        text = lines.get(line.path, "no" if _is_tick(line) else "").strip()
         if not text and not line.is_needed:
             return LEFT_OUT
         if not text and {"type": "null"} not in line.schema.get("anyOf", ()):
             faults[line.path] = "Fill this in first."
             return LEFT_OUT
         try:
-            return line.read(text, is_meant=before.get(line.path, "").strip() == text)
+            return line.read(text, is_meant=last_lines.get(line.path, "").strip() == text)
         except NotOffered:
             faults[line.path] = "This is not among what is offered. If you mean it all the same, press once more."
         except ValueError as error:
             faults[line.path] = str(error)
         return LEFT_OUT
 
-    return field.filled(give), faults
+    return field.fill(give), faults
 
 
-def hint_of(field: Asked) -> str:
+def hint_of(field: FormField) -> str:
     """Describe what a value means, what fits if that is not plain, and whether the field can stay empty."""
     schema = field.schema
-    notes = [schema_in_words(schema)] if schema.get("type") in NUMBERS or not (field.told or _items(field)) else []
+    notes = (
+        [description_of(schema)] if schema.get("type") in NUMBERS or not (field.description or _items(field)) else []
+    )
     if schema.get("type") in ("array", "object"):
         is_json = "prefixItems" in schema or schema.get("additionalProperties") is False
-        notes = [schema_in_words(field.offered or schema), "as JSON" if is_json else "commas between"]
+        notes = [description_of(field.choices or schema), "as JSON" if is_json else "commas between"]
     if field.values and not _is_closed(field):
         notes.append("the list holds examples" if field.is_free else "the list holds what is offered")
     notes += [] if field.is_needed else ["may stay empty"]
     in_brackets = f"({'; '.join(notes)})" if notes else ""
-    return f"{field.told} {in_brackets}".strip()
+    return f"{field.description} {in_brackets}".strip()
 
 
-def _items(field: Asked) -> list[str]:
-    """List what a field can be chosen from, as `Asked.read` reads it."""
+def _items(field: FormField) -> list[str]:
+    """List what a field can be chosen from, as `FormField.read` reads it."""
     values = field.values or field.schema.get("enum", [])
     return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
 
 
-def _is_closed(field: Asked) -> bool:
+def _is_closed(field: FormField) -> bool:
     """Whether nothing fits but what is in the list."""
     kinds: list[Schema] = field.schema.get("anyOf", [field.schema])
     is_listed = all("enum" in kind or kind == {"type": "null"} for kind in kinds)
-    return is_listed and field.offered in (None, field.schema)
+    return is_listed and field.choices in (None, field.schema)
 
 
-def _is_tick(field: Asked) -> bool:
+def _is_tick(field: FormField) -> bool:
     """Whether it is a box to tick: yes or no, and nothing else."""
     return field.schema.get("type") == "boolean" and field.is_needed and not field.values
 
@@ -114,9 +116,9 @@ def AnswerForm(desk: HumanDesk, question: Question) -> None:
         question: The question.
     """
     request = question.request
-    offers, refused = use_memo(lambda: _offers(request), [question.question_id])
+    offers, refusal = use_memo(lambda: _offers(request), [question.question_id])
     calls, set_calls = use_state(list[ToolCall]())
-    picked, pick = use_state("")
+    name, pick = use_state("")
     fault, set_fault = use_state("")
     possible = still_possible(offers, calls, request.max_actions)
 
@@ -127,36 +129,36 @@ def AnswerForm(desk: HumanDesk, question: Question) -> None:
         if offer.tool is None:
             send(Reply(canonical_json(value) if request.schema is not None else value, dollars=0.0, model="human"))
             return
-        done = [*calls, ToolCall(offer.name, value)]
-        if still_possible(offers, done, request.max_actions):
-            set_calls(done)
+        calls_now = [*calls, ToolCall(offer.name, value)]
+        if still_possible(offers, calls_now, request.max_actions):
+            set_calls(calls_now)
             pick("")
         else:
-            finish(done)
+            finish(calls_now)
 
-    def finish(done: list[ToolCall]) -> None:
-        send(Reply(tool_calls=tuple(done), dollars=0.0, model="human"))
+    def finish(calls_now: list[ToolCall]) -> None:
+        send(Reply(tool_calls=tuple(calls_now), dollars=0.0, model="human"))
 
     def press(offer: Offer) -> None:
         pick(offer.name)
-        if not offer.asked.lines:
+        if not offer.field.lines:
             give(offer, {})
 
-    _Chosen(calls, request.max_actions)
+    _Choices(calls, request.max_actions)
     if offers and offers[0].tool is not None:
-        _Buttons(possible, picked, press, (lambda: finish(calls)) if calls else None)
+        _Buttons(possible, name, press, (lambda: finish(calls)) if calls else None)
     for offer in possible:
-        if offer.name == picked and offer.asked.lines:
+        if offer.name == name and offer.field.lines:
             _Fields(offer, partial(give, offer)).key(f"{len(calls)} {offer.name}")
-    if fault or refused:
-        solara.Warning(fault or f"{refused}. Press Stop.", dense=True)
+    if fault or refusal:
+        solara.Warning(fault or f"{refusal}. Press Stop.", dense=True)
 
 
 @component
-def _Chosen(calls: list[ToolCall], maximum: int) -> None:
+def _Choices(calls: list[ToolCall], maximum: int) -> None:
     """Show what is chosen so far, and how much more can be."""
-    for number, call in enumerate(calls, 1):
-        solara.Text(f"{number}. {called_as(call.name, dict(call.arguments))}", classes=["mesa-llm-chosen"])
+    for index, call in enumerate(calls, 1):
+        solara.Text(f"{index}. {call_text(call.name, dict(call.arguments))}", classes=["mesa-llm-chosen"])
     if calls:
         solara.Text(f"and then also … (up to {maximum - len(calls)} more)", classes=["mesa-llm-hint"])
     elif maximum > 1:
@@ -164,45 +166,43 @@ def _Chosen(calls: list[ToolCall], maximum: int) -> None:
 
 
 @component
-def _Buttons(
-    offers: list[Offer], picked: str, press: Callable[[Offer], None], finish: Callable[[], None] | None
-) -> None:
+def _Buttons(offers: list[Offer], name: str, press: Callable[[Offer], None], finish: Callable[[], None] | None) -> None:
     with solara.Row(gap="8px", style={"flex-wrap": "wrap"}):
         for offer in offers:
-            _OfferButton(offer, offer.name == picked, press)
+            _OfferButton(offer, offer.name == name, press)
         if finish is not None:
             solara.Button("Done", icon_name="mdi-check", color="success", on_click=finish)
 
 
 @component
 def _OfferButton(offer: Offer, is_picked: bool, press: Callable[[Offer], None]) -> None:
-    label = in_words(offer.name)
+    label = label_of(offer.name)
     solara.Button(label, on_click=lambda: press(offer), color="primary", outlined=not is_picked)
 
 
 @component
-def _Fields(offer: Offer, give: Callable[[Any], None]) -> None:
-    written = solara.use_reactive(Lines())
-    tried, set_tried = use_state(Lines())
+def _Fields(offer: Offer, submit_value: Callable[[Any], None]) -> None:
+    lines = solara.use_reactive(Lines())
+    last_lines, set_tried = use_state(Lines())
     faults, set_faults = use_state(Lines())
 
     def fill(path: Path, value: Any) -> None:
         text = "" if value is None else str(value)
-        if text != written.peek().get(path, ""):
-            written.set({**written.peek(), path: text})
+        if text != lines.peek().get(path, ""):
+            lines.set({**lines.peek(), path: text})
             set_faults({other: fault for other, fault in faults.items() if other != path})
 
     def submit() -> None:
-        value, found = read_fields(offer.asked, written.peek(), tried)
-        set_tried(written.peek())
-        set_faults(found)
-        if not found:
-            give(value)
+        value, faults_now = read_fields(offer.field, lines.peek(), last_lines)
+        set_tried(lines.peek())
+        set_faults(faults_now)
+        if not faults_now:
+            submit_value(value)
 
-    if offer.told:
-        solara.Text(offer.told, classes=["mesa-llm-hint"])
-    for line in offer.asked.lines:
-        _Field(line, written.value.get(line.path, ""), faults.get(line.path, ""), partial(fill, line.path))
+    if offer.description:
+        solara.Text(offer.description, classes=["mesa-llm-hint"])
+    for line in offer.field.lines:
+        _Field(line, lines.value.get(line.path, ""), faults.get(line.path, ""), partial(fill, line.path))
     with solara.Row():
         if offer.tool is None:
             solara.Button("Send", icon_name="mdi-send", color="primary", on_click=submit)
@@ -211,8 +211,8 @@ def _Fields(offer: Offer, give: Callable[[Any], None]) -> None:
 
 
 @component
-def _Field(field: Asked, text: str, fault: str, fill: Callable[[Any], None]) -> None:
-    label = in_words(field.name)
+def _Field(field: FormField, text: str, fault: str, fill: Callable[[Any], None]) -> None:
+    label = label_of(field.name)
     looks: dict[str, Any] = {
         "label": label,
         "v_model": text,
@@ -223,21 +223,21 @@ def _Field(field: Asked, text: str, fault: str, fill: Callable[[Any], None]) -> 
         "class_": "mesa-llm-field",
     }
     items, kind = _items(field), field.schema.get("type")
-    number: dict[str, Any] = {"type": "number", "attributes": {"step": "any"}} if kind in NUMBERS else {}
+    attributes: dict[str, Any] = {"type": "number", "attributes": {"step": "any"}} if kind in NUMBERS else {}
     if _is_tick(field):
         solara.Checkbox(label=f"{label}: {hint_of(field)}", value=text == "yes", on_value=_yes_or_no(fill))
     elif _is_closed(field) or kind == "boolean":
         vuetify.Select(**looks, items=items or ["yes", "no"], clearable=True)
     elif items:
-        _Suggesting({**looks, **number}, items, fill)
+        _Suggestions({**looks, **attributes}, items, fill)
     elif kind == "string" and field.schema.get("maxLength", SHORT_TEXT + 1) > SHORT_TEXT:
         vuetify.Textarea(**looks, rows=2, auto_grow=True)
     else:
-        vuetify.TextField(**looks, **number)
+        vuetify.TextField(**looks, **attributes)
 
 
 @component
-def _Suggesting(looks: dict[str, Any], items: list[str], fill: Callable[[Any], None]) -> None:
+def _Suggestions(looks: dict[str, Any], items: list[str], fill: Callable[[Any], None]) -> None:
     """Show a field to write in, with a list to choose from.
 
     What is written counts at once: Vuetify itself takes it when the field is left, which a quick press on a button
@@ -254,8 +254,8 @@ def _Suggesting(looks: dict[str, Any], items: list[str], fill: Callable[[Any], N
         if text is not None:
             fill(text)
 
-    own: dict[str, Any] = {**looks, "v_model": taken, "on_v_model": leave}
-    box = vuetify.Combobox(**own, items=items, clearable=True)
+    properties: dict[str, Any] = {**looks, "v_model": taken, "on_v_model": leave}
+    box = vuetify.Combobox(**properties, items=items, clearable=True)
     use_event(box, "update:search-input", write)
 
 

@@ -18,7 +18,7 @@ from solara.routing import use_router
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.registry import ModelEntry, find_models
-from mesa_llm.viz.markup import CSS, Markup, in_words
+from mesa_llm.viz.markup import CSS, Markup, label_of
 from mesa_llm.viz.page import LLMPage
 from mesa_llm.viz.sketch import blank
 
@@ -59,8 +59,8 @@ class Exhibit:
     @property
     def title(self) -> str:
         """Its name, to be read: that of its page, else of the model."""
-        named = getattr(self.page, "kwargs", {}).get("name")
-        return named or in_words(self.entry.name)
+        name = getattr(self.page, "kwargs", {}).get("name")
+        return name or label_of(self.entry.name)
 
     @property
     def picture(self) -> str:

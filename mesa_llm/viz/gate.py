@@ -107,21 +107,21 @@ def steady(model: LLMModel) -> AbstractContextManager[None]:
     return gate_of(model).reading()
 
 
-def place_steady(made: Any, model: LLMModel) -> None:
+def place_steady(result: Any, model: LLMModel) -> None:
     """Place what a component made, also one of Mesa's own, so that its body runs only while the model stands still.
 
     A page is drawn by whichever thread comes first: the ticker, or the one of a click. What the click's thread draws,
     the ticker does not hold still.
 
     Args:
-        made: The element of a component; anything else places itself.
+        result: The element of a component; anything else places itself.
         model: What its body may read.
     """
-    if isinstance(made, Element) and isinstance(made.component, ComponentFunction):
-        _Steady(made, model).key(f"{made.component.f.__module__}.{made.component.f.__qualname__}")
+    if isinstance(result, Element) and isinstance(result.component, ComponentFunction):
+        _Steady(result, model).key(f"{result.component.f.__module__}.{result.component.f.__qualname__}")
 
 
 @component
-def _Steady(made: Any, model: LLMModel) -> Any:
+def _Steady(result: Any, model: LLMModel) -> Any:
     with steady(model):
-        return made.component.f(*made.args, **made.kwargs)
+        return result.component.f(*result.args, **result.kwargs)

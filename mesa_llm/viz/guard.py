@@ -166,19 +166,23 @@ class Guard:
         if not self._is_token(connection.query_params):
             return PlainTextResponse(f"The token in this address is not the right one. {ASK_FOR_TOKEN}", 403)
         url = connection.url
-        rest = [(name, value) for name, value in parse_qsl(url.query, keep_blank_values=True) if name != "token"]
-        clean = "./" + quote(connection.scope["path"].rpartition("/")[2]) + (f"?{urlencode(rest)}" if rest else "")
+        parameters = [(name, value) for name, value in parse_qsl(url.query, keep_blank_values=True) if name != "token"]
+        clean = (
+            "./"
+            + quote(connection.scope["path"].rpartition("/")[2])
+            + (f"?{urlencode(parameters)}" if parameters else "")
+        )
         page = f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(clean)}"><title>mesa_llm</title>'
         response = HTMLResponse(page, headers={"Cache-Control": "no-store"})
         response.set_cookie(self.cookie, self._pass, httponly=True, samesite="strict", secure=url.scheme == "https")
         return response
 
     def _is_token(self, query: QueryParams) -> bool:
-        sent = query["token"].encode()
-        if self._ticket and secrets.compare_digest(sent, self._ticket.encode()):
+        token = query["token"].encode()
+        if self._ticket and secrets.compare_digest(token, self._ticket.encode()):
             self._ticket = ""
             return True
-        return secrets.compare_digest(sent, self._token.encode())
+        return secrets.compare_digest(token, self._token.encode())
 
 
 def _is_embedded(headers: Headers) -> bool:

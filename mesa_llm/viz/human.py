@@ -19,9 +19,9 @@ from mesa_llm.viz.ticker import words
 
 def desks_of(model: LLMModel) -> list[HumanDesk]:
     """Find the desks on which a model's questions to people lie."""
-    named = list(model.llm.values()) if isinstance(model.llm, Mapping) else [model.llm]
-    chosen = [*named, *(agent.llm for agent in minded(model))]
-    people = {id(llm): llm for llm in chosen if isinstance(llm, HumanLLM)}
+    named_llms = list(model.llm.values()) if isinstance(model.llm, Mapping) else [model.llm]
+    llms = [*named_llms, *(agent.llm for agent in minded(model))]
+    people = {id(llm): llm for llm in llms if isinstance(llm, HumanLLM)}
     return [person.desk for person in people.values()]
 
 
@@ -35,16 +35,16 @@ def HumanPanel(model: LLMModel) -> None:
     update_counter.get()
     words.get()
     desks = use_memo(lambda: desks_of(model), [model])
-    picked, pick = use_state(0)
-    waiting = [(desk, question) for desk in desks for question in desk.pending]
-    if not waiting:
+    index, pick = use_state(0)
+    questions = [(desk, question) for desk in desks for question in desk.pending]
+    if not questions:
         solara.Info("You play: press Step, and what your agent has to decide appears here.", dense=True)
         return
-    desk, question = next((pair for pair in waiting if pair[1].agent == picked), waiting[0])
+    desk, question = next((pair for pair in questions if pair[1].agent == index), questions[0])
     with solara.Card(f"Your turn: {_name(model, question)} has to decide", classes=["mesa-llm-human"]):
-        if len(waiting) > 1:
+        if len(questions) > 1:
             with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
-                for _, other in waiting[:30]:
+                for _, other in questions[:30]:
                     _PickButton(model, other, other.agent == question.agent, pick)
         rules = "\n\n".join(m.content for m in question.request.messages if m.role == "system")
         Markup("question.html", rules=rules, text=question.text)

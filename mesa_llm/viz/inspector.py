@@ -17,7 +17,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
 from mesa_llm.viz.ticker import words
-from mesa_llm.viz.trace import Thought, named, shortened, thoughts_of
+from mesa_llm.viz.trace import Thought, decider, shortened, thoughts_of
 
 inspected = solara.reactive(0)
 """Number of the agent that is looked into; 0, or that of nobody: the first."""
@@ -48,17 +48,17 @@ def AgentInspector(model: LLMModel) -> None:
     """
     update_counter.get()
     words.get()
-    number = inspected.value
+    agent_id = inspected.value
     agents = {agent.unique_id: agent for agent in minded(model)}
     if not agents:
         solara.Info("The model has no agents that think.", dense=True)
         return
-    number = number if number in agents else next(iter(agents))
+    agent_id = agent_id if agent_id in agents else next(iter(agents))
     with solara.Column(gap="10px"):
         vuetify.Autocomplete(
             label="Agent",
-            items=[{"text": called(agent), "value": known} for known, agent in agents.items()],
-            v_model=number,
+            items=[{"text": called(agent), "value": other_id} for other_id, agent in agents.items()],
+            v_model=agent_id,
             on_v_model=lambda picked: inspected.set(picked or 0),
             outlined=True,
             dense=True,
@@ -67,12 +67,12 @@ def AgentInspector(model: LLMModel) -> None:
         )
         thoughts: list[Thought] = []
         with steady(model):
-            facts = who(agents[number])
+            facts = who(agents[agent_id])
             with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
-                thoughts = thoughts_of(model, number)
+                thoughts = thoughts_of(model, agent_id)
         with solara.Div(classes=["mesa-llm-split"]):
             Markup("agent.html", **facts)
-            _Thoughts(thoughts).key(f"thoughts of {number}")
+            _Thoughts(thoughts).key(f"thoughts of {agent_id}")
 
 
 @component
@@ -133,4 +133,4 @@ def _thinks_with(agent: Any) -> str:
         llm = agent.llm
     except MesaLLMError as error:
         return str(error)
-    return named(llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__)))
+    return decider(llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__)))

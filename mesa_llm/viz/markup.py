@@ -13,7 +13,7 @@ from solara.core import component
 HERE = Path(__file__).parent
 
 CSS = (HERE / "style.css").read_text(encoding="utf-8")
-"""How all pages look."""
+"""Style sheet of all pages."""
 
 
 @lru_cache(maxsize=64)
@@ -53,8 +53,8 @@ def Markup(template: str | Path, **values: Any) -> None:
     solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
 
 
-def in_words(name: str) -> str:
+def label_of(name: str) -> str:
     """Write a name in code as words: `n_posts` as `Number of posts`; capital letters stay."""
-    words = " ".join(name.removeprefix("n_").split("_")).strip()
-    words = f"number of {words}" if name.startswith("n_") else words
-    return words[:1].upper() + words[1:]
+    text = " ".join(name.removeprefix("n_").split("_")).strip()
+    text = f"number of {text}" if name.startswith("n_") else text
+    return text[:1].upper() + text[1:]

@@ -46,7 +46,7 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
     (EventLog, "News"),
     (About, "About"),
 )
-"""What stands on every page."""
+"""Components of every page."""
 
 
 @component
@@ -90,16 +90,16 @@ def LLMPage(
         solara.Error(f"This page was opened by a page of {foreign}, and shows nothing there.")
     else:
         params = dict(declared(model) if model_params is None else model_params)
-        first = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
+        initial = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
         title = name or getattr(model, "__name__", "Model")
-        _Page(model, params, components, renderer, title, first, keeps_runs)
+        _Page(model, params, components, renderer, title, initial, keeps_runs)
 
 
 _named: list[type[LLMModel]] = []
 
 
 def show_model(model: type[LLMModel]) -> str:
-    """Let this process serve the page of one model.
+    """Serve the page of one model in this process.
 
     Args:
         model: The model class.
@@ -124,18 +124,18 @@ def _Page(
     components: Sequence[Placed],
     renderer: MakeRenderer | None,
     name: str,
-    first: Choice,
+    initial: Choice,
     keeps_runs: bool,
 ) -> None:
-    chosen = solara.use_reactive(first)
-    session = use_memo(lambda: Session(model, first, runs_folder() if keeps_runs else None), [])
+    choice = solara.use_reactive(initial)
+    session = use_memo(lambda: Session(model, initial, runs_folder() if keeps_runs else None), [])
     readme = use_memo(lambda: Readme.of(model), [])
     meanings = use_memo(lambda: meanings_of(model), [])
     use_effect(lambda: _open(session), [])
 
     def reopen(run: KeptRun, replays: bool) -> None:
-        chosen.set(run.choice(first, chosen.value))
-        session.build(chosen.value, run, replays=replays)
+        choice.set(run.choice(initial, choice.value))
+        session.build(choice.value, run, replays=replays)
         words.set(object())
 
     solara.Style(CSS)
@@ -143,10 +143,10 @@ def _Page(
         solara.AppBarTitle(name)
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         with solara.Card(margin=0):
-            Controls(session, chosen)
+            Controls(session, choice)
             Pace(session)
         with solara.Card("Parameters", margin=0):
-            Parameters(model, params, chosen, meanings)  # drawn anew at each step, it would take back what is typed
+            Parameters(model, params, choice, meanings)  # drawn anew at each step, it would take back what is typed
         _Cost(session)
     _Main(session, readme, components, renderer, reopen)
 
@@ -223,8 +223,8 @@ def tabs_of(
         Title of each tab → its components, in order.
     """
     tabs: dict[str, list[Component]] = {FIRST_TAB: [space]} if space is not None else {}
-    own = [placed[0] if isinstance(placed, tuple) else placed for placed in components]
-    extras: list[Placed] = [extra for extra in ALWAYS if extra[0] not in own]
+    components_ = [placed[0] if isinstance(placed, tuple) else placed for placed in components]
+    extras: list[Placed] = [extra for extra in ALWAYS if extra[0] not in components_]
     if not components:
         extras = [Measures, *(extra for extra in ALWAYS if extra[0] is not Measures)]
     for placed in (*components, *extras, *([(runs, "Runs")] if runs is not None else [])):
@@ -270,22 +270,22 @@ def _Tabs(
 
     now = titles.index(open_tab.value) if open_tab.value in titles else 0
     with solara.lab.Tabs(value=now, on_value=turn, lazy=True):
-        for title, parts in tabs.items():
+        for title, contents in tabs.items():
             with solara.lab.Tab(title), solara.Div(classes=["mesa-llm-columns"]):
-                for component in parts:
-                    _Shown(component, model)
+                for component in contents:
+                    _Component(component, model)
 
 
 @component
-def _Shown(component: Component, model: LLMModel) -> None:
+def _Component(component: Component, model: LLMModel) -> None:
     update_counter.get()
     if component is Measures:  # it brings a card for each plot
         Measures(model)
         return
     with solara.Card(margin=0, classes=["mesa-llm-card"]):
         with steady(model):
-            made = component(model)
-        if is_mesa_plot(made):
-            MesaPlot(made, model)
+            result = component(model)
+        if is_mesa_plot(result):
+            MesaPlot(result, model)
         else:
-            place_steady(made, model)
+            place_steady(result, model)

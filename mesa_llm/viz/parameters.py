@@ -21,7 +21,7 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.engine.access import Access
-from mesa_llm.engine.transports import OF_ACCESS
+from mesa_llm.engine.transports import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import environment_secrets, without_secrets
 from mesa_llm.llm.human.desk import HumanLLM
@@ -39,10 +39,10 @@ THINKERS = {
     "human": "you, and rules for the others",
     "other": "another model …",
 }
-"""What agents can think with → what the page calls it."""
+"""Language model → its label on the page."""
 
 SPEECHLESS = ("rule", "random", "human")
-"""What writes no reply: nothing of it can be reasoned about or too long."""
+"""Choices that write no text, so that reasoning and reply length do not concern them."""
 
 REASONING = {
     "": "as the model has it",
@@ -66,7 +66,7 @@ _shared: list[Access] = []
 
 
 def share(access: Access) -> None:
-    """Let the models of all pages of this process spend from one purse.
+    """Make the models of all pages of this process share one budget.
 
     Args:
         access: Whose purse it is.
@@ -124,23 +124,26 @@ class Choice:
             ConfigError: If another model is wanted and none is named, or the model would evade the server's budget
                 or has an access of its own.
         """
-        offered: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
+        candidates: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
         if self.thinker not in SPEECHLESS:
-            offered |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
+            candidates |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
         if self.thinker == "other" and access is None:
-            offered |= {"max_dollars": self.max_dollars}
-        taken = {name: value for name, value in offered.items() if value is not None and takes(factory, name)}
+            candidates |= {"max_dollars": self.max_dollars}
+        arguments = {name: value for name, value in candidates.items() if value is not None and takes(factory, name)}
         if access is None:
-            return {**taken, **self.parameters}
+            return {**arguments, **self.parameters}
         if not takes(factory, "access"):
             raise ConfigError("this model takes no access=, so that the budget of this server cannot hold for it")
-        if own := sorted(name for name in OF_ACCESS & set(self.parameters) if self.parameters[name] is not None):
+        if access_options := sorted(
+            name for name in ACCESS_OPTIONS & set(self.parameters) if self.parameters[name] is not None
+        ):
             raise ConfigError(
-                f"this page fixes {', '.join(own)} in model_params, and this server has one budget and one access for "
-                "all its pages: name the endpoint by llm='NAME@URL', or by a table of mesa-llm.toml with its limits; "
+                f"this page fixes {', '.join(access_options)} in model_params, and this server has one budget "
+                "and one access for all its pages: name the endpoint by llm='NAME@URL', or by a table of "
+                "mesa-llm.toml with its limits; "
                 "or start the server without --max-calls, --max-tokens and --max-dollars"
             )
-        return {**taken, **self.parameters, "access": access}
+        return {**arguments, **self.parameters, "access": access}
 
     @property
     def endpoint(self) -> str:
@@ -148,7 +151,7 @@ class Choice:
         return self.api_base.strip() if self.thinker == "other" else ""
 
     def hide(self, text: str) -> str:
-        """Take the visitor's key, secrets in the endpoint's address, and keys of the environment out of a text."""
+        """Remove the visitor's key, secrets in the endpoint's address, and keys of the environment from a text."""
         return without_secrets(text, [self.api_key, *secrets_of(self.api_base), *environment_secrets()])
 
     def llm(self) -> str | LLM | Mapping[Any, str | LLM]:
@@ -178,28 +181,28 @@ class Choice:
 
 def transports_in(llm: str | LLM | Mapping[Any, str | LLM] | None) -> list[LLM]:
     """Return the transports of what agents think with that are no names: people, and endpoints that were typed."""
-    given = llm.values() if isinstance(llm, Mapping) else [llm]
-    return [each for each in given if each is not None and not isinstance(each, str)]
+    transports = llm.values() if isinstance(llm, Mapping) else [llm]
+    return [each for each in transports if each is not None and not isinstance(each, str)]
 
 
 def secrets_of(api_base: str) -> set[str]:
     """Return what of an address may be secret: user, password, and the values of its query."""
-    found = ADDRESS.fullmatch(api_base.strip())
-    if found is None:
+    match = ADDRESS.fullmatch(api_base.strip())
+    if match is None:
         return {api_base}
-    user, query = (found["user"] or "").removesuffix("@"), found["query"]
+    user, query = (match["user"] or "").removesuffix("@"), match["query"]
     pairs = (pair.partition("=") for pair in re.split("[?&#]", query))
-    raw = {user, *user.split(":", 1), *(value or name for name, _, value in pairs)}
-    return {*raw, *map(unquote, raw)} - {""}
+    secrets = {user, *user.split(":", 1), *(value or name for name, _, value in pairs)}
+    return {*secrets, *map(unquote, secrets)} - {""}
 
 
 def shown_address(api_base: str) -> str:
     """Return an address to be shown: user, password and query are hidden."""
-    found = ADDRESS.fullmatch(api_base.strip())
-    if found is None:
+    match = ADDRESS.fullmatch(api_base.strip())
+    if match is None:
         return HIDDEN
-    user, query = f"{HIDDEN}@" if found["user"] else "", f"?{HIDDEN}" if found["query"] else ""
-    return f"{found['scheme'] or ''}{user}{found['where']}{query}"
+    user, query = f"{HIDDEN}@" if match["user"] else "", f"?{HIDDEN}" if match["query"] else ""
+    return f"{match['scheme'] or ''}{user}{match['where']}{query}"
 
 
 def takes(factory: Factory, name: str) -> bool:
@@ -210,7 +213,7 @@ def takes(factory: Factory, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Control:
-    """How one parameter of a model is asked for."""
+    """Control of one parameter of a model."""
 
     name: str
     """Name of the parameter."""
@@ -219,7 +222,7 @@ class Control:
     """`Slider`, `Select`, `Checkbox` or `InputText`, as in Mesa's `model_params`."""
 
     label: str
-    """What the page calls it."""
+    """Its label."""
 
     value: Any
     """Its value at first."""
@@ -237,7 +240,7 @@ class Control:
     """Whether a slider holds whole numbers."""
 
     values: tuple[Any, ...] = ()
-    """What a list offers."""
+    """Choices of a list."""
 
     @classmethod
     def of(cls, name: str, described: Any) -> Control:
@@ -255,8 +258,8 @@ class Control:
             described = {**vars(described), "type": kind}
         label, value, kind = described.get("label") or name, described.get("value"), str(described["type"])
         if kind in ("SliderInt", "SliderFloat"):
-            ends = float(described["min"]), float(described["max"]), float(described.get("step") or 1)
-            return cls(name, "Slider", label, value, *ends, is_whole=kind == "SliderInt")
+            bounds = float(described["min"]), float(described["max"]), float(described.get("step") or 1)
+            return cls(name, "Slider", label, value, *bounds, is_whole=kind == "SliderInt")
         if kind not in ("Select", "Checkbox", "InputText"):
             raise ConfigError(
                 f"model_params[{name!r}] has the type {kind!r}; "
@@ -284,7 +287,7 @@ def defaults(model_params: Mapping[str, Any]) -> dict[str, Any]:
 def Parameters(
     factory: Factory,
     model_params: Mapping[str, Any],
-    chosen: solara.Reactive[Choice],
+    choice: solara.Reactive[Choice],
     meanings: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Let a visitor choose what the next model is built from.
@@ -292,23 +295,23 @@ def Parameters(
     Args:
         factory: What builds the model.
         model_params: Mesa's description of the model's parameters.
-        chosen: What is chosen.
+        choice: What is chosen.
         meanings: Parameter → what it means, shown where the pointer rests on it.
     """
 
     def choose(**changes: Any) -> None:
-        chosen.set(replace(chosen.value, **changes))
+        choice.set(replace(choice.value, **changes))
 
     def adjust(name: str, value: Any) -> None:
-        choose(parameters={**chosen.value.parameters, name: value})
+        choose(parameters={**choice.value.parameters, name: value})
 
     with solara.Column(gap="4px"):
         if takes(factory, "llm") and "llm" not in model_params:
-            _Thinker(chosen.value, choose)
+            _Thinker(choice.value, choose)
         if takes(factory, "rng") and "rng" not in model_params:
-            _Text("Seed (empty: a new one)", chosen.value.seed, lambda text: choose(seed=text))
+            _Text("Seed (empty: a new one)", choice.value.seed, lambda text: choose(seed=text))
         for control in controls_of(model_params):
-            value = chosen.value.parameters.get(control.name, control.value)
+            value = choice.value.parameters.get(control.name, control.value)
             meaning = meanings.get(control.name, "")
             with solara.Div(attributes={"title": meaning}):
                 _Adjuster(control, value, partial(adjust, control.name)).key(control.name)
@@ -328,7 +331,7 @@ def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> No
             solara.Checkbox(label=control.label, value=bool(value), on_value=adjust)
         case "Select":
             by_words = {worded(each): each for each in control.values}
-            solara.Select(control.label, list(by_words), worded(value), on_value=lambda words: adjust(by_words[words]))
+            solara.Select(control.label, list(by_words), worded(value), on_value=lambda label: adjust(by_words[label]))
         case _:
             _Text(control.label, "" if value is None else str(value), adjust)
 
@@ -408,11 +411,11 @@ def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any)
         on_value(text)
         count(reads + 1)
 
-    _Typed(label, value, read, looks).key(f"read {reads} times")
+    _TextInput(label, value, read, looks).key(f"read {reads} times")
 
 
 @component
-def _Typed(label: str, value: str, read: Callable[[str], None], looks: dict[str, Any]) -> None:
+def _TextInput(label: str, value: str, parse: Callable[[str], None], looks: dict[str, Any]) -> None:
     """Show a field for as long as something is typed in it.
 
     What is typed is not sent back meanwhile: all fields are set whenever any part of the page is drawn, which would
@@ -425,7 +428,7 @@ def _Typed(label: str, value: str, read: Callable[[str], None], looks: dict[str,
 
     def leave(*event: Any) -> None:
         if typed.current != value:
-            read(typed.current)
+            parse(typed.current)
 
     field = vuetify.TextField(label=label, value=value, hide_details="auto", **looks)
     use_event(field, "input", type_in)

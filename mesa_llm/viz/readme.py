@@ -1,4 +1,4 @@
-"""What a model says of itself: its question, what to watch for, and what its agents see and can do."""
+"""The page's text about a model: its question, what to watch for, and what its agents see and can do."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ QUESTION, MEASURED = "Question", "What is measured"
 
 @dataclass(frozen=True)
 class Readme:
-    """What a model says of itself, from the README beside its code, else from its docstring."""
+    """Text about a model, from the README beside its code, else from its docstring."""
 
     question: str = ""
-    """What the model asks."""
+    """The model's question."""
 
     measured: str = ""
-    """What is measured, and so what to watch for: the first paragraph."""
+    """What is measured: the first paragraph."""
 
     text: str = ""
     """All of it, in Markdown."""
@@ -49,8 +49,8 @@ class Readme:
             text = file.read_text(encoding="utf-8", errors="replace")
             if paragraph(text, QUESTION):  # a README of something else may stand beside a model
                 return cls(paragraph(text, QUESTION), paragraph(text, MEASURED), text)
-        own = model.__doc__ if "__doc__" in vars(model) or not isinstance(model, type) else ""
-        text = inspect.cleandoc(own or "")
+        docstring = model.__doc__ if "__doc__" in vars(model) or not isinstance(model, type) else ""
+        text = inspect.cleandoc(docstring or "")
         return cls(text.partition("\n\n")[0].replace("\n", " "), "", text)
 
 
@@ -61,7 +61,7 @@ def paragraph(text: str, heading: str) -> str:
         text: Markdown.
         heading: The heading, without `#`.
     """
-    found: list[str] = []
+    lines: list[str] = []
     is_under = False
     for line in map(str.strip, text.splitlines()):
         if line.startswith("#"):
@@ -69,10 +69,10 @@ def paragraph(text: str, heading: str) -> str:
                 break
             is_under = line.lstrip("# ") == heading
         elif is_under and line:
-            found.append(line)
-        elif found:
+            lines.append(line)
+        elif lines:
             break
-    return " ".join(found)
+    return " ".join(lines)
 
 
 @component

@@ -81,7 +81,7 @@ class _Run:
     """Why no further step may begin, where a person does not know it."""
 
     is_stopping: bool = False
-    """True once the step that runs has been told to stop."""
+    """Whether the step that runs is to stop."""
 
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when the last step is over."""
@@ -109,7 +109,7 @@ class Runner:
         hide: Callable[[str], str] = str,
         on_closed: Callable[[LLMModel], None] | None = None,
     ) -> None:
-        """Take a model.
+        """Start with a model.
 
         Args:
             model: The model.
@@ -155,7 +155,7 @@ class Runner:
 
     @property
     def stopping(self) -> bool:
-        """Whether the step that runs has been told to stop."""
+        """Whether the step that runs is to stop."""
         run = self._run
         return run is not None and run.is_stopping
 
@@ -168,9 +168,9 @@ class Runner:
     @property
     def pulse(self) -> Pulse:
         """What changes while a step runs."""
-        begun = self._begun
+        start = self._begun
         return Pulse(
-            self.drawn, self.version, self.decided, None if begun is None else int(clock.perf_counter() - begun)
+            self.drawn, self.version, self.decided, None if start is None else int(clock.perf_counter() - start)
         )
 
     # -- what a page does
@@ -189,15 +189,15 @@ class Runner:
             self.version += 1
         _daemon(self._work, self.model, run)
 
-    def pause(self, why: str = "") -> None:
+    def pause(self, reason: str = "") -> None:
         """Begin no further step; the one that runs goes on to its end.
 
         Args:
-            why: What to tell then; empty: nothing, for somebody just pressed Pause.
+            reason: What to tell then; empty: nothing, for somebody just pressed Pause.
         """
         with self._lock:
             if self._run is not None and not self._run.halted.is_set():
-                self._run.why = why
+                self._run.why = reason
                 self._run.halted.set()
                 self.version += 1
 
@@ -213,7 +213,7 @@ class Runner:
         _daemon(self._insist, self.model, run)
 
     def reset(self, model: LLMModel, hide: Callable[[str], str] = str) -> None:
-        """Take another model; the old one is stopped, and closed as soon as it stands still.
+        """Replace the model; the old one is stopped, and closed as soon as it stands still.
 
         Args:
             model: The model to step from now on.
@@ -221,9 +221,9 @@ class Runner:
         """
         self.stop()
         with self._lock:
-            old, run = self.model, self._run
+            old_model, run = self.model, self._run
             self._take(model, hide)
-        _daemon(self._close, old, run, name=CLOSING)
+        _daemon(self._close, old_model, run, name=CLOSING)
 
     def close(self) -> None:
         """Stop, and close the model as soon as it stands still; the runner cannot be used after."""
@@ -261,8 +261,8 @@ class Runner:
                 self.drawn += bool(error or note)
 
     def _steps(self, model: LLMModel, run: _Run) -> str:
-        done, last = 0, self.last_step
-        while model.running and done != run.steps and (last is None or model.now <= last):
+        n_steps, last = 0, self.last_step
+        while model.running and n_steps != run.steps and (last is None or model.now <= last):
             with gate_of(model).writing():
                 if run.halted.is_set():  # also while it waited for the page to be drawn
                     break
@@ -270,7 +270,7 @@ class Runner:
                     self.decided, self._begun = 0, clock.perf_counter()
                 model.step()
                 alarm = self._hide(failed_step(model))
-            done += 1
+            n_steps += 1
             if self._run is run:
                 self.decided, self._begun = 0, None
                 self.alarm = alarm

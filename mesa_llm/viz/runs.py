@@ -49,10 +49,10 @@ def runs_folder() -> Path | None:
     Returns:
         The folder, which exists; None if the environment says `none`.
     """
-    named = os.environ.get(RUNS_VARIABLE, "")
-    if named == "none":
+    setting = os.environ.get(RUNS_VARIABLE, "")
+    if setting == "none":
         return None
-    for folder in (Path(named or "runs").absolute(), Path.home() / ".local" / "share" / "mesa-llm" / "runs"):
+    for folder in (Path(setting or "runs").absolute(), Path.home() / ".local" / "share" / "mesa-llm" / "runs"):
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
@@ -67,8 +67,8 @@ def new_log(folder: Path, model: Factory) -> Path:
         folder: The folder of the runs.
         model: What makes the model.
     """
-    now = datetime.now(UTC).strftime("%Y%m%d %H%M%S")
-    return folder / file_name(getattr(model, "__name__", "model"), now, secrets.token_hex(2), ending="sqlite")
+    timestamp = datetime.now(UTC).strftime("%Y%m%d %H%M%S")
+    return folder / file_name(getattr(model, "__name__", "model"), timestamp, secrets.token_hex(2), suffix="sqlite")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class KeptRun:
     """Its run log."""
 
     manifest: Mapping[str, Any]
-    """What the run is."""
+    """Manifest of the run."""
 
     steps: int
     """Number of its last step."""
@@ -99,10 +99,10 @@ class KeptRun:
         """
         try:
             with closing(RunLog(path, "read")) as runlog:
-                last = max((int(step) for step, *_ in runlog.rows("steps")), default=0)
+                last_step = max((int(step) for step, *_ in runlog.rows("steps")), default=0)
                 usage: Any = runlog.usage()
                 calls, dollars = int(usage["calls"].sum()), float(usage["dollars"].sum())
-                return cls(path, runlog.manifest, last, calls, dollars)
+                return cls(path, runlog.manifest, last_step, calls, dollars)
         except (MesaLLMError, OSError, ValueError):
             return None
 
@@ -114,45 +114,45 @@ class KeptRun:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The parameters of its model."""
-        found = self.manifest.get("parameters")
-        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        recorded = self.manifest.get("parameters")
+        return cast("dict[str, Any]", recorded) if isinstance(recorded, dict) else {}
 
     @property
     def description(self) -> str:
         """When it was, how long, and what agents thought with."""
-        when = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
+        date = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
         llm = self.parameters.get("llm", "rule")
         thinker = llm if isinstance(llm, str) else "you" if "human" in str(llm) else "several"
-        spent = f", ${self.dollars:,.4f}" if self.dollars else ""
+        cost = f", ${self.dollars:,.4f}" if self.dollars else ""
         steps, calls = counted(self.steps, "step"), counted(self.calls, "call")
-        return f"{when} · {steps} · {thinker} · {calls}{spent} · seed {self.manifest.get('rng')}"
+        return f"{date} · {steps} · {thinker} · {calls}{cost} · seed {self.manifest.get('rng')}"
 
-    def choice(self, first: Choice, chosen: Choice) -> Choice:
+    def choice(self, initial: Choice, current: Choice) -> Choice:
         """Return what has to be chosen to go on with the run.
 
         Args:
-            first: What the page begins with; it names the parameters that can be chosen.
-            chosen: What is chosen now; a key is taken from it if it was typed for the same endpoint.
+            initial: What the page begins with; it names the parameters that can be chosen.
+            current: What is chosen now; a key is taken from it if it was typed for the same endpoint.
         """
-        found = self.parameters
+        recorded = self.parameters
         choice = replace(
-            first,
+            initial,
             seed=str(self.manifest.get("rng", "")),
-            parameters={name: found.get(name, value) for name, value in first.parameters.items()},
-            reasoning=found["reasoning"] if found.get("reasoning") in REASONING else "",
-            reply_tokens=found["reply_tokens"] if isinstance(found.get("reply_tokens"), int) else None,
+            parameters={name: recorded.get(name, value) for name, value in initial.parameters.items()},
+            reasoning=recorded["reasoning"] if recorded.get("reasoning") in REASONING else "",
+            reply_tokens=recorded["reply_tokens"] if isinstance(recorded.get("reply_tokens"), int) else None,
         )
-        llm = found.get("llm", "rule")
+        llm = recorded.get("llm", "rule")
         if isinstance(llm, dict):
-            people = [number for number, name in cast("dict[str, Any]", llm).items() if name == "human"]
+            people = [agent_id for agent_id, name in cast("dict[str, Any]", llm).items() if name == "human"]
             return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdigit() else 0)
         if llm == "human":
             return replace(choice, thinker="human", plays=0)
         if llm in THINKERS:
             return replace(choice, thinker=str(llm))
         name, address = split_name(str(llm))
-        same = chosen.endpoint == (address or "")
-        key = chosen.api_key if same else ""
+        same = current.endpoint == (address or "")
+        key = current.api_key if same else ""
         return replace(choice, thinker="other", model_id=name, api_base=address or "", api_key=key)
 
 
@@ -167,14 +167,14 @@ def kept_runs(folder: Path, model: Factory, besides: Path | None = None) -> list
     if not isinstance(model, type):
         return []
     files = [path for path in folder.glob("*.sqlite") if path != besides]
-    found: list[KeptRun] = []
+    runs: list[KeptRun] = []
     for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
         run = KeptRun.read(path)
         if run is not None and not run.is_empty and run.manifest.get("model") == name_of(model):
-            found.append(run)
-        if len(found) == MAX_LISTED:
+            runs.append(run)
+        if len(runs) == MAX_LISTED:
             break
-    return found
+    return runs
 
 
 def discard_if_empty(path: Path) -> None:
@@ -185,7 +185,7 @@ def discard_if_empty(path: Path) -> None:
     """
     run = KeptRun.read(path) if path.is_file() else None
     if run is not None and run.is_empty:
-        for part in (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", ".lock"))):
+        for part in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", ".lock"))):
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
@@ -213,7 +213,7 @@ def downloads_of(model: LLMModel) -> list[Download]:
         model: The model that is run.
     """
     seed = model.runlog.manifest.get("rng")
-    named = partial(file_name, type(model).__name__, f"seed {seed}", f"step {model.now - 1}")
+    name_of = partial(file_name, type(model).__name__, f"seed {seed}", f"step {model.now - 1}")
 
     def table(read: Callable[[], Any], *, index: bool) -> Callable[[], bytes]:
         def write() -> bytes:
@@ -225,20 +225,20 @@ def downloads_of(model: LLMModel) -> list[Download]:
     files: list[Download] = []
     path = model.runlog.path
     if path is not None:
-        files.append(Download("Run (SQLite)", named(ending="sqlite"), lambda: run_bytes(path)))
+        files.append(Download("Run (SQLite)", name_of(suffix="sqlite"), lambda: run_bytes(path)))
     collector = model.datacollector
     if collector is not None:
         measures = table(collector.get_model_vars_dataframe, index=True)
-        files.append(Download("Measures (CSV)", named("measures", ending="csv"), measures))
+        files.append(Download("Measures (CSV)", name_of("measures", suffix="csv"), measures))
         if collector.agent_reporters:
             agents = table(collector.get_agent_vars_dataframe, index=True)
-            files.append(Download("Agents (CSV)", named("agents", ending="csv"), agents))
+            files.append(Download("Agents (CSV)", name_of("agents", suffix="csv"), agents))
     decisions = table(model.runlog.decisions, index=False)
     actions = table(model.runlog.actions, index=False)
     return [
         *files,
-        Download("Decisions (CSV)", named("decisions", ending="csv"), decisions),
-        Download("Actions (CSV)", named("actions", ending="csv"), actions),
+        Download("Decisions (CSV)", name_of("decisions", suffix="csv"), decisions),
+        Download("Actions (CSV)", name_of("actions", suffix="csv"), actions),
     ]
 
 
@@ -265,7 +265,7 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Callabl
     """
     update_counter.get()
     words.get()
-    looked, look = use_state(0)
+    n_looks, look = use_state(0)
     path = model.runlog.path
     with solara.Column(gap="8px"):
         if path is not None:
@@ -275,12 +275,12 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Callabl
             solara.Text("This run is kept nowhere.")
         Picture("this run", use_memo(lambda: offered(model), [model, model.now]))
         if folder is not None:
-            _Kept(factory, folder, path, reopen, model.now - 1).key(f"looked {looked} times")
-            solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(looked + 1))
+            _RecordedRuns(factory, folder, path, reopen, model.now - 1).key(f"looked {n_looks} times")
+            solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
 
 
 @component
-def _Kept(
+def _RecordedRuns(
     factory: Factory, folder: Path, current: Path | None, reopen: Callable[[KeptRun, bool], None], step: int
 ) -> None:
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])

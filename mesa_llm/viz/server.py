@@ -63,7 +63,7 @@ class PageServer:
         names: Sequence[str] = (),
         access: Access | None = None,
     ) -> None:
-        """Take the port, so that nobody else can; nothing is answered before `run`.
+        """Bind the port; nothing is answered before `run`.
 
         Args:
             page: Module or file of the pages, as for `solara run`; or a model, as `module:Class` or the file that
@@ -165,14 +165,14 @@ def model_named(page: str) -> type[LLMModel] | None:
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
-        found = attrgetter(name)(import_module(module))
+        factory = attrgetter(name)(import_module(module))
     except ImportError as error:
         raise ConfigError(f"there is no module {module!r} to show: {error}") from error
     except AttributeError:
         raise ConfigError(f"the module {module!r} has no {name!r}") from None
     except Exception as error:  # anybody's code
         raise ConfigError(f"{module!r} cannot be imported: {type(error).__name__}: {error}") from error
-    return found if isinstance(found, type) and issubclass(found, LLMModel) else None
+    return factory if isinstance(factory, type) and issubclass(factory, LLMModel) else None
 
 
 def _model_in_file(file: Path) -> type[LLMModel] | None:
@@ -195,8 +195,8 @@ def _model_in_file(file: Path) -> type[LLMModel] | None:
         module = import_module(file.stem)
     except Exception as error:  # anybody's code
         raise ConfigError(f"{str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
-    own = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
-    models = [kind for kind in own if isinstance(kind, type) and issubclass(kind, LLMModel)]
+    classes = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
+    models = [kind for kind in classes if isinstance(kind, type) and issubclass(kind, LLMModel)]
     if len(models) != 1:
         found = ", ".join(kind.__name__ for kind in models) or "no model"
         raise ConfigError(f"{str(file)!r} has no page, and {found}; name one: {file.stem}:CLASS")

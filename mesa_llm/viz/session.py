@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Session:
-    """What one open page works with.
+    """The state of one open page.
 
     Attributes:
         runner: Steps the model; None until a model could be built.
@@ -51,24 +51,24 @@ class Session:
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.build(choice)
 
-    def build(self, choice: Choice, kept: KeptRun | None = None, *, replays: bool = False) -> None:
+    def build(self, choice: Choice, recorded: KeptRun | None = None, *, replays: bool = False) -> None:
         """Build a model in place of the one there is; if it cannot be built, the old one stays.
 
         Args:
             choice: What it is built from.
-            kept: A run to go on with; None: a new one.
+            recorded: A run to go on with; None: a new one.
             replays: Whether that run is only to be shown again, without asking anybody.
         """
         self._tries += 1
         self.error = ""
         typed: list[LLM] = []
-        new: Path | None = None
+        new_path: Path | None = None
         try:
             arguments = choice.arguments(self.factory, shared_access())
-            if kept is not None:
-                arguments |= {"log": kept.path, "replay": replays}
+            if recorded is not None:
+                arguments |= {"log": recorded.path, "replay": replays}
             elif self.folder is not None and takes(self.factory, "log") and "log" not in arguments:
-                arguments["log"] = new = new_log(self.folder, self.factory)
+                arguments["log"] = new_path = new_log(self.folder, self.factory)
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
             desks = desks_of(model)
@@ -80,14 +80,14 @@ class Session:
         else:
             self._typed[model] = typed
             self._show(model, desks, choice)
-            if kept is not None and self.runner is not None:
-                self.runner.last_step = kept.steps if replays else None
-                if not replays and kept.steps:
-                    self.runner.start(kept.steps)  # what is recorded is not asked again
+            if recorded is not None and self.runner is not None:
+                self.runner.last_step = recorded.steps if replays else None
+                if not replays and recorded.steps:
+                    self.runner.start(recorded.steps)  # what is recorded is not asked again
             return
         _forget(typed)
-        if new is not None:
-            discard_if_empty(new)
+        if new_path is not None:
+            discard_if_empty(new_path)
 
     def _show(self, model: LLMModel, desks: list[HumanDesk], choice: Choice) -> None:
         self.desks, self.built_from = desks, choice

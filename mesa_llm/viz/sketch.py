@@ -1,4 +1,4 @@
-"""Draws the small picture of a model that the gallery shows: its network, or what it measured, in a short run by rule.
+"""Draw the small picture of a model that the gallery shows: its network, or what it measured, in a short run by rule.
 
 `python -m mesa_llm.viz.sketch NAME …` writes `picture.svg` into the folders of models.
 """
@@ -37,19 +37,19 @@ def sketch(model: LLMModel) -> str:
         An SVG file.
     """
     graph = getattr(getattr(model, "grid", None), "G", None)
-    drawn = _network(graph) if graph is not None and len(graph) else _lines(_moving(numbers_of(model)[0]))
-    return framed(drawn)
+    svg = _network(graph) if graph is not None and len(graph) else _lines(_moving(numbers_of(model)[0]))
+    return framed(svg)
 
 
-def framed(drawn: str) -> str:
+def framed(svg: str) -> str:
     """Return an SVG file of the size of a picture.
 
     Args:
-        drawn: What is in it.
+        svg: What is in it.
     """
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     ground = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#f1f5f9"/>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{ground}{drawn}</svg>\n'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{ground}{svg}</svg>\n'
 
 
 def blank(name: str) -> str:
@@ -84,9 +84,9 @@ def _network(graph: Any) -> str:
 
 def _moving(numbers: dict[str, list[Any]]) -> list[np.ndarray]:
     """Return the measures that took most values."""
-    found = [np.array([np.nan if value is None else float(value) for value in each]) for each in numbers.values()]
-    known = [values for values in found if np.isfinite(values).sum() > 2 and np.nanmax(values) > np.nanmin(values)]
-    return sorted(known, key=lambda values: -len(np.unique(values)))[: len(COLOURS)]
+    series = [np.array([np.nan if value is None else float(value) for value in each]) for each in numbers.values()]
+    varying = [values for values in series if np.isfinite(values).sum() > 2 and np.nanmax(values) > np.nanmin(values)]
+    return sorted(varying, key=lambda values: -len(np.unique(values)))[: len(COLOURS)]
 
 
 def _lines(measures: Sequence[np.ndarray]) -> str:

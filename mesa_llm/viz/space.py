@@ -1,4 +1,4 @@
-"""Draws where agents are: a model's space with Mesa's renderer, or who is tied to whom; a click looks into an agent."""
+"""Draw where agents are: a model's space with Mesa's renderer, or who is tied to whom; a click looks into an agent."""
 
 from __future__ import annotations
 
@@ -98,15 +98,15 @@ def Space(model: LLMModel, renderer: MakeRenderer = plain_renderer) -> None:
         model: The model; its space is `model.grid` or `model.space`.
         renderer: Sets a renderer up for it.
     """
-    made = use_memo(lambda: rendered(renderer, model), [model])
-    if made.backend == "matplotlib":
-        _Drawn(made, model)
+    figure = use_memo(lambda: rendered(renderer, model), [model])
+    if figure.backend == "matplotlib":
+        _Figure(figure, model)
     else:
-        place_steady(SpaceRendererComponent(model, made), model)
+        place_steady(SpaceRendererComponent(model, figure), model)
 
 
 @component
-def _Drawn(renderer: SpaceRenderer, model: LLMModel) -> None:
+def _Figure(renderer: SpaceRenderer, model: LLMModel) -> None:
     moment = update_counter.get()
 
     def drawn(kind: str) -> tuple[str, bytes, list[Spot]]:
@@ -137,7 +137,7 @@ def rendered(renderer: MakeRenderer, model: LLMModel) -> SpaceRenderer:
 
 
 class Place(NamedTuple):
-    """Where an agent stands on a plot, in the plot's own coordinates."""
+    """Place of an agent on a plot, in the plot's own coordinates."""
 
     agent: Any
     """The agent."""
@@ -182,8 +182,8 @@ def redraw(renderer: SpaceRenderer, model: LLMModel) -> list[Place]:
         data = renderer.backend_renderer.collect_agent_data(
             renderer.space, renderer.agent_portrayal, default_size=drawer.s_default
         )
-        found = renderer._map_coordinates(data)["loc"]  # pyright: ignore[reportPrivateUsage]
-        places = [Place(agent, float(x), float(y)) for agent, (x, y) in zip(space.agents, found, strict=True)]
+        locations = renderer._map_coordinates(data)["loc"]  # pyright: ignore[reportPrivateUsage]
+        places = [Place(agent, float(x), float(y)) for agent, (x, y) in zip(space.agents, locations, strict=True)]
         write_names(axes, places)
     if renderer.post_process is not None:
         renderer.post_process(axes)
@@ -199,10 +199,10 @@ def write_names(axes: Any, places: list[Place]) -> None:
     """
     if len(places) > MAX_NAMES:
         return
-    there: dict[tuple[float, float], list[str]] = {}
+    names_at: dict[tuple[float, float], list[str]] = {}
     for agent, x, y in places:
-        there.setdefault((x, y), []).append(short_name(agent))
-    for place, names in there.items():
+        names_at.setdefault((x, y), []).append(short_name(agent))
+    for place, names in names_at.items():
         text = names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1}"
         look = {"ha": "center", "fontsize": 9, "color": "#334155", "zorder": 5, "clip_on": False}
         axes.annotate(text, place, xytext=(0, 8), textcoords="offset points", **look)
@@ -262,14 +262,14 @@ def network_plot(
 @component
 def _Network(model: LLMModel, edges: Edges, title: str, style: Callable[[Any], AgentPortrayalStyle]) -> None:
     moment = update_counter.get()
-    kept = use_ref((model, dict[int, Any]()))
-    if kept.current[0] is not model:
-        kept.current = (model, {})
-    known = kept.current[1]
+    cache = use_ref((model, dict[int, Any]()))
+    if cache.current[0] is not model:
+        cache.current = (model, {})
+    positions = cache.current[1]
 
     def drawn(kind: str) -> tuple[bytes, list[Spot]]:
         with steady(model):
-            figure, places = network_figure(model, edges, title, style, known)
+            figure, places = network_figure(model, edges, title, style, positions)
         return picture_of(figure, kind), spots_on(figure.axes[0], places)
 
     png, spots = use_memo(lambda: drawn("png"), [model, moment])
@@ -282,7 +282,7 @@ def network_figure(
     edges: Edges,
     title: str = "",
     style: Callable[[Any], AgentPortrayalStyle] = portray,
-    known: dict[int, Any] | None = None,
+    positions: dict[int, Any] | None = None,
 ) -> tuple[Figure, list[Place]]:
     """Draw the agents of a model and who is tied to whom now.
 
@@ -291,26 +291,28 @@ def network_figure(
         edges: Returns its ties, as pairs of `unique_id`s.
         title: What the figure shows.
         style: Portrays an agent.
-        known: Places of agents by their number, which are kept; newcomers are added. None: all find theirs.
+        positions: Places of agents by their number, which are kept; newcomers are added. None: all find theirs.
 
     Returns:
         The figure, and where each agent is on it.
     """
-    known = {} if known is None else known
+    positions = {} if positions is None else positions
     agents = {agent.unique_id: agent for agent in minded(model)}
     ties = [(first, second) for first, second in edges(model) if first in agents and second in agents]
-    lay_out(agents, ties, known)
+    lay_out(agents, ties, positions)
     figure = Figure(figsize=(1.1 * SIDE, SIDE), layout="constrained")
     axes: Any = figure.subplots()
     axes.set_axis_off()
-    lines = [(known[first], known[second]) for first, second in ties]
+    lines = [(positions[first], positions[second]) for first, second in ties]
     axes.add_collection(LineCollection(lines, colors="#94a3b8", alpha=0.45, linewidths=1.0, zorder=1))
     looks = [style(agent) for agent in agents.values()]
     if looks:
-        xs, ys = zip(*(known[number] for number in agents), strict=True)
+        xs, ys = zip(*(positions[agent_id] for agent_id in agents), strict=True)
         colors, sizes = [look.color for look in looks], [look.size for look in looks]
         axes.scatter(xs, ys, c=colors, s=sizes, edgecolors="white", zorder=3)
-    places = [Place(agent, float(known[number][0]), float(known[number][1])) for number, agent in agents.items()]
+    places = [
+        Place(agent, float(positions[agent_id][0]), float(positions[agent_id][1])) for agent_id, agent in agents.items()
+    ]
     write_names(axes, places)
     axes.margins(0.08)
     if title:
@@ -319,20 +321,20 @@ def network_figure(
     return figure, places
 
 
-def lay_out(agents: Iterable[int], ties: Iterable[tuple[int, int]], known: dict[int, Any]) -> None:
+def lay_out(agents: Iterable[int], ties: Iterable[tuple[int, int]], positions: dict[int, Any]) -> None:
     """Find a place for each agent that has none yet.
 
     Args:
         agents: Numbers of agents.
         ties: Who is tied to whom.
-        known: Number of an agent → its place; added to.
+        positions: Number of an agent → its place; added to.
     """
     graph = nx.Graph()
     graph.add_nodes_from(agents)
     graph.add_edges_from(ties)
-    if missing := [number for number in graph if number not in known]:
-        there = [number for number in graph if number in known]
-        start = {number: known[number] for number in there} or None
+    if unplaced := [agent_id for agent_id in graph if agent_id not in positions]:
+        placed = [agent_id for agent_id in graph if agent_id in positions]
+        start = {agent_id: positions[agent_id] for agent_id in placed} or None
         k = 1.2 / max(len(graph), 1) ** 0.5
-        found = nx.spring_layout(graph, pos=start, fixed=there or None, k=k, seed=0)
-        known |= {number: found[number] for number in missing}
+        layout = nx.spring_layout(graph, pos=start, fixed=placed or None, k=k, seed=0)
+        positions |= {agent_id: layout[agent_id] for agent_id in unplaced}

@@ -1,4 +1,4 @@
-"""What happened, as tables: news of the worlds, what agents did, and which answers to a questionnaire are lacking."""
+"""Tables of what happened: news of the worlds, actions of agents, and answers that a questionnaire lacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
-from mesa_llm.viz.trace import called_as, records, shortened
+from mesa_llm.viz.trace import call_text, records, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,8 +112,8 @@ def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
         fields: The row of the run log.
         names: Names of agents by their number.
     """
-    who = names.get(fields["agent"]) or f"agent {fields['agent']}"
+    agent_name = names.get(fields["agent"]) or f"agent {fields['agent']}"
     result = json.loads(fields["result"])
     text = result if isinstance(result, str) else fields["result"]
-    done = called_as(fields["action"], json.loads(fields["arguments"]))
-    return Row((str(fields["time"]), who, done, shortened(text)), "" if fields["ok"] else "failed")
+    action_text = call_text(fields["action"], json.loads(fields["arguments"]))
+    return Row((str(fields["time"]), agent_name, action_text, shortened(text)), "" if fields["ok"] else "failed")

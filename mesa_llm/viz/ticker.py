@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 TICK_S = 0.15
 """Seconds between two looks."""
 
-LONGEST_REST_S = 1.0
+MAX_REST_S = 1.0
 """Seconds for which a page that was drawn is not drawn again, at most; at least as long as drawing took."""
 
 SETTLING_S = 10.0
@@ -46,7 +46,7 @@ _turn = threading.Lock()
 
 
 class Watched(Protocol):
-    """What the ticker looks at."""
+    """A model that the ticker watches."""
 
     seen: object
     """The `moment` that the page has shown to the end."""
@@ -76,9 +76,9 @@ def watch(watched: Watched) -> Callable[[], None]:
     Args:
         watched: What it looks at.
     """
-    closed = threading.Event()
-    threading.Thread(target=_tell, args=(watched, closed), name="mesa-llm-ticker", daemon=True).start()
-    return closed.set
+    is_closed = threading.Event()
+    threading.Thread(target=_tell, args=(watched, is_closed), name="mesa-llm-ticker", daemon=True).start()
+    return is_closed.set
 
 
 def moment() -> tuple[object, ...]:
@@ -93,10 +93,10 @@ def is_seen() -> bool:
     return kernel_context.PageStatus.CONNECTED in tuple(kernel_context.get_current_context().page_status.values())
 
 
-def _tell(watched: Watched, closed: threading.Event) -> None:
-    drawn, state, rested_at = watched.drawn, watched.state, 0.0
+def _tell(watched: Watched, is_closed: threading.Event) -> None:
+    signature, state, rested_at = watched.drawn, watched.state, 0.0
     seen_at = settled_at = clock.monotonic()
-    while not closed.wait(TICK_S):
+    while not is_closed.wait(TICK_S):
         now = clock.monotonic()
         if not is_seen():
             if now - seen_at > AWAY_S:
@@ -105,14 +105,14 @@ def _tell(watched: Watched, closed: threading.Event) -> None:
         seen_at = now
         if watched.seen != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
             continue
-        settled_at, was_drawn, was_said = now, drawn, state
-        drawn, state = watched.drawn, watched.state  # read once: what changes from here on is for the next look
+        settled_at, was_drawn, was_said = now, signature, state
+        signature, state = watched.drawn, watched.state  # read once: what changes from here on is for the next look
         try:
-            if drawn != was_drawn and now >= rested_at and _draw(watched):
+            if signature != was_drawn and now >= rested_at and _draw(watched):
                 ended = clock.monotonic()
-                rested_at = ended + min(ended - now, LONGEST_REST_S)  # as much time for clicks as for drawing
+                rested_at = ended + min(ended - now, MAX_REST_S)  # as much time for clicks as for drawing
                 continue
-            drawn = was_drawn
+            signature = was_drawn
             if state != was_said:
                 words.set(object())
         except Exception:  # whatever a model's own drawings raise: Solara shows it, and the page goes on

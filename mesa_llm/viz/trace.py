@@ -38,14 +38,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Offered:
+class OfferedTool:
     """One tool or action that could be called."""
 
     name: str
     """Its name."""
 
     description: str
-    """What the language model was told of it; empty if it is not known any more."""
+    """Its description for the language model; empty if it is not known any more."""
 
     parameters: str
     """JSON schema of its arguments; empty if it is not known any more."""
@@ -56,7 +56,7 @@ class Call:
     """One request to a language model, with what came back."""
 
     purpose: str
-    """What it was for: `decide`, `memory`, …"""
+    """Its purpose: `decide`, `memory`, …"""
 
     model: str
     """The model string."""
@@ -64,20 +64,20 @@ class Call:
     prompt: tuple[Line, ...]
     """The prompt."""
 
-    tools: tuple[Offered, ...]
-    """What could be called."""
+    tools: tuple[OfferedTool, ...]
+    """Tools and actions that could be called."""
 
     asked_for: str
-    """What form the reply was asked for in, and how it was sampled, as JSON."""
+    """Schema of the reply and sampling settings, as JSON."""
 
     reply: str
-    """The reply in words: its text, and what it called; empty if none came."""
+    """The reply: its text and its calls; empty if none came."""
 
     raw: str
     """The reply as it is recorded, as JSON; empty if none came."""
 
     reasoning: str
-    """What the model reasoned before its reply, where the endpoint shows it."""
+    """Reasoning before the reply, if the endpoint shows it."""
 
     error: str
     """Why no reply came; empty if one did."""
@@ -91,13 +91,13 @@ class Deed:
     """One action that was run."""
 
     action: str
-    """How it was called."""
+    """The call."""
 
     ok: bool
     """False if the world refused it."""
 
     result: str
-    """What the world answered."""
+    """Reply of the world."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +105,16 @@ class Verdict:
     """One decision, or why there was none."""
 
     by: str
-    """What decided."""
+    """Who decided."""
 
     decided: str
     """The actions or the answer, in words; empty if it failed."""
 
     text: str
-    """What was written besides: the reasoning, where the agent was let to reason."""
+    """Text besides the decision, such as the reasoning."""
 
     label: str
-    """What was asked, where it has a label."""
+    """Label of the question, if it has one."""
 
     failure: str
     """Kind of the failure, and its reason; empty if it did not fail."""
@@ -149,9 +149,9 @@ def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
     """
     calls: dict[int, list[Call]] = {}
     rows = model.runlog.calls_of(agent, MAX_CALLS)
-    known = _specs(model, agent) if rows else {}
+    specs = _specs(model, agent) if rows else {}
     for row in reversed(rows):
-        calls.setdefault(int(row["time"]), []).append(_call(row, known))
+        calls.setdefault(int(row["time"]), []).append(_call(row, specs))
     verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(model.runlog.decisions(), agent)}
     deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(model.runlog.actions(), agent)}
     times = sorted({*calls, *verdicts, *deeds}, reverse=True)
@@ -184,28 +184,28 @@ def _specs(model: LLMModel, agent_id: int) -> dict[str, ToolSpec]:
     return {spec.digest[:DIGEST_DIGITS]: spec for spec in box.specs}
 
 
-def _offered(parameters: dict[str, Any], known: Mapping[str, ToolSpec]) -> tuple[Offered, ...]:
+def _offered_tools(parameters: dict[str, Any], specs: Mapping[str, ToolSpec]) -> tuple[OfferedTool, ...]:
     names, digests = parameters.get("tools", []), parameters.get("tools_digest", [])
-    offered: list[Offered] = []
+    tools: list[OfferedTool] = []
     for name, digest in zip_longest(names, digests, fillvalue=""):
-        spec = known.get(digest)
+        spec = specs.get(digest)
         schema = "" if spec is None else json.dumps(dict(spec.parameters), ensure_ascii=False, indent=1)
-        offered.append(Offered(name, "" if spec is None else spec.description, shortened(schema)))
-    return tuple(offered)
+        tools.append(OfferedTool(name, "" if spec is None else spec.description, shortened(schema)))
+    return tuple(tools)
 
 
-def _call(row: dict[str, Any], known: Mapping[str, ToolSpec]) -> Call:
+def _call(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> Call:
     parameters: dict[str, Any] = json.loads(row["parameters"])
     prompt = tuple(Line(message["role"], _said(message)) for message in json.loads(row["prompt"]))
     reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
-    called = "\n".join(called_as(name, arguments) for name, arguments, _ in reply["tool_calls"])
+    calls_text = "\n".join(call_text(name, arguments) for name, arguments, _ in reply["tool_calls"])
     return Call(
         purpose=row["purpose"],
         model=row["model"],
         prompt=prompt,
-        tools=_offered(parameters, known),
+        tools=_offered_tools(parameters, specs),
         asked_for=_indented({name: value for name, value in parameters.items() if value and "tools" not in name}),
-        reply=shortened("\n".join(filter(None, (reply["text"], called)))),
+        reply=shortened("\n".join(filter(None, (reply["text"], calls_text)))),
         raw=_indented(reply) if row["reply"] else "",
         reasoning=shortened(reply.get("reasoning") or ""),
         error=f"{row['error_kind']}: {row['error']}" if row["error_kind"] else "",
@@ -218,8 +218,8 @@ def _indented(value: Any) -> str:
 
 
 def _said(message: dict[str, Any]) -> str:
-    called = [call["function"] for call in message.get("tool_calls", ())]
-    lines = [message["content"], *(f"{call['name']}({call['arguments']})" for call in called)]
+    calls = [call["function"] for call in message.get("tool_calls", ())]
+    lines = [message["content"], *(f"{call['name']}({call['arguments']})" for call in calls)]
     return shortened("\n".join(filter(None, lines)))
 
 
@@ -234,35 +234,35 @@ def _cost(row: dict[str, Any]) -> str:
 
 def _verdict(row: dict[str, Any]) -> Verdict:
     failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
-    decided, text = decided_in_words(row["decision"]), shortened(row["text"] or "")
-    return Verdict(named(row["by"]), decided, text, row["label"] or "", shortened(failure))
+    description, text = decision_text(row["decision"]), shortened(row["text"] or "")
+    return Verdict(decider(row["by"]), description, text, row["label"] or "", shortened(failure))
 
 
 def _deed(row: dict[str, Any]) -> Deed:
     result = json.loads(row["result"])
     text = result if isinstance(result, str) else canonical_json(result)
-    return Deed(called_as(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
+    return Deed(call_text(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
 
 
-def decided_in_words(decided: str | None) -> str:
-    """Write a decision, as the run log keeps it, in words."""
-    if not decided:
+def decision_text(decision: str | None) -> str:
+    """Describe a decision of the run log."""
+    if not decision:
         return ""
-    actions, answer = json.loads(decided)
+    actions, answer = json.loads(decision)
     if answer is not None:
         return shortened(answer if isinstance(answer, str) else canonical_json(answer))
-    return "\n".join(called_as(name, arguments) for name, arguments in actions) or "nothing"
+    return "\n".join(call_text(name, arguments) for name, arguments in actions) or "nothing"
 
 
-def called_as(name: str, arguments: dict[str, Any]) -> str:
+def call_text(name: str, arguments: dict[str, Any]) -> str:
     """Write a call as `name(argument: value, …)`."""
-    written = {key: value if isinstance(value, str) else canonical_json(value) for key, value in arguments.items()}
-    listed = ", ".join(f"{key}: {value}" for key, value in written.items())
-    return shortened(f"{name}({listed})" if listed else name)
+    values = {key: value if isinstance(value, str) else canonical_json(value) for key, value in arguments.items()}
+    arguments_text = ", ".join(f"{key}: {value}" for key, value in values.items())
+    return shortened(f"{name}({arguments_text})" if arguments_text else name)
 
 
-def named(by: str) -> str:
-    """Return in words what decided."""
+def decider(by: str) -> str:
+    """Describe who decided."""
     return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
 
 

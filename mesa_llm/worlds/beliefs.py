@@ -1,4 +1,4 @@
-"""How posts move beliefs: positions, confidence and trust, as pure functions.
+"""Beliefs and how posts move them: positions, confidence and trust, as pure functions.
 
 Source: SimSwarm's belief model (sneg55/SimSwarm, MIT).
 
@@ -228,12 +228,12 @@ def _trust_after(
         for author, stance in stances:
             of_author.setdefault(author, []).append(stance)
         stances = [(author, sum(several) / len(several)) for author, several in of_author.items()]
-    after = dict(trust)
+    updated = dict(trust)
     for author, stance in stances:
         agreement = 1.0 - abs(stance - position) / 2.0
-        moved = after.get(author, FIRST_TRUST) + TRUST_RATE * (agreement - 0.5)
-        after[author] = _clamp(moved, 0.0, 1.0)
-    return after
+        trust_value = updated.get(author, FIRST_TRUST) + TRUST_RATE * (agreement - 0.5)
+        updated[author] = _clamp(trust_value, 0.0, 1.0)
+    return updated
 
 
 def _clamp(value: float, low: float, high: float) -> float:
@@ -263,44 +263,44 @@ def apply_posts(
     Returns:
         Agent → its beliefs; an agent that read nothing, and whose posts nobody judged, keeps its own.
     """
-    written = [post for post in posts if post.text]
-    exposures = [(post, exposure_of(post, stance, rules=rules)) for post in written]
-    after: dict[int, Beliefs] = {}
+    texts = [post for post in posts if post.text]
+    exposures = [(post, exposure_of(post, stance, rules=rules)) for post in texts]
+    updated: dict[int, Beliefs] = {}
     for agent, beliefs in believers.items():
         feed = None if feeds is None else feeds.get(agent, ())
         own = [
             exposure for post, exposure in exposures if post.author != agent and (feed is None or post.post_id in feed)
         ]
-        likes = sum(post.likes for post in written if post.author == agent)
-        dislikes = sum(post.dislikes for post in written if post.author == agent)
-        after[agent] = beliefs
+        likes = sum(post.likes for post in texts if post.author == agent)
+        dislikes = sum(post.dislikes for post in texts if post.author == agent)
+        updated[agent] = beliefs
         if own or likes or dislikes:
-            after[agent] = update_beliefs(beliefs, topic, own, own_likes=likes, own_dislikes=dislikes, rules=rules)
-    return after
+            updated[agent] = update_beliefs(beliefs, topic, own, own_likes=likes, own_dislikes=dislikes, rules=rules)
+    return updated
 
 
 def exposure_of(post: Post, stance: Stance = tone, *, rules: Rules = "corrected") -> Exposure:
     """Return a post as its readers take it."""
-    words = " ".join(post.text.split()).casefold()
-    identity = f"{post.step}:{post.author}:{post.text}" if rules == "original" else words
+    text = " ".join(post.text.split()).casefold()
+    identity = f"{post.step}:{post.author}:{post.text}" if rules == "original" else text
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     author = (post.author_name or post.author) if rules == "original" else post.author
     return Exposure(author, digest, stance(post.text), post.likes)
 
 
 def position_band(position: float) -> str:
-    """Describe a position in words."""
-    return next((words for floor, words in POSITION_BANDS[:2] if position >= floor), _lower_band(position))
+    """Describe a position."""
+    return next((band for floor, band in POSITION_BANDS[:2] if position >= floor), _lower_band(position))
 
 
 def _lower_band(position: float) -> str:
     """Describe a position below the supportive bands; the lower bound of a band belongs to the one beneath."""
-    return next((words for floor, words in POSITION_BANDS[2:] if position > floor), "strongly opposed")
+    return next((band for floor, band in POSITION_BANDS[2:] if position > floor), "strongly opposed")
 
 
 def confidence_band(confidence: float) -> str:
-    """Describe a confidence in words."""
-    return next((words for floor, words in CONFIDENCE_BANDS if confidence >= floor), "uncertain")
+    """Describe a confidence."""
+    return next((band for floor, band in CONFIDENCE_BANDS if confidence >= floor), "uncertain")
 
 
 def beliefs_text(beliefs: Beliefs) -> str:

@@ -37,10 +37,10 @@ MAX_REASONS = 1_500
 """Maximum number of characters of a plan's reasons that later prompts repeat."""
 
 NO_ANSWER = "(no answer that could be read)"
-"""What stands in a dialogue for an answer that was neither a bid nor a withdrawal."""
+"""Text in a dialogue for an answer that was neither a bid nor a withdrawal."""
 
 UNUSABLE = frozenset({"Unparsed", "Undecided", "Invalid"})
-"""Kinds of failure in which something was said; where nothing came, nobody is asked again."""
+"""Kinds of failure with a reply; without one, nobody is asked again."""
 
 DIALOGUE = "dialogue"
 """Name of this memory in the parameters of the model."""
@@ -52,7 +52,7 @@ MAX_PAIRS = 2_000
 """Maximum number of requests and answers kept."""
 
 _PLAN = 1.0
-"""Importance by which the entries of a plan are told from those of bids."""
+"""Importance that marks the entries of a plan, as opposed to those of bids."""
 
 Lesson = Annotated[str, Field(min_length=1, max_length=300)]
 
@@ -135,8 +135,8 @@ class AuctionBidder(LLMAgent):
         auctioneer = self.model.auction.auctioneer
         rounds = [
             [
-                f"{auctioneer.names[one.bidder]} {'withdrew' if one.amount is None else f'bid ${one.amount}'}"
-                for one in records
+                f"{auctioneer.names[record.bidder]} {'withdrew' if record.amount is None else f'bid ${record.amount}'}"
+                for record in records
             ]
             for records in auctioneer.bidding.rounds
         ]
@@ -223,22 +223,22 @@ class AuctionBidder(LLMAgent):
                 return None
 
     def _lesson(self) -> str:
-        mine = self.model.auctions[-1].accounts[self.unique_id]
-        dear = sum(win.price > win.lot.true_value for win in mine.wins)
-        profit = dollars(mine.profit)
-        return f"I won {len(mine.wins)} lots, {dear} of them for more than they were worth; my profit was {profit}."
+        account = self.model.auctions[-1].accounts[self.unique_id]
+        dear = sum(win.price > win.lot.true_value for win in account.wins)
+        profit = dollars(account.profit)
+        return f"I won {len(account.wins)} lots, {dear} of them for more than they were worth; my profit was {profit}."
 
     # -- act
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Bid, or hand the plan, the belief or the lessons over; note whether it may try again."""
-        before, plans = self._tries(), len(self.account.plans)
+        n_tries, plans = self._tries(), len(self.account.plans)
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure):
             self._note_unclear(decision)
-        elif decision.actions and any(not outcome.ok for outcome in outcomes) and self._tries() == before:
+        elif decision.actions and any(not outcome.ok for outcome in outcomes) and self._tries() == n_tries:
             self._note_unclear(None)
-        self.may_try_again = self.model.auction.is_due(self.unique_id) and self._tries() > before
+        self.may_try_again = self.model.auction.is_due(self.unique_id) and self._tries() > n_tries
         if isinstance(decision, Decision) and len(self.account.plans) > plans:
             self.reasons = decision.text
         if seen is not None and isinstance(self.memory, Dialogue) and self.opened.llm is not None:
@@ -258,7 +258,7 @@ class AuctionBidder(LLMAgent):
             dialogue.keep_bid(self.now, seen.text, _reply_text(reasons, "\n".join(bids)) or NO_ANSWER)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
-        """Take lessons down; plans and beliefs go to the auction."""
+        """Record lessons; plans and beliefs go to the auction."""
         answer = answer.model_dump() if isinstance(answer, BaseModel) else answer
         return self._learn(answer) if label == LESSONS else super().receive(answer, label, world)
 
@@ -352,7 +352,7 @@ class Dialogue(ChatMemory):
         self._keep(step, request, answer, 0.5)
 
     def forget_bids(self) -> None:
-        """Forget what was said about a lot, as the next one is about to come up."""
+        """Forget the dialogue about a lot, as the next one is about to come up."""
         self._entries = [entry for entry in self._entries if entry.importance == _PLAN]
 
     def forget_all(self) -> None:

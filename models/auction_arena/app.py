@@ -1,4 +1,4 @@
-"""The page of the auction: `solara run models/auction_arena/app.py`."""
+"""The page of the auction: `mesa-llm app models/auction_arena/app.py`."""
 
 from __future__ import annotations
 
@@ -162,13 +162,13 @@ def finish_lines(title: str) -> Callable[[Any], None]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one bidder did in one round."""
+    """The bid of one bidder in one round."""
 
     bid: int | None
     """Dollars; None: no bid."""
 
     word: str
-    """What is shown where there is no bid."""
+    """Text in place of a bid."""
 
     refused: int
     """Answers that were refused before."""
@@ -227,14 +227,14 @@ def _paid(auction: Auction, sale: Sale | None, bidding: Bidding) -> str:
 
 
 def _cells(auction: Auction, bids: tuple[BidRecord, ...]) -> list[Cell]:
-    made = {one.bidder: one for one in bids}
+    by_bidder = {bid.bidder: bid for bid in bids}
     leader = bids[-1].standing.leader if bids else None
     cells: list[Cell] = []
     for agent_id in auction.accounts:
-        one = made.get(agent_id)
-        refused = sum(attempt.fault is not None for attempt in one.attempts) if one else 0
-        word = "out" if one else "leading" if agent_id == leader else "–"
-        cells.append(Cell(one.amount if one else None, word, refused, agent_id == leader))
+        bid = by_bidder.get(agent_id)
+        n_refused = sum(attempt.fault is not None for attempt in bid.attempts) if bid else 0
+        word = "out" if bid else "leading" if agent_id == leader else "–"
+        cells.append(Cell(bid.amount if bid else None, word, n_refused, agent_id == leader))
     return cells
 
 
@@ -260,10 +260,10 @@ def bidder_views(model: Any) -> list[dict[str, Any]]:
 
 def thinks_with(model: Any, agent_id: int) -> str:
     """Return what a bidder thinks with: the name of its rule twin, or of its language model."""
-    opened = model.bidders[agent_id].opened
-    if opened.llm is None:
+    language_model = model.bidders[agent_id].opened
+    if language_model.llm is None:
         return f"rule: {model.seats[list(model.bidders).index(agent_id)].twin}"
-    return opened.name
+    return language_model.name
 
 
 def plan_views(auction: Auction) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Seat(BaseModel):
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     twin: str
     """Name of its rule twin."""
@@ -67,7 +67,7 @@ class Seat(BaseModel):
     """Dollars it may spend in one auction."""
 
     desire: Desire
-    """What it is after."""
+    """Its desire."""
 
     planning: Planning
     """When it plans."""
@@ -76,7 +76,7 @@ class Seat(BaseModel):
     """By how much its estimates exceed the true values, in percent."""
 
     corrects_beliefs: bool
-    """Whether it is told of wrong beliefs and asked again."""
+    """Whether wrong beliefs are sent back to it for correction."""
 
     def bidder(self, unique_id: int) -> Bidder:
         """Return the bidder as it enters an auction.
@@ -336,11 +336,11 @@ class AuctionArena(LLMModel):
         With `fidelity="original"` one bidder after the other is asked again for a bid, by seat.
         """
         if self.scenario.fidelity == "original" and self.stage == "bid":
-            again = [bidder for bidder in self.due_bidders if bidder.may_try_again][:1]
+            bidders = [bidder for bidder in self.due_bidders if bidder.may_try_again][:1]
         else:
-            again = [bidder for bidder in acted if bidder.may_try_again]
-        if again:
-            return again
+            bidders = [bidder for bidder in acted if bidder.may_try_again]
+        if bidders:
+            return bidders
         if self.is_learning:
             self.is_learning = False
             self.open_auction()
@@ -383,7 +383,7 @@ class AuctionArena(LLMModel):
         """
         by_lots = all(seat.desire == "maximize_items" for seat in self.seats)
         accounts = [auction.accounts[agent_id] for agent_id in self.bidders]
-        return {one.bidder.name: float(len(one.wins) if by_lots else one.profit) for one in accounts}
+        return {account.bidder.name: float(len(account.wins) if by_lots else account.profit) for account in accounts}
 
     @property
     def finished_auctions(self) -> list[Auction]:
@@ -400,11 +400,11 @@ class AuctionArena(LLMModel):
         """
         auctions = self.finished_auctions or self.auctions
         sales = [score_sales(auction) for auction in auctions]
-        sold = [[sale for sale in auction.sales if sale.price is not None] for auction in auctions]
+        sales_by_auction = [[sale for sale in auction.sales if sale.price is not None] for auction in auctions]
         scores: dict[str, Any] = {
             "auctions": len(self.finished_auctions),
-            "lots_sold": fmean(map(len, sold)),
-            "revenue": fmean(sum(sale.price or 0 for sale in one) for one in sold),
+            "lots_sold": fmean(map(len, sales_by_auction)),
+            "revenue": fmean(sum(sale.price or 0 for sale in one) for one in sales_by_auction),
             "price_ratio": fmean(score.price_ratio for score in sales),
             "curse_rate": fmean(score.curse_rate for score in sales),
         }
@@ -418,7 +418,7 @@ class AuctionArena(LLMModel):
 
     @property
     def last_sale(self) -> Sale | None:
-        """How the last lot of the present auction went; None before the first."""
+        """Last sale of the present auction; None before the first."""
         return self.auction.sales[-1] if self.auction.sales else None
 
     @property
@@ -435,7 +435,7 @@ class AuctionArena(LLMModel):
     def bids(self) -> int:
         """Number of valid bids on the last lot."""
         rounds = self.last_sale.bidding.rounds if self.last_sale else []
-        return sum(one.amount is not None for bids in rounds for one in bids)
+        return sum(bid.amount is not None for bids in rounds for bid in bids)
 
     @property
     def price(self) -> int:
@@ -444,7 +444,7 @@ class AuctionArena(LLMModel):
 
     @property
     def true_value(self) -> int:
-        """What the last lot is worth, in dollars; 0 before the first."""
+        """Value of the last lot, in dollars; 0 before the first."""
         return self.last_sale.lot.true_value if self.last_sale else 0
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.auction import Auction, AuctionFacts, LotView
 
 KNOWN_OVERESTIMATE = 1.1
@@ -20,7 +20,7 @@ ROUNDING = 1e-6
 class BiddingPolicy(Protocol):
     """Decides on a bid from what a bidder can know."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Return a bid in dollars, or None to withdraw."""
         ...
 
@@ -41,10 +41,10 @@ class RuleBidder:
     max_bids: int = 4
     """Bids on one lot, the opening one included."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid while there is money and bids were few."""
-        wanted = next_bid(facts)
-        return int(wanted) if wanted <= facts.budget and facts.bids_made < self.max_bids else None
+        amount = next_bid(facts)
+        return int(amount) if amount <= facts.budget and facts.bids_made < self.max_bids else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class ValueBidder:
     """Part of the value it goes up to."""
 
     overestimate: float = KNOWN_OVERESTIMATE
-    """What it divides its estimate by to get the value."""
+    """Factor by which its estimate exceeds the value."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid while the value allows it."""
         return _bid_up_to(facts, self.share * facts.lot.estimate / self.overestimate)
 
@@ -73,7 +73,7 @@ class ZeroIntelligenceBidder:
     withdraw_probability: float = 0.3
     """Probability of withdrawing, each time it is asked."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Draw a bid."""
         low, high = int(next_bid(facts)), min(facts.budget, facts.lot.estimate)
         if rng.random() < self.withdraw_probability or low > high:
@@ -86,14 +86,14 @@ class PacingBidder:
     """Spreads its money over the lots to come, in proportion to their starting prices."""
 
     boldness: float = 1.5
-    """How many times the proportional part it risks on one lot."""
+    """Multiple of the proportional share that it risks on one lot."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid up to its part of the money left, at least the starting price, at most the estimate."""
         start = facts.lot.start
         total = start + sum(lot.start for lot in facts.remaining)
-        part = self.boldness * facts.budget * start / total
-        return _bid_up_to(facts, min(facts.lot.estimate, max(start, part)))
+        share = self.boldness * facts.budget * start / total
+        return _bid_up_to(facts, min(facts.lot.estimate, max(start, share)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +109,23 @@ class SelectiveBidder:
     max_bids: int = 4
     """Bids on one lot, the opening one included."""
 
-    def bid(self, facts: AuctionFacts, rng: Draws) -> int | None:
+    def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid if this lot is among those it would choose now."""
-        chosen = chosen_lots(facts.budget, (facts.lot, *facts.remaining), dear_first=facts.desire == "maximize_profit")
-        return RuleBidder(self.max_bids).bid(facts, rng) if facts.lot.name in chosen else None
+        lots = chosen_lots(facts.budget, (facts.lot, *facts.remaining), dear_first=facts.desire == "maximize_profit")
+        return RuleBidder(self.max_bids).bid(facts, rng) if facts.lot.name in lots else None
 
 
 def chosen_lots(budget: int, lots: tuple[LotView, ...], *, dear_first: bool) -> tuple[str, ...]:
     """Choose lots greedily by estimate until their starting prices use the budget up."""
-    chosen: list[str] = []
+    lot_names: list[str] = []
     for lot in sorted(lots, key=lambda lot: lot.estimate, reverse=dear_first):
         if lot.start <= budget:
-            chosen.append(lot.name)
+            lot_names.append(lot.name)
             budget -= lot.start
-    return tuple(chosen)
+    return tuple(lot_names)
 
 
-def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: Draws) -> Auction:
+def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: RNG) -> Auction:
     """Run an auction to its end with rule-following bidders, who make no plans and state no beliefs.
 
     Args:
@@ -135,8 +135,8 @@ def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: Draws) ->
     """
     while not auction.is_over:
         if auction.stage == "bid":
-            wanted = [(agent_id, policies[agent_id].bid(auction.facts(agent_id), rng)) for agent_id in auction.due]
-            for agent_id, amount in wanted:
+            bids = [(agent_id, policies[agent_id].bid(auction.facts(agent_id), rng)) for agent_id in auction.due]
+            for agent_id, amount in bids:
                 if amount is None:
                     auction.withdraw(agent_id)
                 else:
@@ -145,9 +145,9 @@ def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: Draws) ->
     return auction
 
 
-def _bid_up_to(facts: AuctionFacts, bound: float) -> int | None:
-    wanted = next_bid(facts)
-    return int(wanted) if wanted <= min(facts.budget, bound + ROUNDING) else None
+def _bid_up_to(facts: AuctionFacts, maximum: float) -> int | None:
+    amount = next_bid(facts)
+    return int(amount) if amount <= min(facts.budget, maximum + ROUNDING) else None
 
 
 TWINS = {
@@ -172,11 +172,11 @@ def twin(name: str, overestimate_percent: float = 10.0) -> BiddingPolicy:
     Raises:
         ConfigError: If there is no such twin.
     """
-    known = 1 + overestimate_percent / 100
+    factor = 1 + overestimate_percent / 100
     policies: dict[str, BiddingPolicy] = {
         "rule": RuleBidder(),
-        "value": ValueBidder(overestimate=known),
-        "shade": ValueBidder(share=0.8, overestimate=known),
+        "value": ValueBidder(overestimate=factor),
+        "shade": ValueBidder(share=0.8, overestimate=factor),
         "naive": ValueBidder(overestimate=1.0),
         "zero": ZeroIntelligenceBidder(),
         "pacing": PacingBidder(),
@@ -189,8 +189,8 @@ def twin(name: str, overestimate_percent: float = 10.0) -> BiddingPolicy:
 
 def plan(facts: AuctionFacts) -> dict[str, int]:
     """Rate the lots to come: 3 for those it would choose for its money, 2 if affordable at the start, else 1."""
-    chosen = chosen_lots(facts.budget, facts.remaining, dear_first=facts.desire == "maximize_profit")
-    return {lot.name: 3 if lot.name in chosen else 2 if lot.start <= facts.budget else 1 for lot in facts.remaining}
+    lots = chosen_lots(facts.budget, facts.remaining, dear_first=facts.desire == "maximize_profit")
+    return {lot.name: 3 if lot.name in lots else 2 if lot.start <= facts.budget else 1 for lot in facts.remaining}
 
 
 def belief(facts: AuctionFacts) -> dict[str, Any]:

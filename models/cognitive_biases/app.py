@@ -1,4 +1,4 @@
-"""The page of CognitiveBiases: `solara run models/cognitive_biases/app.py`."""
+"""The page of CognitiveBiases: `mesa-llm app models/cognitive_biases/app.py`."""
 
 from __future__ import annotations
 

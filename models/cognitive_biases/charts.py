@@ -1,11 +1,11 @@
-"""Draws how far decisions lean the way of each bias."""
+"""Draw how far decisions lean the way of each bias."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.viz.figures import Figure
+from mesa_llm.viz import Figure
 from models.cognitive_biases.scores import BiasScore, published
 from models.figures import COLOURS, GREY, LIGHT, headline
 

@@ -1,4 +1,4 @@
-"""The page of CoMPosT: `solara run models/compost/app.py`."""
+"""The page of CoMPosT: `mesa-llm app models/compost/app.py`."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""Draws caricatures: the plane of both scores, and exaggeration by persona and topic."""
+"""Draw caricatures: the plane of both scores, and exaggeration by persona and topic."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
 from mesa_llm.text import one_line
+from mesa_llm.viz import Figure
 from models.compost.scores import CHANCE
 from models.figures import COLOURS, GREY, LIGHT
 

@@ -1,4 +1,4 @@
-"""The page of the discussion: `solara run models/discussion/app.py`."""
+"""The page of the discussion: `mesa-llm app models/discussion/app.py`."""
 
 from __future__ import annotations
 

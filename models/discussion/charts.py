@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from mesa_llm.viz import Figure
 from models.discussion.studies import choice_shares, curve
 from models.figures import GREY
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.room import Room
 from models.discussion.config import HostPlan
 
@@ -40,7 +40,7 @@ class RoundRobin:
 class RandomHost:
     """Calls on anybody; the same person may be called on again."""
 
-    def __init__(self, start: int, rng: Draws) -> None:
+    def __init__(self, start: int, rng: RNG) -> None:
         """Store where to start.
 
         Args:
@@ -74,7 +74,7 @@ class Moderated:
         return [] if room.next_speaker is None else [room.next_speaker]
 
 
-def host_of(plan: HostPlan, rng: Draws) -> Host:
+def host_of(plan: HostPlan, rng: RNG) -> Host:
     """Return the host that a plan describes.
 
     Args:

@@ -22,7 +22,7 @@ from mesa_llm import (
     Outcome,
     ToolCall,
 )
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.macro import (
     CONSUMPTION_STEP,
     EPSILON,
@@ -106,7 +106,7 @@ class Household(LLMAgent):
 
     @property
     def facts(self) -> HouseholdFacts:
-        """What it sees of the economy, as values."""
+        """Facts that it observes of the economy."""
         return self.model.world.facts(self.unique_id)
 
     def rule(self, seen: Observation) -> ToolCall:
@@ -144,9 +144,9 @@ class Household(LLMAgent):
         if isinstance(self.memory, Dialogue):
             text = self.model.prompt("original_reflection.md", months=self.notes.maxlen)
             return Observation(text, answer=str, tools=(), label=REFLECTION)
-        now = self.observe()
-        text = self.model.prompt("reflection.md", months=list(self.notes), now=now.text)
-        return Observation(text, now.instructions, answer=str, tools=(), cue=now.text, label=REFLECTION)
+        observation = self.observe()
+        text = self.model.prompt("reflection.md", months=list(self.notes), now=observation.text)
+        return Observation(text, observation.instructions, answer=str, tools=(), cue=observation.text, label=REFLECTION)
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
         """Return the prompt; a dialogue is asked to reflect after all prompts and answers of the quarter."""
@@ -208,7 +208,7 @@ class MonthNote(NamedTuple):
     """Text that the household read before it planned."""
 
     plan: str
-    """What it planned, or that it did not."""
+    """Its plan, or a note that there is none."""
 
 
 class Dialogue(ChatMemory):
@@ -270,7 +270,7 @@ BUFFER_MONTHS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What policies know of households at the start of a month."""
+    """State of the households at the start of a month, as policies see it."""
 
     salary: FloatArray
     """Dollars for a month at work, shape `(households,)`."""
@@ -326,7 +326,7 @@ class Standing:
 
 
 class Plans(NamedTuple):
-    """What households do this month."""
+    """Plans of the households for one month."""
 
     works: BoolArray
     """Whether each household works, shape `(households,)`."""
@@ -343,7 +343,7 @@ class Policy(Protocol):
         CATS model); both in the form that Li et al. (2024) use.
     """
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends.
 
         Args:
@@ -387,7 +387,7 @@ def floor_level(share: FloatArray) -> IntArray:
 class Lengnick:
     """LEN: spends a share that falls slowly with wealth."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < work_propensity(standing)
         return Plans(works, floor_level(lengnick_share(standing, works)))
@@ -397,7 +397,7 @@ class Lengnick:
 class BufferStock:
     """CATS: keeps a buffer of one month's income."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < work_propensity(standing)
         return Plans(works, floor_level(buffer_stock_share(standing, works)))
@@ -410,7 +410,7 @@ class AtRandom:
     work: float = 0.9
     """Chance to work in a month."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < self.work
         levels = np.array([rng.randint(0, TOP_LEVEL) for _ in range(len(standing))], dtype=np.int64)
@@ -427,7 +427,7 @@ class Fixed:
     consumption: float = 0.5
     """Share of all money that is spent."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < self.work
         level = int(consumption_level(self.consumption))
@@ -438,7 +438,7 @@ class Fixed:
 class HandToMouth:
     """Always works, and spends what it earns after tax, with last month's tax credit."""
 
-    def decide(self, standing: Standing, rng: Draws) -> Plans:
+    def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         earned = standing.salary - standing.tax.due(standing.salary) + standing.tax_credit
         share = earned / (standing.coin + earned + EPSILON)

@@ -1,4 +1,4 @@
-"""The page of the economy: `solara run models/econ_agent/app.py`."""
+"""The page of the economy: `mesa-llm app models/econ_agent/app.py`."""
 
 from __future__ import annotations
 

@@ -127,18 +127,18 @@ class EconAgentModel(LLMModel):
     def __init__(self, scenario: EconAgentScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         options.setdefault("activation", in_order)
         super().__init__(scenario, **options)
-        chosen = self.scenario
-        if chosen.fidelity == "original":
+        fields = self.scenario
+        if fields.fidelity == "original":
             self.instructions = ""
         parameters = MacroParameters(
-            max_wage_change=chosen.max_wage_change,
-            max_price_change=chosen.max_price_change,
-            inflation_target=chosen.inflation_target,
-            tax=_tax_of(chosen),
+            max_wage_change=fields.max_wage_change,
+            max_price_change=fields.max_price_change,
+            inflation_target=fields.inflation_target,
+            tax=_tax_of(fields),
         )
         self._add_households()
         agent_ids = [household.unique_id for household in self.households]
-        self.world = Macroeconomy(agent_ids, self.random, rules=chosen.rules, parameters=parameters)
+        self.world = Macroeconomy(agent_ids, self.random, rules=fields.rules, parameters=parameters)
         self.worlds = (self.world,)
         self._laws_of: tuple[int, tuple[float, float, float]] = (0, (math.nan, math.nan, math.nan))
         activation = self.activation
@@ -151,16 +151,16 @@ class EconAgentModel(LLMModel):
 
     def _add_households(self) -> None:
         """Add the households, each with a name and the policy of its rule twin."""
-        chosen = self.scenario
-        memory = chosen.memory or (DIALOGUE if chosen.fidelity == "original" else "window:4")
-        for index, name in enumerate(draw_names(chosen.n_agents, self.random)):
+        parameters = self.scenario
+        memory = parameters.memory or (DIALOGUE if parameters.fidelity == "original" else "window:4")
+        for index, name in enumerate(draw_names(parameters.n_agents, self.random)):
             Household(
                 self,
-                POLICIES[chosen.policy](self.random),
+                POLICIES[parameters.policy](self.random),
                 index,
-                chosen.reflect_every,
+                parameters.reflect_every,
                 config=AgentConfig(name=name, settings=SETTINGS),
-                memory=Dialogue(DIALOGUE_TOKENS, chosen.reflect_every + 1) if memory == DIALOGUE else memory,
+                memory=Dialogue(DIALOGUE_TOKENS, parameters.reflect_every + 1) if memory == DIALOGUE else memory,
             )
 
     # -- the loop
@@ -180,7 +180,7 @@ class EconAgentModel(LLMModel):
         return self._reflecting(in_dialogue=True)
 
     def _reflecting(self, *, in_dialogue: bool) -> list[Turn]:
-        homes = [one for one in self.households if one.reflects and isinstance(one.memory, Dialogue) == in_dialogue]
+        homes = [home for home in self.households if home.reflects and isinstance(home.memory, Dialogue) == in_dialogue]
         return [Turn(household, household.reflection()) for household in homes]
 
     # -- measures
@@ -306,9 +306,11 @@ class EconAgentModel(LLMModel):
             + ("." if np.isnan(gap) else f"; their inequality (Gini): {gap:.2f}."),
             f"Interest: {economy.interest_rate:.2%} a year.",
         ]
-        missing = sum(month.undecided for month in economy.months)
-        if missing:
-            lines.append(f"{missing} plans are missing: those households stayed at home that month and bought nothing.")
+        n_undecided = sum(month.undecided for month in economy.months)
+        if n_undecided:
+            lines.append(
+                f"{n_undecided} plans are missing: those households stayed at home that month and bought nothing."
+            )
         return "\n".join([*lines, *self._thought_lines()])
 
     def _thought_lines(self) -> list[str]:
@@ -328,8 +330,10 @@ def _year_lines(years: pd.DataFrame) -> list[str]:
     lines = [f"(The first {len(years) - len(recent)} years are left out.)"] if len(recent) < len(years) else []
     for year, row in recent.iterrows():
         change = row["price_inflation"]
-        moved = "" if np.isnan(change) else f", prices {change:+.1%}, wages {row['wage_inflation']:+.1%}"
-        lines.append(f"Year {year}: unemployment {row['unemployment']:.1%}, real output ${row['real_gdp']:,.0f}{moved}")
+        change_text = "" if np.isnan(change) else f", prices {change:+.1%}, wages {row['wage_inflation']:+.1%}"
+        lines.append(
+            f"Year {year}: unemployment {row['unemployment']:.1%}, real output ${row['real_gdp']:,.0f}{change_text}"
+        )
     return lines
 
 
@@ -353,8 +357,8 @@ def draw_names(count: int, rng: random.Random) -> list[str]:
         count: Number of names.
         rng: Source of random draws.
     """
-    given = [name for names in GIVEN_NAMES.values() for name in names]
-    full = [f"{first} {last}" for first in given for last in FAMILY_NAMES]
+    given_names = [name for names in GIVEN_NAMES.values() for name in names]
+    full = [f"{first} {last}" for first in given_names for last in FAMILY_NAMES]
     names = rng.sample(full, min(count, len(full)))
     return [names[index % len(names)] for index in range(count)]
 

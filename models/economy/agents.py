@@ -104,8 +104,8 @@ def produce(facts: EconomyFacts, rng: Random, payout: float) -> list[ToolCall]:
     Returns:
         One to three actions.
     """
-    spent = _investing(facts) or _paying_out(facts, payout)
-    return [*_pricing(facts, rng), *_staffing(facts, rng), *spent] or [ToolCall("do_nothing")]
+    actions = _investing(facts) or _paying_out(facts, payout)
+    return [*_pricing(facts, rng), *_staffing(facts, rng), *actions] or [ToolCall("do_nothing")]
 
 
 def unit_cost(facts: EconomyFacts) -> float:

@@ -1,4 +1,4 @@
-"""The page of the economy: `solara run models/economy/app.py`."""
+"""The page of the economy: `mesa-llm app models/economy/app.py`."""
 
 from __future__ import annotations
 

@@ -73,21 +73,21 @@ class EconomyModel(LLMModel):
 
     def __init__(self, scenario: EconomyScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
-        chosen = self.scenario
+        fields = self.scenario
         parameters = EconomyParameters(
-            labor_force=chosen.labor_force,
-            wage=chosen.wage,
-            productivity=chosen.productivity,
-            starting_balance=chosen.starting_balance,
-            starting_purse=chosen.starting_purse,
-            spending_share=chosen.spending_share,
+            labor_force=fields.labor_force,
+            wage=fields.wage,
+            productivity=fields.productivity,
+            starting_balance=fields.starting_balance,
+            starting_purse=fields.starting_purse,
+            spending_share=fields.spending_share,
         )
-        self.world = Economy(parameters, rules=chosen.rules)
+        self.world = Economy(parameters, rules=fields.rules)
         self.worlds = (self.world,)
-        for index, persona in enumerate(invented(chosen.n_agents, self.random)):
-            role = "government" if chosen.government and index == 0 and chosen.n_agents > 1 else "producer"
+        for index, persona in enumerate(invented(fields.n_agents, self.random)):
+            role = "government" if fields.government and index == 0 and fields.n_agents > 1 else "producer"
             config = persona.config(settings=Settings(max_tokens=2000))
-            Player(self, role, chosen.payout, config=config, memory=chosen.memory)
+            Player(self, role, fields.payout, config=config, memory=fields.memory)
         self.world.names |= {player.unique_id: player.config.name for player in self.agents}
         metrics = {name: name for name in ("employment_rate", "average_price", "total_output", "total_investment")}
         money = {name: name for name in ("firms_money", "government_money", "households_money", "tax_rate")}

@@ -1,4 +1,4 @@
-"""The page of EmergentAnalogies: `solara run models/emergent_analogies/app.py`."""
+"""The page of EmergentAnalogies: `mesa-llm app models/emergent_analogies/app.py`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Draws how many problems were solved."""
+"""Draw how many problems were solved."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
+from mesa_llm.viz import Figure
 from models.figures import COLOURS, GREY, LIGHT
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The page of EmotionBench: `solara run models/emotionbench/app.py`."""
+"""The page of EmotionBench: `mesa-llm app models/emotionbench/app.py`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Draws how feelings change in situations."""
+"""Draw how feelings change in situations."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.viz.figures import Figure
+from mesa_llm.viz import Figure
 from models.emotionbench.scores import Change, published
 from models.figures import COLOURS, GREY, LIGHT, headline
 

@@ -146,8 +146,8 @@ def stake(view: MarketView, side: Outcome, belief: float, facts: MarketFacts, re
 
 def _remark(view: MarketView, beliefs: Mapping[str, float], rng: Random) -> ToolCall:
     belief = beliefs[view.market_id]
-    side, chance = ("yes", belief) if belief >= 0.5 else ("no", 1 - belief)
-    text = rng.choice(REMARKS).format(side=side, percent=round(chance * 100))
+    side, probability = ("yes", belief) if belief >= 0.5 else ("no", 1 - belief)
+    text = rng.choice(REMARKS).format(side=side, percent=round(probability * 100))
     return ToolCall("comment_on_market", {"market_id": view.market_id, "text": text})
 
 
@@ -184,11 +184,11 @@ def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
     market_id, outcome, maximum = rng.choice(owned if owned and rng.random() < 0.5 else sides)
     sums = [dollars for dollars in STAKES if facts.cash is None or dollars <= facts.cash]
     parts = [*(shares for shares in SHARES if shares < maximum), *([maximum] if maximum > 0 else [])]
-    offered = {
-        "amount": tuple(one for one in sums if ledger.is_within_limits("buy", market_id, outcome, one)),
-        "shares": tuple(one for one in parts if ledger.is_within_limits("sell", market_id, outcome, one)),
+    choices = {
+        "amount": tuple(option for option in sums if ledger.is_within_limits("buy", market_id, outcome, option)),
+        "shares": tuple(option for option in parts if ledger.is_within_limits("sell", market_id, outcome, option)),
     }
-    spare = {name for name, size in (("buy_shares", "amount"), ("sell_shares", "shares")) if not offered[size]}
+    spare = {name for name, size in (("buy_shares", "amount"), ("sell_shares", "shares")) if not choices[size]}
     trades = dict.fromkeys((name for name in seen.options if name.endswith(".market_id")), (market_id,))
     return replace(
         seen,
@@ -196,7 +196,7 @@ def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
         options={
             **trades,
             "outcome": (outcome,),
-            **{name: values for name, values in offered.items() if values},
+            **{name: values for name, values in choices.items() if values},
         },
     )
 

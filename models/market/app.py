@@ -1,4 +1,4 @@
-"""The page of the prediction market: `solara run models/market/app.py`."""
+"""The page of the prediction market: `mesa-llm app models/market/app.py`."""
 
 from __future__ import annotations
 

@@ -134,22 +134,22 @@ class MarketModel(LLMModel):
 
     def __init__(self, scenario: MarketScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
-        chosen = self.scenario
-        questions = invented_questions(chosen.n_questions) if chosen.questions is None else chosen.questions
-        self.fates = draw_fates(questions, chosen.chances, chosen.horizon, self.random)
+        parameters = self.scenario
+        questions = invented_questions(parameters.n_questions) if parameters.questions is None else parameters.questions
+        self.fates = draw_fates(questions, parameters.chances, parameters.horizon, self.random)
         self.world = PredictionMarkets(
             [Question(fate.text, due=fate.due) for fate in self.fates],
-            maker=chosen.maker,
-            cash=chosen.cash,
-            liquidity=chosen.liquidity,
-            fee=chosen.fee,
-            limits=TradeLimits(chosen.max_trade_dollars, chosen.max_trade_move),
-            rules=chosen.rules,
+            maker=parameters.maker,
+            cash=parameters.cash,
+            liquidity=parameters.liquidity,
+            fee=parameters.fee,
+            limits=TradeLimits(parameters.max_trade_dollars, parameters.max_trade_move),
+            rules=parameters.rules,
         )
         self.worlds = (self.world,)
-        for persona in invented(chosen.n_agents, self.random):
+        for persona in invented(parameters.n_agents, self.random):
             config = persona.config(settings=Settings(max_tokens=2000))
-            Trader(self, self._draw_hints(), config=config, memory=chosen.memory)
+            Trader(self, self._draw_hints(), config=config, memory=parameters.memory)
         self.world.names = {trader.unique_id: trader.config.name for trader in self.agents}
         self.datacollector = DataCollector(
             model_reporters={name: name for name in ("dollars_traded", "price_error", "brier", "gini")}
@@ -349,23 +349,23 @@ def draw_fates(texts: Sequence[str], chances: Sequence[float] | None, horizon: i
         horizon: Step in which the last question is answered; the others are answered before, evenly spread.
         rng: Source of random draws.
     """
-    likely = [rng.uniform(0.05, 0.95) for _ in texts] if chances is None else chances
+    probabilities = [rng.uniform(0.05, 0.95) for _ in texts] if chances is None else chances
     return [
-        Fate(text, chance, rng.random() < chance, math.ceil(horizon * rank / len(texts)))
-        for rank, (text, chance) in enumerate(zip(texts, likely, strict=True), start=1)
+        Fate(text, probability, rng.random() < probability, math.ceil(horizon * rank / len(texts)))
+        for rank, (text, probability) in enumerate(zip(texts, probabilities, strict=True), start=1)
     ]
 
 
-def draw_hint(chance: float, noise: float, rng: random.Random) -> float:
+def draw_hint(probability: float, noise: float, rng: random.Random) -> float:
     """Draw what one trader finds out: the chance, with a normal error of its log-odds.
 
     Args:
-        chance: Probability of yes, 0 to 1.
+        probability: Probability of yes, 0 to 1.
         noise: Standard deviation of the error, in units of log-odds.
         rng: Source of random draws.
 
     Returns:
         A probability within `HINTS`.
     """
-    log_odds = logit(np.clip(chance, *CHANCES)) + rng.gauss(0.0, noise)
+    log_odds = logit(np.clip(probability, *CHANCES)) + rng.gauss(0.0, noise)
     return float(np.clip(expit(log_odds), *HINTS))

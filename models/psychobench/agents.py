@@ -54,6 +54,8 @@ class Respondent(agents.Respondent):
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
         """Write the prompt; before the sheet stand those of its questionnaire that were answered in this step."""
         *before, sheet = super().prompt(seen)
+        if seen.facts is None:  # it looks without being asked anything
+            return (*before, sheet)
         earlier: list[ChatMessage] = []
         for page, answer in self.model.earlier_pages(self.unique_id, seen.facts):
             written = written_answer(answer, page.answer)

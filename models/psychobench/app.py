@@ -1,4 +1,4 @@
-"""The page of PsychoBench: `solara run models/psychobench/app.py`."""
+"""The page of PsychoBench: `mesa-llm app models/psychobench/app.py`."""
 
 from __future__ import annotations
 

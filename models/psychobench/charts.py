@@ -1,11 +1,11 @@
-"""Draws the scores: a radar of each group, and every score between its ends, beside chance and norms."""
+"""Draw the scores: a radar of each group, and every score between its ends, beside chance and norms."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.viz.figures import Figure
+from mesa_llm.viz import Figure
 from models.figures import COLOURS, GREY, LIGHT, headline
 
 if TYPE_CHECKING:

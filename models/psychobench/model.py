@@ -116,14 +116,14 @@ class PsychoBenchModel(LLMModel):
         per_request, text = self.scenario.per_request, instrument.instructions
         return sheets_of(instrument.name, items, per_sheet=per_request, text=text)
 
-    def earlier_pages(self, agent_id: int, sheet: Sheet | None) -> Iterator[tuple[Sheet, Any]]:
+    def earlier_pages(self, agent_id: int, sheet: Sheet) -> Iterator[tuple[Sheet, Any]]:
         """Find the pages that an agent answered before this one, with its answers by their numbers on the page.
 
         Args:
             agent_id: Who is asked.
-            sheet: What it is asked now; None: nothing.
+            sheet: What it is asked now.
         """
-        if sheet is None or not self.scenario.history:
+        if not self.scenario.history:
             return
         instrument: Instrument = sheet.items[0].facts[0]
         for page in self._pages[agent_id, instrument.name]:

@@ -26,7 +26,7 @@ REMARKS = (
     "Who here knows more about {topic} than I do?",
     "Three years ago nobody talked about {topic}.",
 )
-"""What the rule twin writes of its own accord."""
+"""Posts of the rule twin."""
 
 ANSWERS = (
     "I see it the same way.",
@@ -35,7 +35,7 @@ ANSWERS = (
     "Tell us more about it.",
     "This is just my experience too.",
 )
-"""What the rule twin writes under a post."""
+"""Replies of the rule twin."""
 
 INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "post": (("create_post", {}),),
@@ -131,8 +131,8 @@ class SocialUser(Mind, CellAgent):
         Returns:
             At least 0.2; a shared word counts 1, a followed author 1, popularity ln(1 + likes + shares).
         """
-        shared = len(self.interests & words_of(item.post.content))
-        return 0.2 + min(shared, 3) + item.is_followed + math.log1p(item.post.likes + item.post.shares)
+        n_shared = len(self.interests & words_of(item.post.content))
+        return 0.2 + min(n_shared, 3) + item.is_followed + math.log1p(item.post.likes + item.post.shares)
 
     def _react(self, seen: Observation, item: FeedItem, interest: float) -> ToolCall | None:
         draw = self.random.random
@@ -155,19 +155,19 @@ class SocialUser(Mind, CellAgent):
 
     def _wish(self, seen: Observation, wishes: Sequence[str], **arguments: Any) -> ToolCall | None:
         """Return the first action that does one of the wishes and may be used now; else do nothing."""
-        offered = seen.tools or ()
+        actions = seen.tools or ()
         whom = options_for("follow", seen.options).get("user_id")
         if whom is not None and arguments.get("user_id") not in whom:
             wishes = [wish for wish in wishes if wish != "follow"]
         needs = {"post": ("content",), "answer": ("content", "post_id"), "follow": ("user_id",)}
         for wish in wishes:
             for name, fixed in INTENTS[wish]:
-                if name in offered:
-                    chosen = {key: arguments[key] for key in needs.get(wish, ("post_id",))}
+                if name in actions:
+                    own_arguments = {key: arguments[key] for key in needs.get(wish, ("post_id",))}
                     if wish == "share":
-                        chosen["post_id"] = arguments["repost_id"]
-                    return ToolCall(name, {**chosen, **fixed})
-        return ToolCall("do_nothing") if "do_nothing" in offered else None
+                        own_arguments["post_id"] = arguments["repost_id"]
+                    return ToolCall(name, {**own_arguments, **fixed})
+        return ToolCall("do_nothing") if "do_nothing" in actions else None
 
     def remark(self) -> str:
         """Write something about one of its topics."""

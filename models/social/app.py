@@ -1,4 +1,4 @@
-"""The page of the social network: `solara run models/social/app.py`."""
+"""The page of the social network: `mesa-llm app models/social/app.py`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def Feed(model: SocialModel) -> None:
     user = number if number in names else min(names)
     vuetify.Autocomplete(
         label="Feed of",
-        items=[{"text": f"{known} · {name}", "value": known} for known, name in names.items()],
+        items=[{"text": f"{user_id} · {name}", "value": user_id} for user_id, name in names.items()],
         v_model=user,
         on_v_model=lambda picked: choose(picked or 0),
         outlined=True,

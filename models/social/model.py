@@ -20,7 +20,7 @@ from mesa_llm.worlds.social import PRESETS, Account, FeedName, SocialWorld
 from models.social.agents import SocialUser
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
-"""How the users' language model is sampled."""
+"""Sampling settings of the users' language model."""
 
 N_INVENTED = 20
 """Number of users where neither a number nor a file is given."""
@@ -92,10 +92,10 @@ class SocialModel(LLMModel):
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Let users sign up, follow one another and publish what they bring along."""
         super().__init__(scenario, **options)
-        chosen = self.scenario
-        if chosen.hourly and "activation" not in options:
-            self.activation = Hourly(lambda user: user.hours, chosen.step_minutes, chosen.start_hour)
-        self.world = SocialWorld(chosen.preset, rng=self.random, **self._changes())
+        parameters = self.scenario
+        if parameters.hourly and "activation" not in options:
+            self.activation = Hourly(lambda user: user.hours, parameters.step_minutes, parameters.start_hour)
+        self.world = SocialWorld(parameters.preset, rng=self.random, **self._changes())
         self.worlds = (self.world,)
         self._settle(self._personas())
         self.world.end_step()  # what was brought along is of step 0
@@ -110,11 +110,11 @@ class SocialModel(LLMModel):
 
     def _changes(self) -> dict[str, Any]:
         """Return in what the world differs from its preset."""
-        chosen = self.scenario
-        changes = {name: getattr(chosen, name) for name in ("viral_threshold", "step_minutes", "threading")}
-        changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(chosen, name)) is not None}
-        if not chosen.may_pass:
-            changes["actions"] = tuple(name for name in PRESETS[chosen.preset].actions if name != "do_nothing")
+        parameters = self.scenario
+        changes = {name: getattr(parameters, name) for name in ("viral_threshold", "step_minutes", "threading")}
+        changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
+        if not parameters.may_pass:
+            changes["actions"] = tuple(name for name in PRESETS[parameters.preset].actions if name != "do_nothing")
         return changes
 
     def _personas(self) -> Sequence[Persona]:
@@ -257,13 +257,13 @@ def _story(model: SocialModel) -> str:
 
 def _post_line(world: Any, post: dict[str, Any], posts: list[dict[str, Any]]) -> str:
     author = world.names[post["user_id"]]
-    words = quoted(post["content"], 110)
+    quotation = quoted(post["content"], 110)
     match post["kind"]:
         case "repost":
             return f"{author} reposts post {post['parent_id']}"
         case "quote":
-            return f"{author} quotes post {post['parent_id']}: {words}"
+            return f"{author} quotes post {post['parent_id']}: {quotation}"
         case "reply":
-            return f"{author} answers post {post['parent_id']}: {words}"
+            return f"{author} answers post {post['parent_id']}: {quotation}"
         case _:
-            return f"{author} writes post {post['post_id']}: {words}"
+            return f"{author} writes post {post['post_id']}: {quotation}"

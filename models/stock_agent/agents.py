@@ -109,7 +109,7 @@ class Trader(LLMAgent):
 
     @property
     def facts(self) -> TraderFacts:
-        """What it sees of the exchange, as values."""
+        """Facts that it observes of the exchange."""
         return self.model.world.facts(self.unique_id)
 
     @property
@@ -187,7 +187,7 @@ class Trader(LLMAgent):
 
     @property
     def account(self) -> Account:
-        """What it owns and owes."""
+        """Its assets and debts."""
         return self.model.world.market.accounts[self.unique_id]
 
     @property

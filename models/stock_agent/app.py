@@ -1,4 +1,4 @@
-"""The page of the stock exchange: `solara run models/stock_agent/app.py`."""
+"""The page of the stock exchange: `mesa-llm app models/stock_agent/app.py`."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def Traders(model: StockAgentModel) -> None:
     market = model.world.market
     with steady(model):
         holdings = market.portfolios()
-        left = [account.trader for account in market.accounts.values() if account.has_left]
-    Markup(TEMPLATES / "traders.html", holdings=holdings, left=left)
+        departed = [account.trader for account in market.accounts.values() if account.has_left]
+    Markup(TEMPLATES / "traders.html", holdings=holdings, left=departed)
 
 
 page = LLMPage(

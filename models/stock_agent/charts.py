@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
+from mesa_llm.viz import Figure
 from mesa_llm.worlds.exchange import STOCKS, STYLES, Exchange, Side, Stock
 
 STOCK_COLOURS: dict[Stock, str] = {"A": "#2563eb", "B": "#f97316"}
@@ -37,9 +37,9 @@ def price_figure(world: Exchange) -> Figure:
         axes.plot(days, path, color=STOCK_COLOURS[stock], lw=2.4, marker="o" if len(path) <= 40 else "", ms=4)
         label = f"  {stock} {path[-1]:.4g}"
         axes.annotate(label, (days[-1], path[-1]), color=STOCK_COLOURS[stock], va="center", fontsize=13, weight="bold")
-    begun = max(1, -(-(len(world.market.paths["A"]) - 1) // sessions))
-    axes.set_xlim(0, begun * 1.12)
-    axes.set_xticks(range(0, begun + 1, max(1, begun // 10)))
+    first_day = max(1, -(-(len(world.market.paths["A"]) - 1) // sessions))
+    axes.set_xlim(0, first_day * 1.12)
+    axes.set_xticks(range(0, first_day + 1, max(1, first_day // 10)))
     return figure
 
 
@@ -58,9 +58,14 @@ def _draw_book(axes: Any, world: Exchange, stock: Stock) -> None:
     widest = 1.0
     sides: tuple[tuple[Side, int, str], ...] = (("buy", -1, BUY), ("sell", 1, SELL))
     for side, direction, colour in sides:
-        near = [quote for quote in depth[side] if quote.quantity and abs(quote.price - latest) <= reach]
-        shares = [quote.quantity for quote in near]
-        axes.barh([quote.price for quote in near], [direction * one for one in shares], height=reach / 40, color=colour)
+        quotes = [quote for quote in depth[side] if quote.quantity and abs(quote.price - latest) <= reach]
+        shares = [quote.quantity for quote in quotes]
+        axes.barh(
+            [quote.price for quote in quotes],
+            [direction * quantity for quantity in shares],
+            height=reach / 40,
+            color=colour,
+        )
         widest = max(widest, *shares) if shares else widest
     axes.set_xlim(-1.1 * widest, 1.1 * widest)
     axes.set_ylim(latest - reach, latest + reach)
@@ -88,11 +93,11 @@ def trading_figure(world: Exchange) -> Figure:
         days = [(session + (0.3 if index == 0 else 0.7)) / sessions for session in range(len(closes))]
         volumes = [close.volume for close in closes]
         axes.bar(days, volumes, width=0.36 / sessions, color=STOCK_COLOURS[stock], label=stock if days else None)
-    begun = max(1, -(-len(world.history.closes) // len(STOCKS) // sessions))
-    axes.set_xlim(0, begun)
+    first_day = max(1, -(-len(world.history.closes) // len(STOCKS) // sessions))
+    axes.set_xlim(0, first_day)
     axes.set_ylim(0, 1.2 * max((close.volume for close in world.history.closes), default=0) or 1000)
     axes.yaxis.set_major_formatter(THOUSANDS)
-    axes.set_xticks(range(0, begun + 1, max(1, begun // 10)))
+    axes.set_xticks(range(0, first_day + 1, max(1, first_day // 10)))
     if world.history.closes:
         axes.legend(frameon=False, loc="upper right", ncols=2)
     return figure
@@ -103,18 +108,18 @@ def profit_figure(world: Exchange) -> Figure:
     figure, axes = _sheet("Profit by trader, debts deducted", "", world)
     ranked = sorted(world.market.portfolios(), key=lambda holding: -holding.profit)
     for style, colour in STYLE_COLOURS.items():
-        bars = [(index, one.profit) for index, one in enumerate(ranked) if one.style == style]
+        bars = [(index, account.profit) for index, account in enumerate(ranked) if account.style == style]
         if bars:
             axes.bar(*zip(*bars, strict=True), color=colour, label=style, width=0.8)
     axes.axhline(0, color=GREY, lw=1)
     if len(ranked) <= MAX_NAMED:
-        axes.set_xticks(range(len(ranked)), [str(one.trader) for one in ranked])
+        axes.set_xticks(range(len(ranked)), [str(account.trader) for account in ranked])
     else:
         axes.set_xticks([])
     axes.set_xlabel("trader", color=GREY)
     axes.legend(frameon=False, loc="upper right", ncols=2, fontsize=9)
     axes.margins(y=0.25)
-    if not any(one.profit for one in ranked):
+    if not any(account.profit for account in ranked):
         axes.set_ylim(-1000, 1000)
     axes.yaxis.set_major_formatter(THOUSANDS)
     return figure

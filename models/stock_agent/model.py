@@ -162,8 +162,8 @@ class StockAgentScenario(LLMScenario):
 def by_turn(model: StockAgentModel) -> list[Stage]:
     """Return whose turn it is now: in a session one after another, as each sees what the one before did."""
     traders = {trader.unique_id: trader for trader in minded(model)}
-    called = [traders[agent_id] for agent_id in model.world.turn_order if agent_id in traders]
-    return [[trader] for trader in called] if model.world.takes_turns else [called]
+    agents = [traders[agent_id] for agent_id in model.world.turn_order if agent_id in traders]
+    return [[trader] for trader in agents] if model.world.takes_turns else [agents]
 
 
 class StockAgentModel(LLMModel):
@@ -184,29 +184,31 @@ class StockAgentModel(LLMModel):
     def __init__(self, scenario: StockAgentScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         options.setdefault("activation", by_turn)
         super().__init__(scenario, **options)
-        chosen, is_original = self.scenario, self.scenario.fidelity == "original"
-        endowments = draw_endowments(range(1, chosen.n_agents + 1), self.random)
+        parameters, is_original = self.scenario, self.scenario.fidelity == "original"
+        endowments = draw_endowments(range(1, parameters.n_agents + 1), self.random)
         self.world = Exchange(
             endowments,
             self.random,
-            chosen.rules,
-            chosen.trading_rules(),
-            Calendar(chosen.days, chosen.sessions),
-            screen=Screen(shows_posts=chosen.shows_forum or is_original),
+            parameters.rules,
+            parameters.trading_rules(),
+            Calendar(parameters.days, parameters.sessions),
+            screen=Screen(shows_posts=parameters.shows_forum or is_original),
         )
         self.worlds = (self.world,)
         if is_original:
             self.instructions = ""
-        memory = chosen.memory or (DAY if is_original else "window:3")
+        memory = parameters.memory or (DAY if is_original else "window:3")
         self._forgets = memory == DAY
         self._day_tokens = ORIGINAL_DAY_TOKENS if is_original else DAY_TOKENS
-        for endowment, strategy in zip(endowments, strategies(chosen.twin, chosen.n_agents, self.random), strict=True):
+        for endowment, strategy in zip(
+            endowments, strategies(parameters.twin, parameters.n_agents, self.random), strict=True
+        ):
             config = AgentConfig(settings=SETTINGS) if is_original else self._config_of(endowment)
             Trader(self, strategy, config=config, memory=f"chat:{self._day_tokens}" if self._forgets else memory)
         self.last_moment: Moment | None = None
         self.turn_counts: list[TurnCounts] = []
         self.bridge.connect("bankruptcy", self._remove_trader)
-        agent_reporters = TRADER_MEASURES if chosen.n_agents <= MAX_TRACED else {}
+        agent_reporters = TRADER_MEASURES if parameters.n_agents <= MAX_TRACED else {}
         self.datacollector = DataCollector(model_reporters=MEASURES, agent_reporters=agent_reporters)
         self.datacollector.collect(self)
 
@@ -238,7 +240,7 @@ class StockAgentModel(LLMModel):
     def _remove_trader(self, event: Event) -> None:
         """Remove a trader who is insolvent, before the step after."""
         if event.source == self.world.name:
-            for trader in [one for one in minded(self) if one.unique_id == event.facts["trader"]]:
+            for trader in [agent for agent in minded(self) if agent.unique_id == event.facts["trader"]]:
                 trader.remove()
 
     # -- measures
@@ -418,9 +420,15 @@ def _money_lines(world: Exchange) -> list[str]:
     principals: dict[int, list[float]] = {}
     for loan in world.history.loans:
         principals.setdefault(loan.day, []).append(loan.principal)
-    dated = [(day, f"Day {day}: {len(sums)} loans of {sum(sums):,.0f} in all") for day, sums in principals.items()]
-    dated += [
-        (one.day, f"Day {one.day}: trader {one.trader} {'is insolvent and leaves' if one.has_left else 'has to sell'}")
-        for one in world.history.liquidations
+    lines_by_day = [
+        (day, f"Day {day}: {len(sums)} loans of {sum(sums):,.0f} in all") for day, sums in principals.items()
     ]
-    return [line for _, line in sorted(dated, key=lambda pair: pair[0])]
+    lines_by_day += [
+        (
+            liquidation.day,
+            f"Day {liquidation.day}: trader {liquidation.trader} "
+            + ("is insolvent and leaves" if liquidation.has_left else "has to sell"),
+        )
+        for liquidation in world.history.liquidations
+    ]
+    return [line for _, line in sorted(lines_by_day, key=lambda pair: pair[0])]

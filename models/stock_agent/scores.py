@@ -86,9 +86,9 @@ def changes_error(runs: Sequence[Paths], reference: Paths) -> float:
     """
     errors: list[np.ndarray] = []
     for stock in STOCKS:
-        ours = np.mean([session_changes(run[stock]) for run in runs], axis=0)
-        theirs = session_changes(reference[stock])[: len(ours)]
-        errors.append(np.abs(ours[: len(theirs)] - theirs))
+        changes = np.mean([session_changes(run[stock]) for run in runs], axis=0)
+        reference_changes = session_changes(reference[stock])[: len(changes)]
+        errors.append(np.abs(changes[: len(reference_changes)] - reference_changes))
     return float(np.mean(errors))
 
 
@@ -107,7 +107,7 @@ FORECAST_ITEMS = {"buy_a": ("buy", "A"), "buy_b": ("buy", "B"), "sell_a": ("sell
 
 
 class TurnCounts(NamedTuple):
-    """What traders did with their turns in one session."""
+    """Use of the traders' turns in one session."""
 
     day: int
     session: int
@@ -138,8 +138,8 @@ def turn_counts_of(
         outcomes: Id of a trader → outcomes of its actions.
         failed: Ids of the traders without a usable reply.
     """
-    kinds = Counter(_kind(outcomes.get(trader, ()), trader in failed) for trader in traders)
-    return TurnCounts(now.day, now.session, len(traders), **{name: kinds[name] for name in KINDS})
+    counts = Counter(_kind(outcomes.get(trader, ()), trader in failed) for trader in traders)
+    return TurnCounts(now.day, now.session, len(traders), **{name: counts[name] for name in KINDS})
 
 
 KINDS = ("orders", "refusals", "failures", "abstentions")
@@ -182,8 +182,8 @@ def orders_table(history: History, traders: Iterable[int]) -> pd.DataFrame:
     for trade in history.trades:
         traded[trade.buyer, trade.stock, "buy"] += trade.quantity
         traded[trade.seller, trade.stock, "sell"] += trade.quantity
-    for gone in history.cancellations:
-        cancellations[gone.trader, gone.stock, gone.side] += 1
+    for cancellation in history.cancellations:
+        cancellations[cancellation.trader, cancellation.stock, cancellation.side] += 1
     keys = [(trader, stock, side) for trader in traders for stock in STOCKS for side in ORDER_ACTIONS]
     rows = [(*key, orders[key], shares[key], traded[key], cancellations[key]) for key in keys]
     names = ["trader", "stock", "side", "orders", "shares", "traded", "cancellations"]
@@ -204,7 +204,7 @@ def forecasts_table(history: History, last_day: int) -> pd.DataFrame:
         `expected` (number of forecasts of yes), `done` (number of those who did it), `both`, and `right` (share of
         forecasts that came true).
     """
-    due = [forecast for forecast in history.forecasts if forecast.day < last_day]
+    expired = [forecast for forecast in history.forecasts if forecast.day < last_day]
     acts = {(order.day, order.trader, order.side, order.stock) for order in history.orders}
     loans = {(loan.day, loan.trader) for loan in history.loans}
 
@@ -214,7 +214,7 @@ def forecasts_table(history: History, last_day: int) -> pd.DataFrame:
 
     rows: list[tuple[str, int, int, int, int, float]] = []
     for item in (*FORECAST_ITEMS, "take_loan"):
-        pairs = [(bool(getattr(forecast, item)), is_done(forecast, item)) for forecast in due]
+        pairs = [(bool(getattr(forecast, item)), is_done(forecast, item)) for forecast in expired]
         right = sum(expected == done for expected, done in pairs) / len(pairs) if pairs else float("nan")
         counts = (sum(expected for expected, _ in pairs), sum(done for _, done in pairs), sum(map(all, pairs)))
         rows.append((item, len(pairs), *counts, right))
@@ -235,14 +235,14 @@ def styles_table(holdings: Iterable[tuple[Holding, bool]], history: History) -> 
     orders, loans = Counter(order.trader for order in history.orders), Counter(loan.trader for loan in history.loans)
     rows = [
         (
-            one.style,
-            left,
-            None if left else one.property,
-            None if left else one.profit,
-            orders[one.trader],
-            loans[one.trader],
+            holding.style,
+            has_left,
+            None if has_left else holding.property,
+            None if has_left else holding.profit,
+            orders[holding.trader],
+            loans[holding.trader],
         )
-        for one, left in holdings
+        for holding, has_left in holdings
     ]
     names = ["style", "departures", "property", "profit", "orders", "loans"]
     grouped = pd.DataFrame(rows, columns=names).astype({"property": float, "profit": float}).groupby("style")

@@ -200,16 +200,16 @@ class Citizen(SocialUser):
         """Pass on the latest news of other worlds, unless the feed shows that somebody has; or state its opinion."""
         paper = self.model.crossings.paper
         feed = "\n".join(item.post.content for item in facts["social"].feed if item.post.source_author_id != paper)
-        fresh = [event.text for event in facts["news"] if event.text and event.text not in feed]
-        if fresh and self.random.random() < TALK:
-            return ToolCall("create_post", {"content": f"{self.random.choice(OPENERS)} {fresh[-1]}"})
+        news = [event.text for event in facts["news"] if event.text and event.text not in feed]
+        if news and self.random.random() < TALK:
+            return ToolCall("create_post", {"content": f"{self.random.choice(OPENERS)} {news[-1]}"})
         if self.random.random() < OUTSPOKEN:
             return ToolCall("create_post", {"content": self.remark()})
         return None
 
     def remark(self) -> str:
         """State its opinion on the town's question."""
-        return next(words for floor, words in OPINIONS if self.position >= floor)
+        return next(opinion for floor, opinion in OPINIONS if self.position >= floor)
 
 
 # -- what citizens know and read
@@ -240,18 +240,18 @@ def updated_knowledge(
     Returns:
         Measure → its value, for those of which anything is known.
     """
-    after = dict(knowledge)
+    updated = dict(knowledge)
     for event in facts.get("news", ()):
-        _hear(after, event, reports)
+        _hear(updated, event, reports)
     economy: EconomyFacts | None = facts.get("economy")
     if economy is not None and economy.step > 0:
-        after |= {name: economy.metrics[name] for name in ("employment_rate", "avg_price")}
+        updated |= {name: economy.metrics[name] for name in ("employment_rate", "avg_price")}
     social: SocialFacts | None = facts.get("social")
     posts = [(own_words(item.post.content, reports), item.post.score) for item in (social.feed if social else ())]
-    tones = [(tone(words), 1 + max(score, 0)) for words, score in posts if words]
+    tones = [(tone(text), 1 + max(score, 0)) for text, score in posts if text]
     if tones:
-        after["opinion"] = sum(value * weight for value, weight in tones) / sum(weight for _, weight in tones)
-    return after
+        updated["opinion"] = sum(value * weight for value, weight in tones) / sum(weight for _, weight in tones)
+    return updated
 
 
 def _hear(knowledge: dict[str, float], event: Event, reports: Collection[str]) -> None:
@@ -260,8 +260,8 @@ def _hear(knowledge: dict[str, float], event: Event, reports: Collection[str]) -
     if event.kind == "metric_change":
         knowledge[str(facts["metric"])] = float(facts["current"])
     elif event.kind == "viral_post":
-        before = knowledge.get("opinion", 0.0)
-        knowledge["opinion"] = before + OPINION_WEIGHT * (tone(own_words(str(facts["text"]), reports)) - before)
+        opinion = knowledge.get("opinion", 0.0)
+        knowledge["opinion"] = opinion + OPINION_WEIGHT * (tone(own_words(str(facts["text"]), reports)) - opinion)
     elif event.kind == "policy_change" and facts.get("variable") == "tax_rate" and isinstance(facts["value"], float):
         previous = facts.get("previous")
         rise = facts["value"] - (previous if isinstance(previous, float) else 0.0)

@@ -1,4 +1,4 @@
-"""The page of the three worlds: `solara run models/three_worlds/app.py`."""
+"""The page of the three worlds: `mesa-llm app models/three_worlds/app.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def News(model: ThreeWorldsModel) -> None:
     update_counter.get()
     with steady(model):
         log = [(time, event) for time, event in model.bridge.log if is_newsworthy(event)]
-        heard = Counter((one.time, one.event.text) for one in model.bridge.deliveries)
+        readers = Counter((delivery.time, delivery.event.text) for delivery in model.bridge.deliveries)
     rows = [
         Row(
             (
@@ -37,7 +37,7 @@ def News(model: ThreeWorldsModel) -> None:
                 event.source,
                 event.kind.replace("_", " "),
                 event.text or wording(event),
-                str(heard[time, event.text]),
+                str(readers[time, event.text]),
             )
         )
         for time, event in reversed(log[-MAX_NEWS:])

@@ -45,7 +45,7 @@ class Shock(TypedDict):
     """Step in which everyone hears of it."""
 
     text: Annotated[str, Field(min_length=1, max_length=400)]
-    """What happens, in words."""
+    """Text of the event."""
 
     variable: NotRequired[str | None]
     """Variable of the economy that it sets, if any: `tax_rate`, `minimum_wage` or another."""

@@ -64,19 +64,19 @@ def _draw_claim(axes: Any, claim: Claim, table: Any) -> None:
 def news_figure(model: ThreeWorldsModel) -> Figure:
     """Draw the news that crossed: step, source, and number of citizens who heard of it while they looked elsewhere."""
     figure, axes = sheet("News over the bridge (larger: heard by more)", height=3.6)
-    heard = Counter((one.time, one.event.kind, one.event.text) for one in model.bridge.deliveries)
+    readers = Counter((delivery.time, delivery.event.kind, delivery.event.text) for delivery in model.bridge.deliveries)
     for kind, colour in KINDS.items():
         events = [(time, event) for time, event in model.bridge.log if event.kind == kind]
-        news = [(time, event) for time, event in events if heard[time, kind, event.text]]
+        news = [(time, event) for time, event in events if readers[time, kind, event.text]]
         if not news:
             continue
         rows = [ROWS.index(event.source) if event.source in ROWS else 0 for _, event in news]
-        sizes = [30 + 22 * heard[time, kind, event.text] for time, event in news]
+        sizes = [30 + 22 * readers[time, kind, event.text] for time, event in news]
         axes.scatter([time for time, _ in news], rows, s=sizes, color=colour, alpha=0.65, label=kind.replace("_", " "))
     axes.set_yticks(range(len(ROWS)), ROWS)
     axes.set_ylim(-0.6, len(ROWS) - 0.4)
     axes.set_xlim(0.5, max(model.now, 2) + 0.5)
-    if heard:
+    if readers:
         legend_below(axes, 4)
         for handle in axes.get_legend().legend_handles:
             handle.set_sizes([60])

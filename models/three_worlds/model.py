@@ -146,19 +146,21 @@ class ThreeWorldsModel(LLMModel):
 
     def __init__(self, scenario: ThreeWorldsScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
-        chosen = self.scenario
+        parameters = self.scenario
         if options.get("bridge") is None:
             self.bridge = self._new_bridge()
-        self.topic = chosen.goal[:MAX_TOPIC]
-        self.social = SocialWorld("simswarm", rng=self.random, viral_threshold=chosen.viral_threshold)
+        self.topic = parameters.goal[:MAX_TOPIC]
+        self.social = SocialWorld("simswarm", rng=self.random, viral_threshold=parameters.viral_threshold)
         self.economy = Economy()
-        claims = town_claims(chosen.goal, chosen.horizon - 1, chosen.work, chosen.price)
+        claims = town_claims(parameters.goal, parameters.horizon - 1, parameters.work, parameters.price)
         questions = [Question(claim.text) for claim in claims]
-        self.market = PredictionMarkets(questions, maker=chosen.maker, liquidity=chosen.liquidity, fee=chosen.fee)
+        self.market = PredictionMarkets(
+            questions, maker=parameters.maker, liquidity=parameters.liquidity, fee=parameters.fee
+        )
         self.claims: dict[str, Claim] = dict(zip(self.market.ledger.markets, claims, strict=True))
         self.worlds = (self.social, self.market, self.economy)
         self._move_in()
-        self.economy.state.variables |= checked_variables(chosen.variables or {})
+        self.economy.state.variables |= checked_variables(parameters.variables or {})
         self.circumstances = self._circumstances()
         self.crossings = Crossings(
             self.social,
@@ -166,9 +168,9 @@ class ThreeWorldsModel(LLMModel):
             self.economy,
             self.claims,
             account=len(self.agents) + 1,
-            crowd_dollars=chosen.crowd_dollars,
+            crowd_dollars=parameters.crowd_dollars,
         )
-        self.crossings.connect(self.bridge, crosses=chosen.bridged)
+        self.crossings.connect(self.bridge, crosses=parameters.bridged)
         self._engagement = self.social.engagement()
         self.datacollector = DataCollector(
             model_reporters={name: name for name in MEASURES}, agent_reporters={"position": "position"}
@@ -179,9 +181,9 @@ class ThreeWorldsModel(LLMModel):
 
     def _new_bridge(self) -> Bridge:
         shocks = [STATE_TAX] if self.scenario.shocks is None else self.scenario.shocks
-        matters = is_worth_hearing if self.scenario.bridged else is_scheduled
+        relevance = is_worth_hearing if self.scenario.bridged else is_scheduled
         return Bridge(
-            map(shock_event, shocks), steps_alive=self.scenario.news_steps, relevance=matters, payloads=PAYLOADS
+            map(shock_event, shocks), steps_alive=self.scenario.news_steps, relevance=relevance, payloads=PAYLOADS
         )
 
     def _move_in(self) -> None:
@@ -245,10 +247,10 @@ class ThreeWorldsModel(LLMModel):
         engagement = self.social.engagement()
         gains: dict[int, list[int]] = {}
         for post_id, (likes, dislikes) in engagement.items():
-            before = self._engagement.get(post_id, (0, 0))
+            previous = self._engagement.get(post_id, (0, 0))
             own = gains.setdefault(self.social.author_of(post_id), [0, 0])
-            own[0] += likes - before[0]
-            own[1] += dislikes - before[1]
+            own[0] += likes - previous[0]
+            own[1] += dislikes - previous[1]
         self._engagement = engagement
         for citizen in self.agents:
             likes, dislikes = (max(gain, 0) for gain in gains.get(citizen.unique_id, (0, 0)))
@@ -351,7 +353,7 @@ class ThreeWorldsModel(LLMModel):
     @property
     def policies_heard(self) -> int:
         """Number of times that a citizen heard of a policy of the town's own government, so far."""
-        events = [one.event for one in self.bridge.deliveries]
+        events = [delivery.event for delivery in self.bridge.deliveries]
         return sum(event.kind == "policy_change" and event.source == self.economy.name for event in events)
 
     @property
@@ -386,7 +388,7 @@ class ThreeWorldsModel(LLMModel):
     @property
     def accounts_money(self) -> float:
         """Balances of all citizens in the economy, in dollars."""
-        return math.fsum(one.balance for one in self.economy.state.participants.values())
+        return math.fsum(participant.balance for participant in self.economy.state.participants.values())
 
     @property
     def households_money(self) -> float:
@@ -413,10 +415,10 @@ class ThreeWorldsModel(LLMModel):
 
     def story(self) -> str:
         """Describe the news and how many heard it, the market's questions, and what people think."""
-        heard = Counter((delivery.time, delivery.event.text) for delivery in self.bridge.deliveries)
+        readers = Counter((delivery.time, delivery.event.text) for delivery in self.bridge.deliveries)
         news = [(time, event) for time, event in self.bridge.log if is_newsworthy(event)]
         lines = [
-            f"Step {time}, {event.source}: {event.text or wording(event)} (heard by {heard[time, event.text]})"
+            f"Step {time}, {event.source}: {event.text or wording(event)} (heard by {readers[time, event.text]})"
             for time, event in news[-STORY_NEWS:]
         ]
         for market in self.market.ledger.markets.values():
@@ -433,19 +435,24 @@ class ThreeWorldsModel(LLMModel):
         return "\n".join(["What happened:", *lines])
 
 
-def town_claims(goal: str, last: int, work: float, price: float) -> tuple[Claim, ...]:
+def town_claims(goal: str, last_step: int, work: float, price: float) -> tuple[Claim, ...]:
     """Return the questions of a town.
 
     Args:
         goal: The question on everybody's mind.
-        last: Step at whose end the measures count.
+        last_step: Step at whose end the measures count.
         work: Employment rate above which the answer is yes.
         price: Average price of goods above which the answer is yes, in dollars.
     """
     return (
-        Claim("employment_rate", work, 0.1, f"Will more than {work:.0%} of people have work after step {last}?"),
-        Claim("avg_price", price, 2.0, f"Will goods cost more than ${price:g} on average after step {last}?"),
-        Claim("opinion", 0.0, 0.15, f"Opinion after step {last}: will people lean towards yes on {quoted(goal, 200)}?"),
+        Claim("employment_rate", work, 0.1, f"Will more than {work:.0%} of people have work after step {last_step}?"),
+        Claim("avg_price", price, 2.0, f"Will goods cost more than ${price:g} on average after step {last_step}?"),
+        Claim(
+            "opinion",
+            0.0,
+            0.15,
+            f"Opinion after step {last_step}: will people lean towards yes on {quoted(goal, 200)}?",
+        ),
     )
 
 

@@ -207,7 +207,7 @@ def test_options_go_by_the_names_that_tools_have_in_several_worlds() -> None:
         name = "well"
 
         @action
-        def pay(self, actor: int, coins: int) -> str:
+        def pay(self, agent_id: int, coins: int) -> str:
             """Throw a coin."""
             return "Plop."
 
@@ -358,16 +358,16 @@ class Group(BaseModel):
     ],
 )
 def test_a_conversation_holds_answers_as_the_model_wrote_them(kind, reply, kept) -> None:
-    asked = []
+    requests = []
 
     def script(request):
-        asked.append(request.messages)
+        requests.append(request.messages)
         return reply
 
     one = type("One", (QuizModel,), {"kinds": {"it": kind}})
     model = one(1, ScriptedLLM(script), 1, design=AgentDesign(memory="chat"))
     model.run_for(2)
-    assert [message.content for message in asked[1] if message.role == "assistant"] == [kept]
+    assert [message.content for message in requests[1] if message.role == "assistant"] == [kept]
     (outcome,) = model.last_outcomes[1]
     assert json.loads(json.dumps(outcome.arguments)) == {"answer": model.answers[0] if kind is not Group else GROUP}
     assert model.usage.failures == 0

@@ -50,8 +50,8 @@ def test_an_agent_that_entered_and_is_removed_is_in_no_set_of_its_model() -> Non
 
 def test_agents_that_entered_are_counted_once_among_all_classes() -> None:
     model = flock()
-    counted = [agent for kind in model.agent_types for agent in model.agents_by_type[kind]]
-    assert sorted(agent.unique_id for agent in counted) == sorted(agent.unique_id for agent in model.agents)
+    agents = [agent for kind in model.agent_types for agent in model.agents_by_type[kind]]
+    assert sorted(agent.unique_id for agent in agents) == sorted(agent.unique_id for agent in model.agents)
     assert Ewe in model.agents_by_type
 
 

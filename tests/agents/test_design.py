@@ -121,19 +121,19 @@ def test_what_a_design_decides_is_checked() -> None:
 
 
 def test_a_design_may_let_the_agent_decide_and_its_requests_are_numbered() -> None:
-    asked = []
-    model = PotModel(1, ScriptedLLM(lambda request: asked.append(request.salt.call) or honest_reply(request)), rng=1)
+    requests = []
+    model = PotModel(1, ScriptedLLM(lambda request: requests.append(request.salt.call) or honest_reply(request)), rng=1)
     model.design = AgentDesign(decide=twice)
     model.step()
-    assert asked == [0, 8]
+    assert requests == [0, 8]
 
 
 def test_a_judge_is_not_dressed_by_a_design() -> None:
-    asked = []
+    requests = []
     design = AgentDesign(persona="You like sevens.", settings={"temperature": 2.0}, reasoning="first", style="long")
     model = PotModel(1, "rule", rng=1, design=design)
-    model.consult(ScriptedLLM(lambda request: asked.append(request) or "fine"), ["Well?"])
-    (request,) = asked
+    model.consult(ScriptedLLM(lambda request: requests.append(request) or "fine"), ["Well?"])
+    (request,) = requests
     assert ([message.content for message in request.messages], request.settings["temperature"]) == (["Well?"], 0.0)
 
 
@@ -153,9 +153,9 @@ EVERYTHING = AgentDesign(
 
 
 def test_a_design_is_written_as_json_and_read_again() -> None:
-    written = json.loads(json.dumps(EVERYTHING.to_json()))
-    assert AgentDesign.from_json(written) == EVERYTHING
-    assert set(AgentDesign.imports(written)) == {"tests.agents.test_design:weigh", "tests.agents.test_design:twice"}
+    document = json.loads(json.dumps(EVERYTHING.to_json()))
+    assert AgentDesign.from_json(document) == EVERYTHING
+    assert set(AgentDesign.imports(document)) == {"tests.agents.test_design:weigh", "tests.agents.test_design:twice"}
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def memory():
 
 
 def test_what_makes_a_memory_goes_by_its_name() -> None:
-    written = AgentDesign(memory=memory).to_json()
-    assert written == {"memory": "tests.agents.test_design:memory"}
-    assert AgentDesign.from_json(written).memory is memory
+    document = AgentDesign(memory=memory).to_json()
+    assert document == {"memory": "tests.agents.test_design:memory"}
+    assert AgentDesign.from_json(document).memory is memory
 
 
 @pytest.mark.parametrize(
@@ -243,9 +243,9 @@ class Thinker:
 
 
 def test_what_no_module_holds_by_its_name_is_not_taken_for_something_else() -> None:
-    written = AgentDesign(decide=Thinker()).to_json()
+    document = AgentDesign(decide=Thinker()).to_json()
     with pytest.raises(ConfigError, match="cannot be found"):
-        AgentDesign.from_json(written)
+        AgentDesign.from_json(document)
 
 
 def test_a_field_that_is_null_is_not_set() -> None:

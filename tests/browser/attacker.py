@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-REPLY = {"choices": [{"message": {"content": "{}"}}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+RESTING = '{"action": "rest", "arguments": {}}'
+REPLY = {"choices": [{"message": {"content": RESTING}}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
 
 SCRIPT = """<script>
 window.opened = [];

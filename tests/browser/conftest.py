@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -23,6 +25,7 @@ from tests.browser.attacker import Endpoint, serving
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
 TOKEN = "a token for the tests"
+LOCAL = re.compile(r"(127\.0\.0\.1|localhost):\d+$")
 STARTING_S = 120
 """A server imports Mesa, pandas and matplotlib first; on a loaded machine that takes a while."""
 
@@ -121,6 +124,7 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Serve the pages under test."""
     with serve_guarded(tmp_path_factory.mktemp("server")) as served:
         yield served
+        assert "raised exception" not in served.log.read_text(), "a component of a page raised"
 
 
 def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -149,7 +153,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @contextmanager
 def opened(browser: Browser, server: Served) -> Generator[Page]:
-    """Open a fresh page; fail at the end if anything went wrong on it."""
+    """Open a fresh page; fail at the end if anything went wrong on it, or if it asked an outside host."""
     context = browser.new_context(viewport={"width": 1500, "height": 950}, base_url=server.address)
     context.set_default_timeout(30_000)
     if server.token:
@@ -157,11 +161,14 @@ def opened(browser: Browser, server: Served) -> Generator[Page]:
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    hosts: set[str] = set()
     page.on("requestfailed", lambda request: errors.append(request.url))
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
     yield page
-    told = [error for error in errors if "/api/close/" not in error]  # a page that is left says so in vain
+    serious = [error for error in errors if "/api/close/" not in error]  # a page that is left says so in vain
     context.close()
-    assert not told, f"the page had errors: {told}"
+    assert not serious, f"the page had errors: {serious}"
+    assert all(not host or LOCAL.match(host) for host in hosts), hosts
 
 
 @pytest.fixture

@@ -130,14 +130,14 @@ def test_reset_builds_a_model_of_the_parameters(page: Page) -> None:
 
 def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) -> None:
     turn_to(stepped, "Agents")
-    for part, said in {
+    for part, text in {
         "system": "You are friendly.",
         "user": "nobody has spoken",
         "reply": "greet(words:",
         "decided": "times: 1",
         "done": "1 greetings were heard.",
     }.items():
-        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(said)
+        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(text)
 
 
 def test_what_agents_write_is_shown_and_never_run(stepped: Page) -> None:
@@ -221,13 +221,13 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     page.get_by_label("Seed").fill("forty-two")
     page.get_by_label("Seed").press("Enter")
     press(page, "Reset")
-    expect(page.get_by_text("rng is a whole number")).to_be_visible()
+    expect(page.get_by_text("rng is the seed, a whole number")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
     page.get_by_label("Seed").fill("8")
     page.get_by_label("Seed").press("Tab")
     press(page, "Reset")
-    expect(page.get_by_text("rng is a whole number")).to_have_count(0)
+    expect(page.get_by_text("rng is the seed, a whole number")).to_have_count(0)
     expect(page.get_by_label("Seed")).to_have_value("8")
 
 
@@ -244,13 +244,13 @@ def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: 
 
 
 def test_the_budget_of_a_server_holds_for_all_its_pages(browser: Browser, endpoint: Endpoint, tmp_path: Path) -> None:
-    options = ("--max-calls", "8")  # a step of three villagers takes six: the stub is asked once more for each
+    options = ("--max-calls", "5")  # a step of three villagers takes three
     with serve_guarded(tmp_path, *options) as served, opened(browser, served) as one, opened(browser, served) as other:
         ask_endpoint(shown(one, "/rules"), endpoint)
-        expect(one.get_by_text("Step 1 is over")).to_be_visible()
+        expect(one.get_by_text("Step 1 is done")).to_be_visible()
         ask_endpoint(shown(other, "/rules"), endpoint)
-        expect(other.get_by_text("the budget of 8 calls is spent")).to_be_visible()
-    assert len(endpoint.authorizations) == 8
+        expect(other.get_by_text("the budget of 5 calls is spent")).to_be_visible()
+    assert len(endpoint.authorizations) == 5
 
 
 def test_what_is_typed_while_a_model_plays_stays(page: Page) -> None:

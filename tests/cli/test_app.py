@@ -40,23 +40,23 @@ FIELDS = {
 }
 
 
-def typed(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+def run_command(*command):
+    return CliRunner().invoke(app, [str(word) for word in command])
 
 
-def told(*words) -> dict:
-    done = typed(*words, "--json")
+def figures_of(*command) -> dict:
+    done = run_command(*command, "--json")
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_the_models_are_listed_with_their_question() -> None:
-    assert "social" in typed("list").stdout
-    assert "BROKEN" not in typed("list").stdout
+    assert "social" in run_command("list").stdout
+    assert "BROKEN" not in run_command("list").stdout
 
 
 def test_a_run_tells_one_json_object_at_the_end() -> None:
-    run = told("run", "social", "--steps", 3, "--rng", 1, "--set", "n_agents=5")
+    run = figures_of("run", "social", "--steps", 3, "--rng", 1, "--set", "n_agents=5")
     assert set(run) == FIELDS
     assert (run["model"], run["steps"], run["decisions"], run["calls"]) == ("social", 3, 15, 0)
 
@@ -67,39 +67,39 @@ def test_a_run_of_a_file_goes_to_its_end(tmp_path) -> None:
     talk = {"host": {"class": "Round Robin Host", "start_person_index": 0}, "experiment": {"scenario": "A room"}}
     end = {"class": "iteration", "max_num_msgs": 13}
     file.write_text(json.dumps({"persons": persons, "endType": end, **talk}))
-    run = told("run", "discussion", "--config", file, "--rng", 1)
+    run = figures_of("run", "discussion", "--config", file, "--rng", 1)
     assert (run["steps"], run["ended"], run["results"]["messages"]) == (13, True, 13)
-    assert "13 steps: the model ended by itself" in typed("run", "discussion", "--config", file).stdout
-    assert told("run", "discussion", "--config", file, "--steps", 2)["steps"] == 2
+    assert "13 steps: the model ended by itself" in run_command("run", "discussion", "--config", file).stdout
+    assert figures_of("run", "discussion", "--config", file, "--steps", 2)["steps"] == 2
     for words, fault in {
         ("social", "--config", str(file)): "SocialModel takes no --config",
         ("discussion", "--config", str(file), "--set", "config=debate"): "--set names another, 'debate'",
         ("discussion", "--config", "nowhere.json"): "config=nowhere.json: wanted one of debate, trolley, or a file",
     }.items():
-        refused = typed("run", *words)
+        refused = run_command("run", *words)
         assert (refused.exit_code, fault in refused.stderr) == (2, True)
 
 
 def test_a_run_without_json_says_in_words_what_happened(tmp_path) -> None:
-    done = typed("run", "social", "--steps", 2, "--rng", 1, "--log", tmp_path / "run.sqlite")
+    done = run_command("run", "social", "--steps", 2, "--rng", 1, "--log", tmp_path / "run.sqlite")
     assert "What happened" in done.stdout
     assert str(tmp_path / "run.sqlite") in done.stdout
     assert "mesa-llm app" in done.stdout
 
 
 def test_the_version_is_printed() -> None:
-    assert typed("--version").stdout == f"mesa-llm-worlds {__version__}\n"
+    assert run_command("--version").stdout == f"mesa-llm-worlds {__version__}\n"
 
 
 def test_a_run_without_a_seed_shows_the_one_that_was_drawn_which_draws_the_same_again() -> None:
-    first = told("run", "social", "--steps", 2)
-    again = typed("run", "social", "--steps", 2, "--rng", first["seed"])
+    first = figures_of("run", "social", "--steps", 2)
+    again = run_command("run", "social", "--steps", 2, "--rng", first["seed"])
     assert f"seed: {first['seed']} (the same run again: --rng {first['seed']})" in again.stdout
     assert first["digest"] in again.stdout
 
 
 def test_what_a_model_measures_is_written_as_csv_one_row_a_step(tmp_path) -> None:
-    run = told("run", "social", "--steps", 3, "--rng", 1, "--csv", tmp_path / "measures.csv")
+    run = figures_of("run", "social", "--steps", 3, "--rng", 1, "--csv", tmp_path / "measures.csv")
     table = pandas.read_csv(tmp_path / "measures.csv")
     assert list(table["step"]) == [0, 1, 2, 3]
     assert table["posts"].iloc[-1] == run["results"]["posts"]
@@ -107,7 +107,7 @@ def test_what_a_model_measures_is_written_as_csv_one_row_a_step(tmp_path) -> Non
 
 @pytest.mark.parametrize("name", ["nowhere/measures.csv", ".", "run.sqlite"])
 def test_a_csv_file_that_cannot_be_is_refused_before_the_run(name, tmp_path) -> None:
-    done = typed("run", "social", "--csv", tmp_path / name, "--log", tmp_path / "run.sqlite")
+    done = run_command("run", "social", "--csv", tmp_path / name, "--log", tmp_path / "run.sqlite")
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
 
@@ -125,40 +125,44 @@ def test_a_model_that_has_ended_before_its_first_step_is_an_error() -> None:
 
 
 def test_a_model_that_ends_by_itself_says_so() -> None:
-    done = typed("run", "auction_arena", "--steps", 500, "--rng", 1, "--set", "n_agents=2")
+    done = run_command("run", "auction_arena", "--steps", 500, "--rng", 1, "--set", "n_agents=2")
     assert " of 500: the model ended by itself" in done.stdout
-    assert told("run", "auction_arena", "--steps", 500, "--rng", 1, "--set", "n_agents=2")["ended"]
+    assert figures_of("run", "auction_arena", "--steps", 500, "--rng", 1, "--set", "n_agents=2")["ended"]
 
 
 def test_a_recorded_run_is_replayed_inspected_and_gone_on_with(tmp_path) -> None:
     log = tmp_path / "run.sqlite"
-    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--log", log]
+    command = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--log", log]
     with FaultyServer() as server:
-        first = told(*words, "--steps", 2, "--api-base", server.url)
-        longer = told(*words, "--steps", 3, "--api-base", server.url)
+        first = figures_of(*command, "--steps", 2, "--api-base", server.url)
+        longer = figures_of(*command, "--steps", 3, "--api-base", server.url)
     assert (longer["replayed"], longer["calls"]) == (first["calls"], longer["decisions"] - 8)
-    again = told("replay", log)
+    again = figures_of("replay", log)
     assert (again["digest"], again["calls"], again["replayed"]) == (longer["digest"], 0, 12)
     assert again["model"] == longer["model"] == "social"
-    assert "prompt" in typed("inspect", log, "--calls", "--csv").stdout
-    assert "stub" in typed("inspect", log, "--usage").stdout
-    assert "social" in typed("inspect", log).stdout
-    assert len(typed("inspect", log, "--decisions", "--agent", 2, "--csv").stdout.splitlines()) == 4
-    assert typed("inspect", log, "--usage", "--agent", 2, "--csv").stdout.splitlines()[1].startswith("stub@http://127")
+    assert "prompt" in run_command("inspect", log, "--calls", "--csv").stdout
+    assert "stub" in run_command("inspect", log, "--usage").stdout
+    assert "social" in run_command("inspect", log).stdout
+    assert len(run_command("inspect", log, "--decisions", "--agent", 2, "--csv").stdout.splitlines()) == 4
+    assert (
+        run_command("inspect", log, "--usage", "--agent", 2, "--csv")
+        .stdout.splitlines()[1]
+        .startswith("stub@http://127")
+    )
 
 
 def test_a_scenario_of_a_recorded_run_is_built_again_for_its_replay(tmp_path) -> None:
     made = SocialModel(scenario=SocialScenario(n_agents=5, rng=3), llm="random", log=tmp_path / "run.sqlite")
     made.run_for(2)
     made.close()
-    assert told("replay", tmp_path / "run.sqlite")["digest"] == made.runlog.digest
+    assert figures_of("replay", tmp_path / "run.sqlite")["digest"] == made.runlog.digest
 
 
 def test_a_run_whose_scenario_had_no_seed_gets_one_and_is_replayed(tmp_path) -> None:
     model = SocialModel(scenario=SocialScenario(n_agents=5), log=tmp_path / "run.sqlite")
     model.run_for(1)
     model.close()
-    assert told("replay", tmp_path / "run.sqlite")["digest"] == model.runlog.digest
+    assert figures_of("replay", tmp_path / "run.sqlite")["digest"] == model.runlog.digest
 
 
 def weigh() -> int:
@@ -178,7 +182,7 @@ def test_a_run_with_a_design_is_replayed(decide, tmp_path) -> None:
     made = PotModel(3, rng=1, log=tmp_path / "run.sqlite", design=design)
     made.run_for(2)
     made.close()
-    again = told("replay", tmp_path / "run.sqlite", "--trust")
+    again = figures_of("replay", tmp_path / "run.sqlite", "--trust")
     assert (again["digest"], again["calls"]) == (made.runlog.digest, 0)
     assert again["replayed"] == made.usage.calls > 0
 
@@ -195,20 +199,20 @@ def test_a_person_of_somebodys_own_is_one_in_the_replay_by_its_name(noted, tmp_p
     made = PotModel(3, Ann(honest_reply), rng=1, log=tmp_path / "run.sqlite", reasoning="inline")
     made.run_for(2)
     made.close()
-    again = told("replay", tmp_path / "run.sqlite", "--trust")
+    again = figures_of("replay", tmp_path / "run.sqlite", "--trust")
     assert (again["digest"], again["replayed"]) == (made.runlog.digest, 6)
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
         file.execute("UPDATE manifest SET value = ? WHERE name = 'capabilities'", [json.dumps(noted)])
-    damaged = typed("replay", tmp_path / "run.sqlite", "--trust")
+    damaged = run_command("replay", tmp_path / "run.sqlite", "--trust")
     assert (damaged.exit_code, "recorded" in damaged.stderr) == (2, True)
 
 
 def test_results_and_what_each_purpose_used_are_told_as_json(tmp_path) -> None:
-    run = told("run", "social", "--steps", 2, "--rng", 1, "--set", "n_agents=3")
+    run = figures_of("run", "social", "--steps", 2, "--rng", 1, "--set", "n_agents=3")
     assert isinstance(run["results"]["posts"], int)
     with FaultyServer() as server:
-        words = ["--llm", "stub", "--api-base", server.url, "--set", "n_agents=3", "--rng", 1, "--steps", 1]
-        run = told("run", "social", *words)
+        command = ["--llm", "stub", "--api-base", server.url, "--set", "n_agents=3", "--rng", 1, "--steps", 1]
+        run = figures_of("run", "social", *command)
     assert run["failures_by_purpose"] == {"decide": 0}
     assert run["usage_by_purpose"]["decide"]["calls"] == run["calls"] == 3
 
@@ -236,27 +240,27 @@ def test_results_that_json_does_not_know_are_told_all_the_same() -> None:
 def test_reasoning_length_parser_and_design_are_options_of_a_run(tmp_path) -> None:
     design = tmp_path / "design.json"
     design.write_text('{"settings": {"temperature": 0.25}, "style": "short"}')
-    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--steps", 1]
-    words += ["--reasoning", "first", "--reply-tokens", 77, "--design", design]
+    command = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--steps", 1]
+    command += ["--reasoning", "first", "--reply-tokens", 77, "--design", design]
     with FaultyServer() as server, FaultyServer() as other:
-        first = told(
-            *words, "--parser", f"form@{other.url}", "--api-base", server.url, "--log", tmp_path / "run.sqlite"
+        first = figures_of(
+            *command, "--parser", f"form@{other.url}", "--api-base", server.url, "--log", tmp_path / "run.sqlite"
         )
         bodies = [request.body for request in server.requests]
         forms = [request.body["model"] for request in other.requests]
     assert (first["decisions"], len(bodies), forms) == (2, 2, ["form", "form"])
     assert {(body["max_tokens"], body["temperature"]) for body in bodies} == {(77, 0.25)}
     assert all("How you write: short" in str(body["messages"]) and "tools" not in body for body in bodies)
-    assert told("replay", tmp_path / "run.sqlite")["digest"] == first["digest"]
+    assert figures_of("replay", tmp_path / "run.sqlite")["digest"] == first["digest"]
 
 
 def test_a_run_goes_on_at_a_new_address_when_it_is_told_so(tmp_path) -> None:
-    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--log", tmp_path / "run.sqlite"]
+    command = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=2", "--log", tmp_path / "run.sqlite"]
     with FaultyServer() as server:
-        told(*words, "--steps", 1, "--api-base", server.url)
+        figures_of(*command, "--steps", 1, "--api-base", server.url)
     with FaultyServer() as server:
-        refused = typed(*words, "--steps", 2, "--api-base", server.url)
-        run = told(*words, "--steps", 2, "--api-base", server.url, "--moved")
+        refused = run_command(*command, "--steps", 2, "--api-base", server.url)
+        run = figures_of(*command, "--steps", 2, "--api-base", server.url, "--moved")
     assert (refused.exit_code, "--moved" in refused.stderr) == (2, True)
     assert (run["calls"], run["replayed"]) == (2, 2)
 
@@ -269,7 +273,7 @@ def test_a_design_that_cannot_be_read_is_told_in_one_line(text, fault, tmp_path)
     file = tmp_path / "design.json"
     if text is not None:
         file.write_text(text)
-    done = typed("run", "social", "--design", file)
+    done = run_command("run", "social", "--design", file)
     assert (done.exit_code, len(done.stderr.splitlines()), fault in done.stderr) == (2, 1, True)
 
 
@@ -289,7 +293,7 @@ def test_a_model_whose_constructor_names_no_parameters_is_replayed(make, tmp_pat
     made = make(rng=1, log=tmp_path / "run.sqlite")
     made.run_for(2)
     made.close()
-    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+    assert figures_of("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
 
 
 def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tmp_path) -> None:
@@ -297,10 +301,10 @@ def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tm
     life.add(MemoryEntry(3, "outcome", "You won.", world="lottery", unit="month"))
     made = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite", memories={1: life.to_json()})
     made.run_for(2)
-    asked = made.runlog.calls().query("agent == 1 and time == 1")["prompt"].item()
+    prompts = made.runlog.calls().query("agent == 1 and time == 1")["prompt"].item()
     made.close()
-    assert "In an earlier life in lottery, month 3, it came out: You won." in asked
-    assert told("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
+    assert "In an earlier life in lottery, month 3, it came out: You won." in prompts
+    assert figures_of("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
     with pytest.raises(ConfigError, match="memories"):
         PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
 
@@ -310,8 +314,8 @@ def test_a_log_can_call_nothing_but_a_model(named, tmp_path) -> None:
     PotModel(rng=1, log=tmp_path / "run.sqlite").run_for(1)
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
         file.execute("UPDATE manifest SET value = ? WHERE name = 'model'", [json.dumps(named)])
-    for words in ([], ["--trust"]):
-        done = typed("replay", tmp_path / "run.sqlite", *words)
+    for command in ([], ["--trust"]):
+        done = run_command("replay", tmp_path / "run.sqlite", *command)
         assert (done.exit_code, len(done.output.splitlines())) == (2, 1)
         assert named in done.output
 
@@ -328,7 +332,7 @@ def test_a_replay_imports_nothing_that_is_not_listed_unless_it_is_trusted(where,
     trace = loud_module(tmp_path)
     import_path(tmp_path)
     log = tmp_path / "run.sqlite"
-    told("run", "social", "--rng", 1, "--steps", 1, "--set", "n_agents=2", "--log", log)
+    figures_of("run", "social", "--rng", 1, "--steps", 1, "--set", "n_agents=2", "--log", log)
     named = ["loudmodule:Fields"] if where == "tools" else "loudmodule:Fields"
     design = {"design": {"design": {where: named}}}
     scenario = {"scenario": {"scenario": named, "fields": {"rng": 1}}}
@@ -336,29 +340,29 @@ def test_a_replay_imports_nothing_that_is_not_listed_unless_it_is_trusted(where,
     with closing(sqlite3.connect(log)) as file, file:
         place = "model" if where == "model" else "parameters"
         file.execute("UPDATE manifest SET value = ? WHERE name = ?", [json.dumps(value), place])
-    done = typed("replay", log)
+    done = run_command("replay", log)
     assert (done.exit_code, len(done.stderr.splitlines()), trace.exists()) == (2, 1, False)
     assert "loudmodule" in done.stderr
     assert "--trust" in done.stderr
-    typed("replay", log, "--trust")
+    run_command("replay", log, "--trust")
     assert trace.exists()
 
 
 def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monkeypatch) -> None:
     log = tmp_path / "run.sqlite"
     with FaultyServer() as server:
-        told(
+        figures_of(
             "run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--log", log, "--api-base", server.url
         )
     monkeypatch.setattr(SocialModel, "instructions_text", "You write to each other on paper.")
-    done = typed("replay", log)
+    done = run_command("replay", log)
     assert done.exit_code == 2
     assert "+system: " in done.output
     assert "on paper" in done.output
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("command", "fault"),
     [
         (["run", "nothing"], "there is no model 'nothing'; there are: "),
         (["run", "social", "--rng", "-1"], "--rng -1: a seed is a whole number, 0 or more"),
@@ -378,8 +382,8 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_input_is_told_in_one_line_and_exits_with_2(words, fault, tmp_path) -> None:
-    done = typed(*words)
+def test_bad_input_is_told_in_one_line_and_exits_with_2(command, fault, tmp_path) -> None:
+    done = run_command(*command)
     assert done.exit_code == 2
     assert fault in done.output
     assert len(done.output.splitlines()) == 1
@@ -395,12 +399,12 @@ KEYED = [
 
 
 @pytest.mark.parametrize(
-    "words", ["--api-base {}", "--llm m@{}", "--parser m@{}", "--set judge=m@{}", '--set j=["m@{}"]']
+    "command", ["--api-base {}", "--llm m@{}", "--parser m@{}", "--set judge=m@{}", '--set j=["m@{}"]']
 )
 @pytest.mark.parametrize(("address", "found"), KEYED)
-def test_a_key_on_the_command_line_is_refused_and_not_repeated(words, address, found, monkeypatch) -> None:
+def test_a_key_on_the_command_line_is_refused_and_not_repeated(command, address, found, monkeypatch) -> None:
     monkeypatch.setenv("MESA_LLM_API_KEY", "my-pass-word")
-    done = typed("run", "social", "--steps", 1, *(word.format(address) for word in words.split()))
+    done = run_command("run", "social", "--steps", 1, *(word.format(address) for word in command.split()))
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
     assert all(wanted in done.stderr for wanted in (found, "MESA_LLM_API_KEY", "mesa-llm.toml", "key_env"))
     assert "pass-word" not in done.output
@@ -409,7 +413,7 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(words, address, f
 
 @pytest.mark.parametrize("bad", ["ann:pass-word@127.0.0.1/v1", "http://ann:pass-word@[bad", "sk-pass-word-typed"])
 def test_a_key_in_what_is_no_address_is_not_repeated_either(bad) -> None:
-    done = typed("run", "social", "--llm", "m", "--api-base", bad)
+    done = run_command("run", "social", "--llm", "m", "--api-base", bad)
     assert (done.exit_code, "pass-word" in done.output) == (2, False)
 
 
@@ -426,24 +430,24 @@ def test_an_address_without_a_key_is_taken(address) -> None:
 
 
 def test_a_spent_budget_exits_with_3_and_can_be_gone_on_with(tmp_path) -> None:
-    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
-    words += ["--log", tmp_path / "run.sqlite"]
+    command = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
+    command += ["--log", tmp_path / "run.sqlite"]
     with FaultyServer() as server:
-        poor = typed(*words, "--api-base", server.url, "--max-calls", 5, "--json")
+        poor = run_command(*command, "--api-base", server.url, "--max-calls", 5, "--json")
         assert poor.exit_code == 3
         assert "5 calls" in poor.output
-        rich = told(*words, "--api-base", server.url, "--max-calls", 50)
+        rich = figures_of(*command, "--api-base", server.url, "--max-calls", 50)
     so_far = json.loads(poor.stdout.splitlines()[-1])
     assert set(so_far) == FIELDS
     assert (so_far["steps"], so_far["calls"], so_far["decisions"], rich["replayed"]) == (1, 5, 5, 5)
 
 
 def test_a_budget_is_that_of_one_command_and_replies_from_the_log_are_free(tmp_path) -> None:
-    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
-    words += ["--log", tmp_path / "run.sqlite", "--max-calls", 4]
+    command = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=4", "--steps", 2]
+    command += ["--log", tmp_path / "run.sqlite", "--max-calls", 4]
     with FaultyServer() as server:
-        assert typed(*words, "--api-base", server.url).exit_code == 3
-        again = told(*words, "--api-base", server.url)
+        assert run_command(*command, "--api-base", server.url).exit_code == 3
+        again = figures_of(*command, "--api-base", server.url)
     assert (again["steps"], again["calls"], again["replayed"]) == (2, 4, 4)
 
 
@@ -457,26 +461,26 @@ def test_ctrl_c_or_sigterm_exits_with_130_and_the_same_command_goes_on(sent, tmp
         while server.count < 3 and run.poll() is None:
             time.sleep(0.01)
         os.kill(run.pid, sent)
-        so_far, said = run.communicate(timeout=60)
+        so_far, errors = run.communicate(timeout=60)
         left = [file.name for file in tmp_path.iterdir()]
         again = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
     assert run.returncode == 130
     assert set(json.loads(so_far.splitlines()[-1])) == FIELDS
-    assert "goes on" in said
+    assert "goes on" in errors
     assert left == ["run.sqlite"]
     assert again["replayed"] >= 2
 
 
 def test_a_dead_endpoint_exits_with_4_and_says_why(tmp_path) -> None:
-    words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--steps", 1]
-    words += ["--log", tmp_path / "run.sqlite"]
-    dead = typed(*words, "--api-base", "http://127.0.0.1:9/v1", "--json")
+    command = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--steps", 1]
+    command += ["--log", tmp_path / "run.sqlite"]
+    dead = run_command(*command, "--api-base", "http://127.0.0.1:9/v1", "--json")
     assert (dead.exit_code, json.loads(dead.stdout.splitlines()[-1])["failures"]) == (4, 3)
     assert "none of the 3 decisions succeeded" in dead.stderr
     assert "Failed to connect" in json.loads(dead.stdout.splitlines()[-1])["warning"]
     assert "--retry-failures" in dead.stderr
     with FaultyServer() as server:
-        assert told(*words, "--api-base", server.url, "--retry-failures")["failures"] == 0
+        assert figures_of(*command, "--api-base", server.url, "--retry-failures")["failures"] == 0
 
 
 def test_a_step_in_which_most_decisions_failed_is_said_in_words_and_in_figures() -> None:
@@ -500,13 +504,13 @@ def test_a_few_failures_are_no_warning() -> None:
 
 def test_a_changed_prompt_stops_a_resumed_run_until_it_is_told_to_ask_again(tmp_path, monkeypatch) -> None:
     with FaultyServer() as server:
-        words = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--api-base", server.url]
-        words += ["--log", tmp_path / "run.sqlite", "--steps", 2]
-        told(*words)
+        command = ["run", "social", "--llm", "stub", "--rng", 1, "--set", "n_agents=3", "--api-base", server.url]
+        command += ["--log", tmp_path / "run.sqlite", "--steps", 2]
+        figures_of(*command)
         monkeypatch.setattr(SocialModel, "instructions_text", "You write to each other on paper.")
-        stopped, asked = typed(*words), server.count
-        again = told(*words, "--ask-again")
-    assert (stopped.exit_code, asked, again["calls"]) == (2, 6, 6)
+        stopped, n_requests = run_command(*command), server.count
+        again = figures_of(*command, "--ask-again")
+    assert (stopped.exit_code, n_requests, again["calls"]) == (2, 6, 6)
     assert "--ask-again" in stopped.stderr
 
 
@@ -515,11 +519,11 @@ def test_a_broken_model_of_another_package_is_listed_and_disturbs_nothing(instal
         "bad = badmodels\nworse = not_there\nmute = badmodels.loud:Nobody\n",
         {"badmodels/sad/model.py": "import no_such_package", "badmodels/loud/model.py": "import sys; sys.exit('bye')"},
     )
-    listed = typed("list")
+    listed = run_command("list")
     assert listed.exit_code == 0
     for fault in ("no_such_package", "not_there", "SystemExit: bye", "badmodels.loud:Nobody cannot be found"):
         assert fault in listed.stdout
-    assert told("run", "social", "--steps", 1)["steps"] == 1
+    assert figures_of("run", "social", "--steps", 1)["steps"] == 1
     assert {"sad", "loud", "social", "worse", "mute"} <= {entry.name for entry in find_models()}
 
 
@@ -536,13 +540,15 @@ class Tiny(LLMModel):
 @pytest.mark.parametrize("value", ["tinypkg", "tinypkg.model:Tiny", "tinypkg.model : Tiny", "tinymodule:Tiny"])
 def test_a_model_of_another_package_goes_by_the_name_of_its_entry_point(value, installed) -> None:
     installed(f"hello-you = {value}\n", {"tinypkg/model.py": TINY, "tinymodule.py": TINY})
-    assert ["hello-you", "Does nothing happen?"] in [line.split(None, 1) for line in typed("list").stdout.splitlines()]
-    assert told("run", "hello-you", "--steps", 1)["model"] == "hello-you"
+    assert ["hello-you", "Does nothing happen?"] in [
+        line.split(None, 1) for line in run_command("list").stdout.splitlines()
+    ]
+    assert figures_of("run", "hello-you", "--steps", 1)["model"] == "hello-you"
     assert not find_model("hello_you").has_page
 
 
 def test_check_prints_a_line_for_each_promise_and_exits_with_1_if_one_is_broken() -> None:
-    done = typed("check", "tests.pot:PotModel")
+    done = run_command("check", "tests.pot:PotModel")
     lines = [line.split(":")[0].split() for line in done.stdout.splitlines()]
     assert [name for state, name in lines if state == "BROKEN"] == ["has_page", "has_readme"]
     assert [name for _, name in lines] == list(CHECKS)
@@ -552,14 +558,14 @@ def test_check_prints_a_line_for_each_promise_and_exits_with_1_if_one_is_broken(
 def test_a_model_that_raises_breaks_its_promises_and_ends_no_check(tmp_path, import_path) -> None:
     (tmp_path / "falling.py").write_text(TINY + "    def end_step(self):\n        1 / 0\n")
     import_path(tmp_path)
-    done = typed("check", "falling:Tiny")
+    done = run_command("check", "falling:Tiny")
     assert "BROKEN  runs_offline: ZeroDivisionError: division by zero" in done.stdout
     assert "has_page" not in done.stdout
 
 
 def test_a_model_that_is_not_listed_is_run_by_its_module_and_class() -> None:
-    assert told("run", "tests.pot:PotModel", "--steps", 1)["model"] == "PotModel"
-    done = typed("run", "tests.pot:Nobody")
+    assert figures_of("run", "tests.pot:PotModel", "--steps", 1)["model"] == "PotModel"
+    done = run_command("run", "tests.pot:Nobody")
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
 
 
@@ -569,8 +575,8 @@ def in_a_folder_that_hides_ours(tmp_path):
     (tmp_path / "models" / "mine").mkdir(parents=True)
     (tmp_path / "models" / "__init__.py").touch()
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        python = [sys.executable, "-W", "ignore", *words]
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        python = [sys.executable, "-W", "ignore", *command]
         path = f"{tmp_path}{os.pathsep}{ROOT}"
         return subprocess.run(
             python, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}
@@ -579,11 +585,11 @@ def in_a_folder_that_hides_ours(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("words", [["list"], ["run", "social"], ["check", "social"]])
+@pytest.mark.parametrize("command", [["list"], ["run", "social"], ["check", "social"]])
 def test_a_folder_of_the_users_own_that_hides_our_models_is_named_with_what_to_do(
-    words, tmp_path, in_a_folder_that_hides_ours
+    command, tmp_path, in_a_folder_that_hides_ours
 ) -> None:
-    done = in_a_folder_that_hides_ours("-m", "mesa_llm.cli.app", *words)
+    done = in_a_folder_that_hides_ours("-m", "mesa_llm.cli.app", *command)
     assert f"{tmp_path / 'models'} hides the package 'models' with the models of mesa-llm-worlds" in done.stderr
     assert "rename it, or work in another folder" in done.stderr
     assert len(done.stderr.splitlines()) == 1

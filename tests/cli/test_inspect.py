@@ -130,9 +130,9 @@ def test_rows_of_one_agent_and_the_usage_of_all(tmp_path) -> None:
 @pytest.mark.parametrize("csv", [False, True])
 def test_no_text_of_a_log_changes_the_terminal(csv, tmp_path) -> None:
     path = record(tmp_path / "run.sqlite", 2, ServerTrouble("\x1b]0;pwned\x07\x9b31m\u202e\r"))
-    shown = "\n".join(tables(path, ["calls"], None, csv=csv))
-    assert printable(shown) == shown
-    assert "\\x1b]0;pwned" in shown
+    output = "\n".join(tables(path, ["calls"], None, csv=csv))
+    assert printable(output) == output
+    assert "\\x1b]0;pwned" in output
 
 
 @pytest.mark.parametrize("formula", ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1"])
@@ -142,8 +142,8 @@ def test_no_text_of_a_log_is_a_formula_in_a_spreadsheet(formula, tmp_path) -> No
     model.step()
     model.close()
     model.runlog.close()
-    shown = "\n".join(tables(tmp_path / "run.sqlite", ["decisions"], None, csv=True))
-    assert f",'{formula}," in shown
+    output = "\n".join(tables(tmp_path / "run.sqlite", ["decisions"], None, csv=True))
+    assert f",'{formula}," in output
 
 
 def test_numbers_stay_numbers_in_a_spreadsheet(tmp_path) -> None:

@@ -143,13 +143,13 @@ def test_many_models_in_threads_spend_one_budget_at_one_pace() -> None:
     with FaultyServer(latency_s=0.01) as server:
         access = Access(api_base=server.url, max_calls=20, concurrency=2)
         models = [PotModel(6, "stub", rng=seed, access=access) for seed in range(4)]
-        spent: list[BudgetSpent] = []
+        errors: list[BudgetSpent] = []
 
         def run(model: PotModel) -> None:
             try:
                 model.run_for(3)
             except BudgetSpent as error:
-                spent.append(error)
+                errors.append(error)
 
         threads = [threading.Thread(target=run, args=(model,)) for model in models]
         for thread in threads:
@@ -157,7 +157,7 @@ def test_many_models_in_threads_spend_one_budget_at_one_pace() -> None:
         for thread in threads:
             thread.join(60)
         access.close()
-    assert (len(spent), server.count, server.most_in_flight) == (4, 20, 2)
+    assert (len(errors), server.count, server.peak_in_flight) == (4, 20, 2)
 
 
 def test_shared_access_and_options_of_ones_own_exclude_each_other() -> None:
@@ -230,12 +230,12 @@ def test_options_are_written_without_anything_secret() -> None:
     judge = Endpoint(model="j", api_base="https://host/v1?api-key=secret", key_env="JUDGE_KEY")
     parser = "p@http://ann:secret@host/v1"
     api_base = "https://secret@host:443/v1"
-    written = written_options(
+    document = written_options(
         {"api_base": api_base, "api_key": "secret", "endpoints": {"judge": judge}, "parser": parser}
     )
-    assert "secret" not in repr(written) + repr(judge)
-    assert written["api_base"] == "https://host/v1"
-    assert written["endpoints"]["judge"]["key_env"] == "JUDGE_KEY"
+    assert "secret" not in repr(document) + repr(judge)
+    assert document["api_base"] == "https://host/v1"
+    assert document["endpoints"]["judge"]["key_env"] == "JUDGE_KEY"
 
 
 def test_no_parameter_that_names_a_model_keeps_what_is_secret_in_its_address() -> None:

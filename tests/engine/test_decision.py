@@ -247,14 +247,14 @@ def quiz(kind, script, **options):
 
 @pytest.mark.parametrize(("kind", "said"), [(int, '{"answer": 4}'), (str, "Four."), (Vote, '{"party":"red","sure":1}')])
 def test_a_model_reasons_freely_first_and_answers_in_a_second_request(kind, said) -> None:
-    asked = []
+    requests = []
 
     def script(request):
-        asked.append(request)
-        return THOUGHT if len(asked) == 1 else said
+        requests.append(request)
+        return THOUGHT if len(requests) == 1 else said
 
     model = quiz(kind, script, reasoning="first")
-    first, second = asked
+    first, second = requests
     assert (first.schema, first.tools) == (None, ())
     assert [message.content for message in second.messages[-2:]] == [THOUGHT, "Now decide."]
     assert (model.answers, model.last_decisions[1].text) == ([read_answer(said, kind)], THOUGHT)
@@ -334,15 +334,15 @@ def test_a_reply_that_was_cut_fails_with_what_to_do() -> None:
 
 
 def test_the_length_of_replies_is_a_setting_of_every_model() -> None:
-    asked = []
+    requests = []
 
     def script(request):
-        asked.append(request.settings["max_tokens"])
+        requests.append(request.settings["max_tokens"])
         return "fine" if request.salt.purpose == "survey" else call("pay", coins=1)
 
     model = ask(script, reply_tokens=4321)
     model.survey(["How are you?"])
-    assert asked == [4321, 4321]
+    assert requests == [4321, 4321]
 
 
 @pytest.mark.parametrize("tool", ["do_nothing", "pay"])

@@ -72,12 +72,12 @@ def form(request):
 def test_what_a_second_model_put_into_form_is_recorded_once_each_and_replayed_the_same(tmp_path) -> None:
     live = Reformed(tmp_path / "run.sqlite")
     live.run_for(2)
-    kept = live.runlog.calls()
+    calls = live.runlog.calls()
     live.close()
     again = Reformed(tmp_path / "run.sqlite", replay=True)
     again.run_for(2)
-    assert (live.usage.calls, len(kept), len(set(live.answers))) == (20, 20, 10)
-    assert set(kept["model"]) == {"ScriptedLLM", "former"}
+    assert (live.usage.calls, len(calls), len(set(live.answers))) == (20, 20, 10)
+    assert set(calls["model"]) == {"ScriptedLLM", "former"}
     assert (again.answers, again.runlog.digest) == (live.answers, live.runlog.digest)
 
 

@@ -74,10 +74,10 @@ def test_an_interrupted_summary_of_memories_uses_every_reply_that_came() -> None
 
 
 def test_an_agent_that_keeps_its_conversation_is_asked_at_its_end_and_keeps_it_unchanged() -> None:
-    asked = []
+    requests = []
 
     def script(request):
-        asked.append([(message.role, message.content) for message in request.messages])
+        requests.append([(message.role, message.content) for message in request.messages])
         return "Fine." if request.salt.purpose == "survey" else call("pay", coins=request.salt.time)
 
     model = PotModel(1, ScriptedLLM(script), rng=1, design=AgentDesign(memory="chat"))
@@ -85,30 +85,30 @@ def test_an_agent_that_keeps_its_conversation_is_asked_at_its_end_and_keeps_it_u
     memory = next(iter(model.agents)).memory
     before = memory.to_json()
     model.survey(["How much did you pay?"])
-    assert [role for role, _ in asked[-1]] == ["system", "user", "assistant", "user", "assistant", "user"]
-    assert asked[-1][2][1] == '{"action":"pay","arguments":{"coins":1}}'
+    assert [role for role, _ in requests[-1]] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert requests[-1][2][1] == '{"action":"pay","arguments":{"coins":1}}'
     assert memory.to_json() == before
 
 
-def told_of(asked):
+def prompts_of_surveys(requests):
     """Return the prompts of the surveys, as one text each."""
-    surveys = [request for request in asked if request.salt.purpose == "survey"]
+    surveys = [request for request in requests if request.salt.purpose == "survey"]
     return ["\n".join(message.content for message in request.messages) for request in surveys]
 
 
 @pytest.mark.parametrize("memory", ["none", "window:9", "chat"])
 def test_who_is_surveyed_sees_the_scene_and_the_conversation(memory) -> None:
-    asked = []
+    requests = []
 
     def script(request):
-        asked.append(request)
+        requests.append(request)
         return "Fine." if request.salt.purpose == "survey" else call("pay", coins=3)
 
     model = PotModel(1, ScriptedLLM(script), rng=1, design=AgentDesign(memory=memory))
     model.run_for(2)
     model.survey(["How are you?"])
     model.survey(["How are you?"], shows_scene=False)
-    seen, unseen = told_of(asked)
+    seen, unseen = prompts_of_surveys(requests)
     assert "The pot holds 6 coins." in seen
     assert "The pot holds 6 coins." not in unseen
     assert ("3" in unseen) == (memory != "none")

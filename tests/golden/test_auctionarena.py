@@ -92,7 +92,7 @@ class Replay:
         assert self.auction.auctioneer.bidding.lot.name == item["item"]
         unclear = self.unclear_replies(item)
         for bids in item["rounds"]:
-            assert [self.names[actor] for actor in self.auction.due] == [one["bidder"] for one in bids]
+            assert [self.names[agent_id] for agent_id in self.auction.due] == [one["bidder"] for one in bids]
             for one in bids:
                 for _ in range(unclear.pop(one["bidder"], 0)):
                     self.auction.note_unclear(self.numbers[one["bidder"]])
@@ -132,19 +132,19 @@ class Replay:
         }
 
     def bid(self, one: dict[str, Any]) -> None:
-        actor = self.numbers[one["bidder"]]
+        agent_id = self.numbers[one["bidder"]]
         for amount, code in one["attempts"]:
             if one["bidder"] in self.rule_bidders:
-                assert (RuleBidder().bid(self.auction.facts(actor), self.rng) or -1) == amount
+                assert (RuleBidder().bid(self.auction.facts(agent_id), self.rng) or -1) == amount
             if amount is None:
-                self.auction.note_unclear(actor)
+                self.auction.note_unclear(agent_id)
             elif amount < 0:
-                self.auction.withdraw(actor)
+                self.auction.withdraw(agent_id)
             elif code == 0:
-                self.auction.bid(actor, amount)
+                self.auction.bid(agent_id, amount)
             else:
                 with pytest.raises(ToolError):
-                    self.auction.bid(actor, amount)
+                    self.auction.bid(agent_id, amount)
 
     def answer(self, name: str, tag: str, reply: Any) -> None:
         """Hand over a plan or a belief."""
@@ -212,8 +212,8 @@ class Replay:
             "profit_history": account.profits,
         }
 
-    def name_of(self, actor: int | None) -> str | None:
-        return None if actor is None else self.names[actor]
+    def name_of(self, agent_id: int | None) -> str | None:
+        return None if agent_id is None else self.names[agent_id]
 
 
 def stage_of(tag: str) -> str:

@@ -73,7 +73,7 @@ def all_sources(cases: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize("case", section(CASES, "bridge_digest"))
 def test_a_digest_holds_the_events_of_other_worlds(case: dict[str, Any]) -> None:
     told = all_sources(section(CASES, "bridge_digest"))
-    bridge = Bridge(most_events=len(told))
+    bridge = Bridge(max_events=len(told))
     bridge.publish(event_of({"source": s, "type": f"kind {n}", "data": {}}) for n, s in enumerate(told))
     bridge.start_step(1)
     heard = [event.source for event in bridge.heard(case["agent_envs"])]

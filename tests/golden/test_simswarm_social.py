@@ -57,10 +57,10 @@ class Replay:
         self.names: dict[str, int] = {}
         for entry in script["log"]:
             first, *rest = entry["step"]
-            actor = rest[0] if first in ("obs", "feed") else first
-            if first not in ("tick", "eng") and actor not in self.names:
-                self.names[actor] = len(self.names) + 1
-                self.world.sign_up(self.names[actor], actor.upper())
+            agent_id = rest[0] if first in ("obs", "feed") else first
+            if first not in ("tick", "eng") and agent_id not in self.names:
+                self.names[agent_id] = len(self.names) + 1
+                self.world.sign_up(self.names[agent_id], agent_id.upper())
         self.strangers: dict[str, int] = {}
 
     def user(self, name: str) -> int:
@@ -85,14 +85,14 @@ class Replay:
             ours["user_id"] = self.user(given.get("agent_id", ""))
         return ours
 
-    def act(self, actor: str, action: str, given: Any) -> dict[str, Any]:
+    def act(self, agent_id: str, action: str, given: Any) -> dict[str, Any]:
         """Run an action past the checks of its arguments, which the original does not have."""
-        box = ToolBox.of(object(), self.user(actor), [self.world]).only(self.world.settings.actions)
+        box = ToolBox.of(object(), self.user(agent_id), [self.world]).only(self.world.settings.actions)
         before = len(self.world.posts)
         try:
             if action not in box:
                 box.check(ToolCall(action, given))
-            getattr(self.world, action)(self.user(actor), **self.arguments(given, action))
+            getattr(self.world, action)(self.user(agent_id), **self.arguments(given, action))
         except ToolError as refusal:
             return {"ok": False, "why": str(refusal)}
         except (TypeError, AttributeError) as error:
@@ -112,12 +112,12 @@ class Replay:
     def name(self, user_id: int) -> str:
         return {number: name for name, number in (self.names | self.strangers).items()}[user_id]
 
-    def observation(self, actor: str) -> str:
-        items = self.world.observe(self.user(actor)).facts.feed
+    def observation(self, agent_id: str) -> str:
+        items = self.world.observe(self.user(agent_id)).facts.feed
         return "\n".join(line for item in items for line in self.written(item)) or "(no posts yet)"
 
-    def feed(self, actor: str) -> list[str]:
-        return [f"p{post_id}" for post_id in self.world.feed(self.user(actor), size=10**6)]
+    def feed(self, agent_id: str) -> list[str]:
+        return [f"p{post_id}" for post_id in self.world.feed(self.user(agent_id), size=10**6)]
 
     def events(self) -> list[dict[str, Any]]:
         """End the step, and write its events down; a source is the original's name of its world."""
@@ -166,16 +166,16 @@ class Replay:
                 assert [
                     {key: ours[key] for key in theirs} for ours, theirs in zip(told, expected, strict=True)
                 ] == expected
-            case ["obs", actor]:
-                assert outcome_of(lambda: self.observation(actor)) == entry["r"]
-            case ["feed", actor]:
-                assert outcome_of(lambda: self.feed(actor)) == entry["r"]
+            case ["obs", agent_id]:
+                assert outcome_of(lambda: self.observation(agent_id)) == entry["r"]
+            case ["feed", agent_id]:
+                assert outcome_of(lambda: self.feed(agent_id)) == entry["r"]
             case ["eng"]:
                 ours = {f"p{post_id}": list(pair) for post_id, pair in self.world.engagement().items()}
                 theirs = entry["r"]
                 assert is_same(ours, theirs.get("ok", theirs) if theirs.keys() == {"ok"} else theirs)
-            case [actor, action, given]:
-                assert_same(self.act(actor, action, given), entry["r"], action, given or {})
+            case [agent_id, action, given]:
+                assert_same(self.act(agent_id, action, given), entry["r"], action, given or {})
 
 
 def assert_same(ours: Mapping[str, Any], theirs: Mapping[str, Any], action: str, given: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ def wordllama() -> Encode:
 
 @given(texts=st.lists(st.text(), max_size=6), others=st.lists(st.text(), max_size=6))
 def test_a_vector_does_not_depend_on_the_texts_around_it(texts: list[str], others: list[str]) -> None:
-    forgetful = RememberingEmbedder(wordllama, most_kept=1)
+    forgetful = RememberingEmbedder(wordllama, max_kept=1)
     mixed = forgetful.embed([*others, *texts])[len(others) :]
     assert [row.tobytes() for row in embedder().embed(texts)] == [row.tobytes() for row in mixed]
 
@@ -81,7 +81,7 @@ def test_each_text_is_encoded_once() -> None:
 
 def test_the_least_recently_used_is_forgotten_first() -> None:
     model = Counting()
-    remembering = RememberingEmbedder(model.load, most_kept=2)
+    remembering = RememberingEmbedder(model.load, max_kept=2)
     for text in ["a", "b", "a", "c", "a", "b"]:
         remembering.embed([text])
     assert model.asked == ["a", "b", "c", "b"]

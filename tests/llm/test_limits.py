@@ -153,7 +153,7 @@ def test_no_more_are_in_flight_than_allowed() -> None:
     with FaultyServer(latency_s=0.01) as server:
         replies = served(server, lambda transport: Limits(transport, concurrency=5), 40)
     assert all(isinstance(reply, Reply) for reply in replies)
-    assert server.most_in_flight == 5
+    assert server.peak_in_flight == 5
 
 
 @pytest.mark.parametrize("taken", [4, 16, 40])
@@ -162,7 +162,7 @@ def test_a_limit_in_flight_costs_few_requests(taken: int) -> None:
         replies = served(server, lambda transport: Retry(Limits(transport, 64), base_s=0.05), 400)
     assert sum(isinstance(reply, Reply) for reply in replies) == 400
     assert server.count <= 480
-    assert server.most_in_flight <= taken + 1
+    assert server.peak_in_flight <= taken + 1
 
 
 @pytest.mark.parametrize(("retry_after", "most"), [(1, 480), (None, 600)])

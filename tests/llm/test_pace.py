@@ -26,9 +26,9 @@ async def send(slow: Pace, answered: asyncio.Event, refused: bool = False, retry
     try:
         await answered.wait()
         if refused:
-            slow.rejected(epoch, retry_after_s)
+            slow.reject(epoch, retry_after_s)
         else:
-            slow.taken()
+            slow.accept()
     finally:
         slow.leave()
 
@@ -47,23 +47,23 @@ async def rounds(slow: Pace, sizes: list[tuple[int, int]]) -> list[int]:
 
 
 def test_it_starts_low_and_grows_fast_while_it_is_full() -> None:
-    assert asyncio.run(rounds(Pace(most=64), [(200, 0), (5, 0)])) == [64, 64]
-    assert asyncio.run(rounds(Pace(most=64), [(START - 1, 0)])) == [START]
+    assert asyncio.run(rounds(Pace(max_in_flight=64), [(200, 0), (5, 0)])) == [64, 64]
+    assert asyncio.run(rounds(Pace(max_in_flight=64), [(START - 1, 0)])) == [START]
 
 
 def test_a_burst_of_refusals_leaves_room_for_what_was_taken() -> None:
-    assert asyncio.run(rounds(Pace(most=64), [(START, 6)])) == [START - 6]
+    assert asyncio.run(rounds(Pace(max_in_flight=64), [(START, 6)])) == [START - 6]
 
 
 def test_after_a_refusal_it_grows_slowly_and_stays_near_what_was_taken() -> None:
-    first, *later = asyncio.run(rounds(Pace(most=64), [(START, 2), *[(40, 0)] * 5]))
+    first, *later = asyncio.run(rounds(Pace(max_in_flight=64), [(START, 2), *[(40, 0)] * 5]))
     assert 0.85 * START <= first < START
     assert max(later) <= START
 
 
 def test_everyone_waits_until_retry_after_has_passed() -> None:
     async def pause() -> float:
-        slow, answered = Pace(most=4), asyncio.Event()
+        slow, answered = Pace(max_in_flight=4), asyncio.Event()
         answered.set()
         await send(slow, answered, refused=True, retry_after_s=0.2)
         started = time.perf_counter()
@@ -74,7 +74,7 @@ def test_everyone_waits_until_retry_after_has_passed() -> None:
 
 
 def test_what_is_learned_lasts_into_the_next_event_loop() -> None:
-    slow = Pace(most=64)
+    slow = Pace(max_in_flight=64)
     (learned,) = asyncio.run(rounds(slow, [(8, 7)]))
     assert asyncio.run(rounds(slow, [(1, 0)])) == [learned]
     assert learned < START
@@ -82,7 +82,7 @@ def test_what_is_learned_lasts_into_the_next_event_loop() -> None:
 
 def test_a_request_that_is_given_up_while_it_waits_gives_its_turn_back() -> None:
     async def cancelled() -> None:
-        slow, answered = Pace(most=1), asyncio.Event()
+        slow, answered = Pace(max_in_flight=1), asyncio.Event()
         sent = [asyncio.ensure_future(send(slow, answered)) for _ in range(3)]
         await asyncio.sleep(0.01)
         sent[0].cancel()
@@ -109,7 +109,7 @@ def simulated(number: int, is_refused: Callable[[int, float], bool]) -> tuple[fl
     clock = Clock()
     loop = asyncio.SelectorEventLoop(clock)
     loop.time = lambda: clock.now  # type: ignore[method-assign]
-    slow, left, sent = Pace(most=64), iter(range(number)), itertools.count(1)
+    slow, left, sent = Pace(max_in_flight=64), iter(range(number)), itertools.count(1)
 
     async def worker() -> None:
         for _ in left:
@@ -120,7 +120,7 @@ def simulated(number: int, is_refused: Callable[[int, float], bool]) -> tuple[fl
         epoch = await slow.enter()
         refused = is_refused(next(sent), clock.now)
         await asyncio.sleep(0 if refused else seconds)
-        slow.rejected(epoch, 1.0) if refused else slow.taken()
+        slow.reject(epoch, 1.0) if refused else slow.accept()
         slow.leave()
         return refused
 
@@ -154,7 +154,7 @@ def test_an_endpoint_that_only_complains_is_given_up(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(pace, "GIVE_UP_S", 0.05)
 
     async def hopeless() -> None:
-        slow, answered = Pace(most=1), asyncio.Event()
+        slow, answered = Pace(max_in_flight=1), asyncio.Event()
         answered.set()
         for _ in range(5):
             await send(slow, answered, refused=True, retry_after_s=0.04)

@@ -39,7 +39,7 @@ def test_news_can_live_longer_and_is_told_once() -> None:
 
 
 def test_a_digest_is_bounded_and_keeps_the_newest() -> None:
-    bridge = Bridge(most_events=3, most_characters=60)
+    bridge = Bridge(max_events=3, max_characters=60)
     bridge.publish(Event("market", "price_move", {"to": n}, f"Price {n} " + "x" * 15) for n in range(9))
     bridge.start_step(1)
     lines = bridge.digest([]).splitlines()
@@ -48,7 +48,7 @@ def test_a_digest_is_bounded_and_keeps_the_newest() -> None:
 
 
 def test_a_long_line_is_cut_and_pushes_no_short_one_out() -> None:
-    bridge = Bridge(most_characters=100)
+    bridge = Bridge(max_characters=100)
     bridge.publish([NEWS, Event("market", "news", {}, "x" * 5000)])
     bridge.start_step(1)
     first, second = bridge.digest([]).splitlines()

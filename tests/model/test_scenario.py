@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Unpack
 import numpy as np
 import pytest
 from mesa.datacollection import DataCollector
+from mesa.experimental.scenarios import Scenario
 from pydantic import Field
 
 from mesa_llm import ConfigError, Hidden, Label, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider
@@ -36,6 +37,10 @@ class TownScenario(LLMScenario):
         """Refuse a town that nobody believes."""
         if self.mood == "angry" and self.n_agents == 1:
             raise ConfigError("nobody is angry alone")
+
+
+class PlainScenario(Scenario):
+    """A scenario of Mesa, which checks nothing."""
 
 
 class Idler(LLMAgent):
@@ -77,11 +82,16 @@ def test_keywords_and_a_scenario_make_the_same_run() -> None:
     ("given", "fault"),
     [
         ({"n_agents": 0}, "n_agents: .*greater than or equal to 1"),
-        ({"wage": math.inf}, "wage: .*finite"),
+        ({"n_agents": True}, "^n_agents: input should be a number, got True$"),
+        ({"wage": math.inf}, "^wage: input .*finite"),
         ({"mood": "sad"}, "mood: .*'calm' or 'angry'"),
         ({"mood": "angry", "n_agents": 1}, "nobody is angry alone"),
         ({"n_agent": 3}, "unknown options: n_agent; did you mean n_agents?"),
         ({"scenario": TownScenario(n_agents=3), "n_agents": 4}, "give it once"),
+        ({"rng": -1}, "^rng is the seed, a whole number from 0 on, got -1; leave it out for a new one$"),
+        ({"rng": "x"}, "^rng is the seed, .* got 'x'"),
+        ({"rng": 1.5}, "^rng is the seed, .* got 1.5"),
+        ({"scenario": PlainScenario(rng=-1)}, "^rng is the seed, .* got -1"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused_in_a_line(given: dict[str, Any], fault: str) -> None:
@@ -94,6 +104,14 @@ def test_a_scenario_refuses_what_it_does_not_know() -> None:
         TownScenario(n_agent=3)  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError, match="size needs a default"):
         type("Bare", (LLMScenario,), {"__annotations__": {"size": int}})
+    with pytest.raises(ConfigError, match="rng is the seed, a whole number from 0 on, got True"):
+        TownScenario(rng=True)
+
+
+@pytest.mark.parametrize("name", ["rng", *LLMModel.option_defaults])
+def test_a_parameter_cannot_have_the_name_of_an_option(name: str) -> None:
+    with pytest.raises(TypeError, match=f"Taken.{name}: every LLMModel has an option {name}=; rename the field"):
+        type("Taken", (LLMScenario,), {"__annotations__": {name: int}, name: 1})
 
 
 def test_what_a_page_and_a_list_need_comes_from_the_fields() -> None:
@@ -101,14 +119,14 @@ def test_what_a_page_and_a_list_need_comes_from_the_fields() -> None:
     assert list(by_name) == ["n_agents", "wage", "mood", "names", "is_open", "motto"]
     assert by_name["n_agents"].meaning == "Number of people, children included."
     assert [by_name[name].range for name in ("n_agents", "wage", "mood")] == ["≥ 1", "> 0", "calm | angry | None"]
-    asked = controls(TownModel)
-    assert {name: control["type"] for name, control in asked.items()} == {
+    by_control = controls(TownModel)
+    assert {name: control["type"] for name, control in by_control.items()} == {
         "n_agents": "SliderInt",
         "wage": "InputText",
         "mood": "Select",
         "is_open": "Checkbox",
     }
-    assert (asked["n_agents"]["label"], asked["mood"]["label"]) == ("Number of agents", "Mood of the town")
+    assert (by_control["n_agents"]["label"], by_control["mood"]["label"]) == ("Number of agents", "Mood of the town")
     assert TownModel(wage="3.5", mood="").scenario.to_dict().items() >= {"wage": 3.5, "mood": None}.items()
 
 

@@ -169,12 +169,12 @@ def test_an_unfit_plan_from_outside_changes_nothing_and_says_so(plan) -> None:
 
 
 def test_wrong_beliefs_are_sent_back_and_never_change_the_books() -> None:
-    said = {
+    beliefs = {
         "remaining_budget": 1,
         "total_profits": {"Bidder 1": 9, "Bidder 2": 9},
         "winning_bids": {"Bidder 1": {}, "Bidder 2": {}},
     }
-    model = AuctionArena(n_agents=2, llm={1: scripted(belief=said), "*": "rule"}, n_lots=1, rng=1)
+    model = AuctionArena(n_agents=2, llm={1: scripted(belief=beliefs), "*": "rule"}, n_lots=1, rng=1)
     run(model)
     counts = model.bidders[1].account.beliefs
     assert counts.self_checks == 4 * 3
@@ -222,29 +222,29 @@ def test_nobody_is_told_in_which_direction_estimates_are_off() -> None:
 
 
 def test_the_reasons_for_a_plan_come_first_and_are_read_in_later_bids() -> None:
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     def reply(request: Request) -> Any:
-        asked.append(request)
-        given = honest_reply(request)
+        requests.append(request)
+        answer = honest_reply(request)
         if request.schema is None:
-            return given
+            return answer
         reasons = f"Reasons of bidder {request.salt.agent}."
-        return replace(given, text=json.dumps({**json.loads(given.text), "reasoning": reasons}))
+        return replace(answer, text=json.dumps({**json.loads(answer.text), "reasoning": reasons}))
 
     AuctionArena(n_agents=2, llm=ScriptedLLM(reply), n_lots=2, rng=1).step()
-    plans = [request.schema for request in asked if request.schema and "total_profits" not in str(request.schema)]
+    plans = [request.schema for request in requests if request.schema and "total_profits" not in str(request.schema)]
     assert all(next(iter(schema["properties"])) == "reasoning" for schema in plans)
-    for request in asked:
+    for request in requests:
         if request.tools:
             assert f"you wrote: “Reasons of bidder {request.salt.agent}.”" in request.messages[-1].content
 
 
 def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
     model = AuctionArena(n_agents=2, overestimate_percent=37, n_lots=2, order="ascending", rng=1)
-    shown = model.bidders[1].observe()
-    assert "$2740" in shown.text  # the estimate
-    assert "2000" not in shown.text.replace("$20000", "")
+    observation = model.bidders[1].observe()
+    assert "$2740" in observation.text  # the estimate
+    assert "2000" not in observation.text.replace("$20000", "")
     model.step()
     assert "true value is $2000" in model.story() or "worth $2,000" in model.story()
 

@@ -57,10 +57,10 @@ class Bidding:
 
 
 def played(bidding: Bidding, steps: int = 1, **parameters: Any) -> AuctionArena:
-    given: dict[str, Any] = {"n_lots": 3, "order": "listed", "corrects_beliefs": False, "rng": 1}
-    given["fidelity"] = "original"
+    arguments: dict[str, Any] = {"n_lots": 3, "order": "listed", "corrects_beliefs": False, "rng": 1}
+    arguments["fidelity"] = "original"
     n_agents = parameters.pop("n_agents", len(bidding.bids))
-    model = AuctionArena(n_agents=n_agents, llm=ScriptedLLM(bidding.reply), **{**given, **parameters})
+    model = AuctionArena(n_agents=n_agents, llm=ScriptedLLM(bidding.reply), **{**arguments, **parameters})
     for _ in range(steps):
         model.step()
     return model
@@ -140,15 +140,15 @@ def test_all_bids_of_many_bidders_are_told() -> None:
 def test_who_is_asked_for_a_bid_goes_by_seat_without_the_leader_and_those_who_are_out() -> None:
     bidding = Bidding({1: [1000], 2: [1200], 3: [], 4: [1100, 1400]})
     played(bidding)
-    asked = [bidder for stage, bidder, _ in bidding.requests if stage == "bid"]
-    assert asked == [1, 2, 3, 4, 1, 4, 2]
+    bidders = [bidder for stage, bidder, _ in bidding.requests if stage == "bid"]
+    assert bidders == [1, 2, 3, 4, 1, 4, 2]
 
 
 def test_who_is_refused_is_asked_alone_until_its_bid_is_settled() -> None:
     bidding = Bidding({1: [50_000, 10, 1200], 2: [1100], 3: [0, 1300]})
     played(bidding, max_retries=None)
-    asked = [bidder for stage, bidder, _ in bidding.requests if stage == "bid"]
-    assert asked[:6] == [1, 2, 3, 1, 1, 3]
+    bidders = [bidder for stage, bidder, _ in bidding.requests if stage == "bid"]
+    assert bidders[:6] == [1, 2, 3, 1, 1, 3]
     refused = bidding.of("bid", 1)[1:3]
     over, below = (texts(one, "user")[-1] for one in refused)
     assert over.startswith("Your bid was not valid: A bid of $50000 is more than the $20000 you have left; ")

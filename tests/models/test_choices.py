@@ -42,14 +42,14 @@ def test_all_that_is_decided_is_among_the_options(model: Any, changes: dict[str,
 
 @pytest.mark.parametrize(("model", "changes"), SETTINGS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_a_language_model_names_sums_freely(model: Any, changes: dict[str, Any]) -> None:
-    offered: set[str] = set()
+    names: set[str] = set()
 
     def note(request: Any) -> Any:
-        offered.update(name.rpartition(".")[2] for name in request.options)
+        names.update(name.rpartition(".")[2] for name in request.options)
         return honest_reply(request)
 
     model(rng=3, llm=ScriptedLLM(note), **changes).run_for(7)
-    assert not offered & SUMS
+    assert not names & SUMS
 
 
 def test_a_user_can_act_on_what_a_search_found() -> None:

@@ -63,8 +63,10 @@ class Thinker(ScriptedLLM):
 
     def prompts(self, month: int, *, reflecting: bool = False) -> dict[int, str]:
         """Give what households read in a month, by their number."""
-        found = [asked for asked in self.asked if asked.salt.time == month and is_reflection(asked) == reflecting]
-        return {asked.salt.agent: "\n".join(message.content for message in asked.messages) for asked in found}
+        found = [
+            request for request in self.asked if request.salt.time == month and is_reflection(request) == reflecting
+        ]
+        return {request.salt.agent: "\n".join(message.content for message in request.messages) for request in found}
 
 
 # -- the books
@@ -79,10 +81,10 @@ def test_every_dollar_and_every_good_is_accounted_for_over_whole_runs(seed, poli
         saved, stock, price, rate = homes.coin.sum(), model.goods, model.price, model.interest_rate
         model.step()
         pay = 168 * homes.skill_before[homes.job >= 0].sum()
-        spent = homes.consumption[homes.level > 0].sum()
+        spending = homes.consumption[homes.level > 0].sum()
         interest = 1 + rate if month % 12 == 0 else 1
-        assert homes.coin.sum() == pytest.approx((saved + pay - spent) * interest, rel=1e-9, abs=1e-6)
-        assert stock + economy.months[-1].output - model.goods == pytest.approx(spent / price, rel=1e-9, abs=1e-6)
+        assert homes.coin.sum() == pytest.approx((saved + pay - spending) * interest, rel=1e-9, abs=1e-6)
+        assert stock + economy.months[-1].output - model.goods == pytest.approx(spending / price, rel=1e-9, abs=1e-6)
         assert homes.tax_paid.sum() == pytest.approx(6 * economy.tax_credit)
         assert min(homes.coin.min(), model.goods, homes.consumption.min()) >= 0
         assert rules == "original" or model.money == pytest.approx(0, abs=1e-8 * (1 + homes.coin.sum()))
@@ -214,18 +216,18 @@ def test_a_reflection_is_asked_for_every_quarter_and_never_at_other_times() -> N
 def test_a_reflection_looks_back_on_the_three_months_before_it() -> None:
     thinker = Thinker()
     run(7, llm=thinker, n_agents=1)
-    (asked,) = thinker.prompts(7, reflecting=True).values()
+    (prompt,) = thinker.prompts(7, reflecting=True).values()
     for month, name in ((4, "April"), (5, "May"), (6, "June")):
         seen = thinker.prompts(month)[1].rpartition("It is ")[2]
-        assert f"[{name} 2001] What you saw:\nIt is {seen}\nWhat you planned: You plan to work" in asked
-    assert "March 2001" not in asked
-    assert "[Now]\nIt is July 2001." in asked
+        assert f"[{name} 2001] What you saw:\nIt is {seen}\nWhat you planned: You plan to work" in prompt
+    assert "March 2001" not in prompt
+    assert "[Now]\nIt is July 2001." in prompt
 
 
 def test_reflecting_moves_no_number_of_a_decision() -> None:
     thinker = Thinker()
     run(7, llm=thinker)
-    assert {asked.salt.call for asked in thinker.asked if not is_reflection(asked)} == {0}
+    assert {request.salt.call for request in thinker.asked if not is_reflection(request)} == {0}
 
 
 @pytest.mark.parametrize("llm", ["rule", "random"])
@@ -300,9 +302,9 @@ def test_a_budget_spent_in_a_reflection_can_be_raised(tmp_path) -> None:
 
 
 def test_the_story_says_that_okuns_law_is_bookkeeping() -> None:
-    told = run(60).story()
-    assert re.search(r"Phillips curve.*: r = [+-]\d\.\d\d \(p = .*\) over 4 years", told)
-    assert "bookkeeping" in told
+    story = run(60).story()
+    assert re.search(r"Phillips curve.*: r = [+-]\d\.\d\d \(p = .*\) over 4 years", story)
+    assert "bookkeeping" in story
 
 
 def test_the_laws_are_collected_with_the_other_measures() -> None:

@@ -73,7 +73,7 @@ def test_a_rule_twin_decides_as_the_rule_for_all_does(policy: Policy) -> None:
     world = run(Lengnick(), 13, households=8)
     together = policy.decide(Standing.of_all(world.economy), random.Random(3))
     rng = random.Random(3)
-    alone = [policy.decide(Standing.of(world.facts(actor)), rng) for actor in world.agent_ids]
+    alone = [policy.decide(Standing.of(world.facts(agent_id)), rng) for agent_id in world.agent_ids]
     assert np.concatenate([plans.works for plans in alone]).tolist() == together.works.tolist()
     assert np.concatenate([plans.levels for plans in alone]).tolist() == together.levels.tolist()
 

@@ -54,9 +54,9 @@ acts = st.tuples(
 def test_whatever_is_done_money_stays_and_nobody_owes(done: list[Any]) -> None:
     model = EconomyModel(n_agents=3, rng=1)
     names = {"set_price": "price", "hire": "count", "fire": "count", "invest": "amount", "allocate": "amount"}
-    for actor, action, value, target in done:
+    for agent_id, action, value, target in done:
         given_target = {"target": target} if action == "allocate" else {}
-        model.apply({actor: ToolCall(action, {names[action]: value, **given_target})})
+        model.apply({agent_id: ToolCall(action, {names[action]: value, **given_target})})
         assert model.money == pytest.approx(40_000, rel=1e-12)
         assert all(player.balance >= 0 for player in model.agents)
         assert model.households_money >= 0

@@ -172,8 +172,8 @@ def test_the_conversation_of_the_day_holds_every_prompt_and_answer_and_no_result
     before = [last(llm.at(time)) for time in range(1, 6)]
     request = llm.at(6)
     assert [message.role for message in request.messages] == ["user", "assistant"] * 5 + ["user"]
-    told = [message.content.removeprefix(f"Step {n + 1}:\n") for n, message in enumerate(request.messages[:-1:2])]
-    assert told == before
+    texts = [message.content.removeprefix(f"Step {n + 1}:\n") for n, message in enumerate(request.messages[:-1:2])]
+    assert texts == before
     assert "waiting in the book" not in text(request)
 
 
@@ -238,17 +238,17 @@ def test_a_later_month_shows_the_job_its_pay_and_what_came_of_the_last_month_to_
     model.step()
     facts = model.world.facts(2)
     model.step()
-    told = last(llm.at(2, 2))
-    assert f"You work as: {facts.job}. You can expect ${facts.salary:.2f} this month" in told
+    text = last(llm.at(2, 2))
+    assert f"You work as: {facts.job}. You can expect ${facts.salary:.2f} this month" in text
     for amount in (facts.consumption, facts.tax_paid, facts.tax_credit, facts.price, facts.coin):
-        assert f"${amount:.2f}" in told
+        assert f"${amount:.2f}" in text
 
 
 @pytest.mark.parametrize("rules", ["original", "corrected"])
 def test_pay_and_prices_that_stay_are_told_as_rising_under_either_rules(rules: Any) -> None:
-    told = last(planned(2, rules=rules, max_wage_change=0, max_price_change=0).at(2))
-    assert "more than last month, as there is inflation in the labour market" in told
-    assert "more than last month, as there is inflation in the market for goods" in told
+    text = last(planned(2, rules=rules, max_wage_change=0, max_price_change=0).at(2))
+    assert "more than last month, as there is inflation in the labour market" in text
+    assert "more than last month, as there is inflation in the market for goods" in text
 
 
 def test_a_household_that_wished_and_got_nothing_is_told_of_a_shortage() -> None:
@@ -258,10 +258,10 @@ def test_a_household_that_wished_and_got_nothing_is_told_of_a_shortage() -> None
     assert "Your consumption was $0.00." in last(planned(2, Notebook(plan_month=thrifty)).at(2))
 
 
-@pytest.mark.parametrize(("tax", "told"), [("none", "There is no income tax."), ("flat", "is taxed at 20%")])
-def test_other_taxes_are_told_as_they_are(tax: Any, told: str) -> None:
+@pytest.mark.parametrize(("tax", "sentence"), [("none", "There is no income tax."), ("flat", "is taxed at 20%")])
+def test_other_taxes_are_told_as_they_are(tax: Any, sentence: str) -> None:
     request = planned(1, tax=tax).at(1)
-    assert told in text(request)
+    assert sentence in text(request)
     assert "larger one of a larger income" not in text(request)
 
 
@@ -303,9 +303,9 @@ def test_a_quarter_is_reflected_on_in_its_last_month_after_its_three_prompts_and
 
 def test_all_plan_before_anybody_reflects_and_as_often_as_in_the_paper() -> None:
     llm = planned(12)
-    asked = [(one.salt.time, bool(one.tools)) for one in llm.requests]
-    assert asked == sorted(asked, key=lambda one: (one[0], not one[1]))
-    assert (asked.count((3, False)), sum(not plans for _, plans in asked)) == (3, 3 * 12 / 3)
+    turns = [(one.salt.time, bool(one.tools)) for one in llm.requests]
+    assert turns == sorted(turns, key=lambda one: (one[0], not one[1]))
+    assert (turns.count((3, False)), sum(not plans for _, plans in turns)) == (3, 3 * 12 / 3)
 
 
 def test_a_month_without_a_readable_plan_stands_in_the_dialogue_as_that() -> None:

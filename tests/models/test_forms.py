@@ -22,28 +22,28 @@ STEPS = 3
 every_model = pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
 
 
-def typed(entry, llm, log, *words, lines=()) -> str:
-    """Run a model as its user types it, and give what that shows."""
+def run_command(entry, llm, log, *command, lines=()) -> str:
+    """Run a model as its user types it, and return what that shows."""
     command = ["run", entry.name, "--llm", llm, "--rng", "4", "--steps", str(STEPS), "--log", str(log)]
-    done = CliRunner().invoke(app, [*command, *words], input="".join(f"{line}\n" for line in lines))
+    done = CliRunner().invoke(app, [*command, *command], input="".join(f"{line}\n" for line in lines))
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
-def told(*form) -> dict:
-    """Run a model, and give the JSON object that the run ends with."""
-    return json.loads(typed(*form, "--json").splitlines()[-1])
+def figures_of(*form) -> dict:
+    """Run a model, and return the JSON object that the run ends with."""
+    return json.loads(run_command(*form, "--json").splitlines()[-1])
 
 
 def done_in(log) -> list:
-    """List what was done in a run, and what came of it."""
+    """List the actions of a run, with their outcomes."""
     return RunLog(log, "read").actions().values.tolist()
 
 
 @every_model
 @pytest.mark.parametrize("llm", ["rule", "random"])
 def test_a_run_without_a_language_model_acts_and_asks_nobody(entry, llm, tmp_path) -> None:
-    run = told(entry, llm, tmp_path / "run.sqlite")
+    run = figures_of(entry, llm, tmp_path / "run.sqlite")
     assert run["steps"] == STEPS or run["ended"]
     assert (run["failures"], run["calls"], run["tokens"]) == (0, 0, 0)
     assert run["decisions"] >= run["steps"]
@@ -53,7 +53,7 @@ def test_a_run_without_a_language_model_acts_and_asks_nobody(entry, llm, tmp_pat
 @every_model
 def test_a_run_on_an_endpoint_asks_it_for_every_decision(entry, tmp_path) -> None:
     with FaultyServer() as server:
-        run = told(entry, "stub", tmp_path / "run.sqlite", "--api-base", server.url)
+        run = figures_of(entry, "stub", tmp_path / "run.sqlite", "--api-base", server.url)
     assert run["steps"] == STEPS or run["ended"]
     assert run["failures"] == 0
     assert run["calls"] == server.count >= run["decisions"] > 0
@@ -72,7 +72,7 @@ def test_a_person_at_the_terminal_can_do_what_a_model_does(entry, tmp_path) -> N
     model = entry.load()(rng=4, llm=ScriptedLLM(watched), log=tmp_path / "model.sqlite", concurrency=1)
     model.run_for(STEPS)
     model.close()
-    assert "(0 failed)" in typed(entry, "human", tmp_path / "person.sqlite", lines=lines)
+    assert "(0 failed)" in run_command(entry, "human", tmp_path / "person.sqlite", lines=lines)
     assert done_in(tmp_path / "person.sqlite") == done_in(tmp_path / "model.sqlite")
 
 
@@ -97,6 +97,6 @@ def typed_for(request, reply) -> list[str]:
 def lines_of(answer, schema) -> list[str]:
     """Give a line for each value, down to where an object has names of its own; an empty one for what is left out."""
     if isinstance(answer, dict) and schema["additionalProperties"] is False:
-        asked = schema["properties"].items()
-        return [line for name, inner in asked for line in lines_of(answer.get(name, ""), inner)]
+        properties = schema["properties"].items()
+        return [line for name, inner in properties for line in lines_of(answer.get(name, ""), inner)]
     return [answer if isinstance(answer, str) else json.dumps(answer)]

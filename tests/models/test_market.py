@@ -59,8 +59,10 @@ def test_every_pair_of_shares_is_backed_by_a_dollar(llm: str) -> None:
         for market_id, market in model.world.ledger.markets.items():
             maker: Any = market.maker
             for side in ("yes", "no") if market.is_open else ():
-                held = (portfolio.shares_of(market_id, side) for portfolio in model.world.ledger.portfolios.values())
-                assert math.fsum(held) + getattr(maker, side) == pytest.approx(market.maker_cash)
+                holdings = (
+                    portfolio.shares_of(market_id, side) for portfolio in model.world.ledger.portfolios.values()
+                )
+                assert math.fsum(holdings) + getattr(maker, side) == pytest.approx(market.maker_cash)
 
 
 @pytest.mark.parametrize("maker", ["fixed_product", "lmsr"])
@@ -84,12 +86,12 @@ orders = st.tuples(
 def test_whatever_is_ordered_dollars_and_shares_stay(placed: list[Any], maker: MakerName) -> None:
     model = MarketModel(n_agents=3, n_questions=1, maker=maker, horizon=20, rng=1)
     before = model.money
-    for actor, (action, size), market_id, outcome, wanted in placed:
-        model.apply({actor: ToolCall(action, {"market_id": market_id, "outcome": outcome, size: wanted})})
+    for agent_id, (action, size), market_id, outcome, wanted in placed:
+        model.apply({agent_id: ToolCall(action, {"market_id": market_id, "outcome": outcome, size: wanted})})
         assert model.money == pytest.approx(before, rel=1e-9)
     for portfolio in model.world.ledger.portfolios.values():
         assert portfolio.cash >= 0
-        assert all(held >= 0 for sides in portfolio.shares.values() for held in sides.values())
+        assert all(n_shares >= 0 for sides in portfolio.shares.values() for n_shares in sides.values())
 
 
 @pytest.mark.parametrize(
@@ -108,10 +110,10 @@ def test_whatever_is_ordered_dollars_and_shares_stay(placed: list[Any], maker: M
 def test_what_is_no_sum_of_money_is_refused_with_a_reason(amount: Any, why: str) -> None:
     model = MarketModel(n_agents=2, rng=1)
     done = model.apply({1: order(model, amount), 2: order(model, 10.0)})
-    told = {agent.unique_id: outcome for agent, (outcome,) in done.items()}
-    assert not told[1].ok
-    assert re.search(why, told[1].result)
-    assert told[2].ok
+    outcomes = {agent.unique_id: outcome for agent, (outcome,) in done.items()}
+    assert not outcomes[1].ok
+    assert re.search(why, outcomes[1].result)
+    assert outcomes[2].ok
 
 
 def test_a_language_model_that_orders_nonsense_fails_with_a_reason_and_kills_nothing() -> None:
@@ -140,7 +142,7 @@ def test_who_sees_no_cash_overdraws() -> None:
     original = run(rng=3, rules="original", n_agents=20, horizon=30)
     mended = run(rng=3, n_agents=20, horizon=30)
     refusals = [" ".join(map(str, m.runlog.actions().query("ok == 0")["result"])) for m in (original, mended)]
-    assert ["of cash you have" in told for told in refusals] == [True, False]
+    assert ["of cash you have" in refusal for refusal in refusals] == [True, False]
 
 
 def test_every_question_is_answered_and_paid_and_the_run_ends() -> None:

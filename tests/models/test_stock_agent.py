@@ -60,11 +60,11 @@ def shares(model: StockAgentModel) -> dict[str, float]:
 )
 def test_a_run_makes_and_loses_no_money_and_no_share(seed: int, llm: str, twin: Any, cross: bool, fees: bool) -> None:
     model = StockAgentModel(n_agents=5, days=2, twin=twin, cross=cross, fees=fees, llm=llm, rng=seed)
-    money, held = cash(model), shares(model)
+    money, n_shares = cash(model), shares(model)
     run(model)
     borrowed = sum(loan.principal for loan in model.world.history.loans)
     assert cash(model) == pytest.approx(money + borrowed, rel=1e-12)
-    assert shares(model) == held
+    assert shares(model) == n_shares
     assert all(account.cash >= 0 for account in model.world.market.accounts.values())
 
 
@@ -72,13 +72,13 @@ def test_a_run_makes_and_loses_no_money_and_no_share(seed: int, llm: str, twin: 
 @settings(max_examples=3)
 def test_over_months_only_the_bank_moves_money_and_only_forced_sales_take_shares(seed: int) -> None:
     model = StockAgentModel(n_agents=5, days=46, sessions=1, llm="random", rng=seed, memory="none")
-    held = shares(model)
+    n_shares = shares(model)
     while model.running:
         money = cash(model)
         model.step()
         if model.stage != "post":  # after the posts comes the next morning, with what is due
             assert cash(model) == pytest.approx(money + model.borrowed, rel=1e-12)
-        assert shares(model) == held
+        assert shares(model) == n_shares
 
 
 @pytest.mark.parametrize(("rules", "settlement"), [("original", "strict"), ("corrected", "one_sided")])
@@ -147,15 +147,15 @@ def test_an_insolvent_trader_leaves_the_model_and_is_asked_no_more() -> None:
 
 def prompts(model: StockAgentModel, n: int) -> list[Request]:
     """Run a model whose traders do nothing; give what they were asked."""
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     def note(request: Request) -> Any:
-        asked.append(request)
+        requests.append(request)
         return call("do_nothing")
 
     model.llm = ScriptedLLM(note)
     steps(model, n)
-    return asked
+    return requests
 
 
 def test_every_trader_is_told_its_style() -> None:
@@ -167,8 +167,8 @@ def test_every_trader_is_told_its_style() -> None:
 
 
 def test_company_figures_are_shown_in_the_first_session_only() -> None:
-    asked = prompts(StockAgentModel(n_agents=1, rng=1), 3)
-    assert ["past quarters" in request.messages[0].content for request in asked] == [False, True, False]
+    requests = prompts(StockAgentModel(n_agents=1, rng=1), 3)
+    assert ["past quarters" in request.messages[0].content for request in requests] == [False, True, False]
 
 
 @pytest.mark.parametrize(("shows_forum", "replies"), [(False, 2), (True, 1)])
@@ -191,8 +191,8 @@ def test_the_forum_is_a_tool_or_pushed(shows_forum: bool, replies: int) -> None:
 
 def test_the_memory_of_the_day_is_forgotten_overnight() -> None:
     model = StockAgentModel(n_agents=2, sessions=2, memory="day", rng=1)
-    asked = [request for request in prompts(model, 6) if request.salt.agent == 1]
-    turns = [sum(message.role == "assistant" for message in request.messages) for request in asked]
+    requests = [request for request in prompts(model, 6) if request.salt.agent == 1]
+    turns = [sum(message.role == "assistant" for message in request.messages) for request in requests]
     assert turns == [0, 1, 2, 3, 4, 0]
 
 
@@ -344,9 +344,9 @@ def test_many_rule_twins_are_shown_values_without_text() -> None:
 
 
 def test_the_story_tells_of_sessions_and_of_who_stands_best() -> None:
-    told = run(StockAgentModel(days=1, rng=1)).story()
-    assert "Day 1, session 3: A " in told
-    assert "Best of all stands trader" in told
+    story = run(StockAgentModel(days=1, rng=1)).story()
+    assert "Day 1, session 3: A " in story
+    assert "Best of all stands trader" in story
 
 
 # -- what became of turns, orders and forecasts

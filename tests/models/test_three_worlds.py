@@ -137,8 +137,8 @@ def test_the_goal_the_background_and_the_circumstances_reach_every_prompt() -> N
         prompts.append(request.messages[0].content)
         return call("do_nothing")
 
-    given = {"goal": "Shall we build a harbour?", "seed_text": "The sea is near.", "variables": {"harvest": "poor"}}
-    model = run(3, n_agents=4, rng=1, llm=ScriptedLLM(note), **given)
+    arguments = {"goal": "Shall we build a harbour?", "seed_text": "The sea is near.", "variables": {"harvest": "poor"}}
+    model = run(3, n_agents=4, rng=1, llm=ScriptedLLM(note), **arguments)
     assert len(prompts) == 12
     for words in ("build a harbour?", "The sea is near.", "harvest = “poor”"):
         assert all(words in prompt for prompt in prompts)
@@ -250,20 +250,20 @@ def test_chance_orders_only_trades_that_can_be_done(visits: Any) -> None:
 def test_circumstances_are_shown_as_they_are_by_then() -> None:
     shock = {"step": 2, "text": "The tax falls.", "variable": "tax_rate", "value": 0.1}
     model = ThreeWorldsModel(n_agents=4, rng=1, llm="random", variables={"tax_rate": 0.4}, shocks=[shock])
-    told = []
+    texts = []
     for _ in range(2):
         prompts = {who.prompt(seen)[0].content for who, seen in model.observations().items()}
-        told.append(list({("tax_rate = 0.4" in one, "tax_rate = 0.1" in one) for one in prompts}))
+        texts.append(list({("tax_rate = 0.4" in one, "tax_rate = 0.1" in one) for one in prompts}))
         model.apply({})
-    assert told == [[(True, False)], [(False, True)]]
+    assert texts == [[(True, False)], [(False, True)]]
 
 
 def test_two_shocks_stand_side_by_side_in_the_list_of_policies() -> None:
     wages = {"step": 1, "text": "Wages rise.", "variable": "minimum_wage", "value": 14}
     tax = {**wages, "step": 2, "variable": "tax_rate", "value": 0.2}
     model = run(2, n_agents=4, rng=1, llm="random", shocks=[wages, tax])
-    told = {policy.variable for policy in model.economy.state.policies if policy.description == "Wages rise."}
-    assert told == {"minimum_wage", "tax_rate"}
+    variables = {policy.variable for policy in model.economy.state.policies if policy.description == "Wages rise."}
+    assert variables == {"minimum_wage", "tax_rate"}
 
 
 def test_results_hold_the_scores_of_a_run() -> None:

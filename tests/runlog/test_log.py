@@ -94,9 +94,9 @@ def test_prompts_are_read_as_they_were_asked(prompts) -> None:
     log = RunLog()
     for number, prompt in enumerate(prompts):
         log.keep(Request("stub", tuple(prompt), Salt(1, 1, number, "decide", 0)), Reply("fine"), 0.1)
-    written = [json.dumps([message.to_wire() for message in prompt], ensure_ascii=False) for prompt in prompts]
-    assert list(log.calls()["prompt"]) == written
-    assert [row["prompt"] for row in log.calls_of(1)] == written[::-1]
+    documents = [json.dumps([message.to_wire() for message in prompt], ensure_ascii=False) for prompt in prompts]
+    assert list(log.calls()["prompt"]) == documents
+    assert [row["prompt"] for row in log.calls_of(1)] == documents[::-1]
 
 
 replies = st.builds(
@@ -115,10 +115,10 @@ replies = st.builds(
 
 @given(replies)
 def test_a_reply_is_found_as_it_was_kept(reply) -> None:
-    log, asked = RunLog(), Request("stub", (ChatMessage("user", "Hello"),), Salt(1, 1, 1, "decide", 0))
-    log.keep(asked, reply, reply.latency_s)
+    log, request = RunLog(), Request("stub", (ChatMessage("user", "Hello"),), Salt(1, 1, 1, "decide", 0))
+    log.keep(request, reply, reply.latency_s)
     log.may_repeat = True
-    assert log.find(asked) == reply
+    assert log.find(request) == reply
 
 
 def test_halves_of_surrogate_pairs_break_no_step(tmp_path) -> None:
@@ -155,8 +155,8 @@ def test_a_run_without_a_seed_goes_on_with_the_seed_of_its_log(tmp_path) -> None
 
 def test_keys_of_providers_never_enter_the_file(tmp_path) -> None:
     recorded(tmp_path / "run.sqlite", api_key="sk-very-secret")
-    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert b"sk-very-secret" not in held
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"sk-very-secret" not in content
 
 
 def test_tables_say_what_was_asked_decided_and_done(tmp_path) -> None:
@@ -172,12 +172,12 @@ def test_a_survey_changes_nothing_of_the_run(tmp_path) -> None:
     def script(request):
         return "Fine." if request.salt.purpose == "survey" else honest_reply(request)
 
-    plain, asked = (PotModel(3, ScriptedLLM(script), rng=2) for _ in range(2))
+    plain, surveyed = (PotModel(3, ScriptedLLM(script), rng=2) for _ in range(2))
     plain.run_for(3)
     for _ in range(3):
-        asked.step()
-        assert list(asked.survey(["How are you?"])["answer"]) == ["Fine."] * 3
-    assert asked.runlog.digest == plain.runlog.digest
+        surveyed.step()
+        assert list(surveyed.survey(["How are you?"])["answer"]) == ["Fine."] * 3
+    assert surveyed.runlog.digest == plain.runlog.digest
 
 
 def broken_at_2(path):
@@ -207,8 +207,8 @@ def test_a_survey_asked_again_after_a_resume_replaces_its_answers(tmp_path) -> N
         model.survey(["How are you?", "And now?"])
         model.survey(["How are you?"])
         model.close()
-    asked = RunLog(tmp_path / "run.sqlite", "read").table("answers")
-    assert list(asked["question"]) == ["How are you?", "And now?"] * 2 + ["How are you?"] * 2
+    answers = RunLog(tmp_path / "run.sqlite", "read").table("answers")
+    assert list(answers["question"]) == ["How are you?", "And now?"] * 2 + ["How are you?"] * 2
 
 
 def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path) -> None:
@@ -361,8 +361,8 @@ model.step()
 model.close()
 """
     command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "run.sqlite")]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "which this one was forked from" in told
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "which this one was forked from" in output
     assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["time"]) == [1, 2]
 
 
@@ -372,20 +372,20 @@ def test_a_model_that_could_not_be_made_does_not_keep_its_log_from_the_next(tmp_
             super().__init__(**options)
             raise ConfigError("no such population")
 
-    with pytest.raises(ConfigError, match="no such population") as kept:
+    with pytest.raises(ConfigError, match="no such population") as error:
         Broken(rng=1, log=tmp_path / "run.sqlite")
     with pytest.raises(ConfigError, match="holds another run"):
         PotModel(rng=1, log=tmp_path / "run.sqlite")
-    assert kept.tb is not None
+    assert error.tb is not None
 
 
 def test_only_one_of_many_threads_gets_a_log(tmp_path) -> None:
     RunLog(tmp_path / "run.sqlite").close()
-    held, refused = [], []
+    logs, refused = [], []
 
     def take() -> None:
         try:
-            held.append(WriteLock(tmp_path / "run.sqlite"))
+            logs.append(WriteLock(tmp_path / "run.sqlite"))
         except BlockingIOError:
             refused.append(1)
 
@@ -393,8 +393,8 @@ def test_only_one_of_many_threads_gets_a_log(tmp_path) -> None:
         threads = [threading.Thread(target=take) for _ in range(8)]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
-        assert len(held) == 1
-        held.pop().free()
+        assert len(logs) == 1
+        logs.pop().free()
     assert len(refused) == 140
 
 

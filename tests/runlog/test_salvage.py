@@ -18,8 +18,8 @@ from tests.pot import PotModel
 NEVER_JSON = [None, "{", "null", "[1, 2]", "[" * 100_000, b"\xff", 2**62, -1, 1e308, '{"text": 5, "tool_calls": []}']
 
 
-def typed(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+def run_command(*command):
+    return CliRunner().invoke(app, [str(word) for word in command])
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,9 @@ def test_a_damaged_log_never_ends_in_a_traceback(damage, sound, tmp_path) -> Non
         file.write_bytes(sound)
         damage(random.Random(f"{damage.__name__} {number}"), file)
         looks = [("inspect", file, "--calls", "--usage"), ("inspect", file, "--decisions", "--csv")]
-        for words in [*looks, ("replay", file, "--json"), ("inspect", file, "--salvage", new), ("replay", new)]:
-            done = typed(*words)
-            assert isinstance(done.exception, SystemExit | None), words
+        for command in [*looks, ("replay", file, "--json"), ("inspect", file, "--salvage", new), ("replay", new)]:
+            done = run_command(*command)
+            assert isinstance(done.exception, SystemExit | None), command
             if done.exit_code == 2 and "It differs from" not in done.stderr:
                 assert len(done.stderr.splitlines()) == 1
 
@@ -132,7 +132,7 @@ def test_what_is_salvaged_to_a_place_that_cannot_be_written_is_one_line(tmp_path
 @pytest.mark.parametrize("held", ["dear diary" * 1000, ""])
 def test_nothing_is_salvaged_of_what_is_no_log(held, tmp_path) -> None:
     (tmp_path / "notes.txt").write_text(held)
-    done = typed("inspect", tmp_path / "notes.txt", "--salvage", tmp_path / "new.sqlite")
+    done = run_command("inspect", tmp_path / "notes.txt", "--salvage", tmp_path / "new.sqlite")
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
     assert not (tmp_path / "new.sqlite").exists()
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure as PlainFigure
 
 from mesa_llm.viz.figures import Figure, cost_figure, enlarge, measure_figure, numbers_of, picture_of, title_of
-from mesa_llm.viz.markup import in_words
+from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
 from tests.browser.apps.village import Village
 
@@ -34,8 +34,8 @@ def stepped(steps: int = 2, **parameters: Any) -> Village:
 
 
 def test_a_figure_is_shown_by_a_kernel_that_has_not_loaded_matplotlib_s_backend() -> None:
-    shown = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
-    assert "image/png" in shown
+    process = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
+    assert "image/png" in process
     assert isinstance(Figure(), PlainFigure)
 
 
@@ -63,7 +63,7 @@ def test_what_a_run_costs_is_one_figure() -> None:
 
 
 def test_names_in_code_are_written_as_words_and_keep_their_capitals() -> None:
-    assert [in_words(name) for name in ("largest_cascade", "n_posts", "buy_YES")] == [
+    assert [label_of(name) for name in ("largest_cascade", "n_posts", "buy_YES")] == [
         "Largest cascade",
         "Number of posts",
         "Buy YES",

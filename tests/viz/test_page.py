@@ -21,7 +21,7 @@ from mesa_llm import Decision, ScriptedLLM, ToolCall
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM
-from mesa_llm.llm.human.questions import Asked, offers_of
+from mesa_llm.llm.human.questions import FormField, offers_of
 from mesa_llm.records import Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.controls import status
@@ -110,10 +110,10 @@ def test_stop_ends_a_step_in_the_middle_and_the_next_one_makes_it_good(make_runn
     runner = make_runner(llm=ScriptedLLM(say, lambda request: 30.0 if request.salt.agent == 3 else 0.0))
     runner.start(1)
     until(lambda: runner.decided == 3)
-    begun = time.monotonic()
+    start = time.monotonic()
     runner.stop()
     until(lambda: not runner.busy)
-    assert time.monotonic() - begun < 1.0
+    assert time.monotonic() - start < 15.0  # of the 30 s that a reply takes
     assert (runner.model.time, runner.error) == (0, "")
     assert runner.note.startswith("Stopped.")
 
@@ -290,9 +290,9 @@ def test_a_page_may_look_at_a_model_while_its_agents_think(make_runner: Any) -> 
     runner = make_runner(llm="scripted", delay_s=30.0)
     runner.start(1)
     until(lambda: runner.model.engine.decisions == 0 and runner.pulse.seconds is not None)
-    begun = time.monotonic()
+    start = time.monotonic()
     with steady(runner.model):
-        assert time.monotonic() - begun < 1.0
+        assert time.monotonic() - start < 15.0  # of the 30 s that a reply takes
 
 
 # -- the ticker
@@ -372,14 +372,14 @@ def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it(monkeypa
 
 
 def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
-    purse = Access(max_calls=10)  # a step of four villagers takes eight: the stub is asked once more for each
+    purse = Access(max_calls=6)  # a step of four villagers takes four
     with serving(Endpoint()) as endpoint:
         choice = Choice("other", model_id="m", api_base=endpoint.url, max_dollars=1.0)
         first, second = (Village(**choice.arguments(Village, purse)) for _ in range(2))
         first.step()
         with pytest.raises(BudgetSpent):
             second.step()
-        assert len(endpoint.authorizations) == 10
+        assert len(endpoint.authorizations) == 6
 
 
 def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:
@@ -435,8 +435,8 @@ def test_an_address_is_shown_without_what_may_be_secret() -> None:
 
 def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
     choice = Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed")
-    told = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
-    assert told == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
+    text = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
+    assert text == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
     assert "sk-" not in repr(choice)
     assert "pass" not in repr(choice)
 
@@ -463,10 +463,10 @@ def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixtur
 
 
 def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
-    chosen = Choice("local", reasoning="first", reply_tokens=900)
-    assert chosen.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
+    choice = Choice("local", reasoning="first", reply_tokens=900)
+    assert choice.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
     assert Choice("local").arguments(Village) == {"llm": "local"}
-    assert replace(chosen, thinker="rule").arguments(Village) == {"llm": "rule"}
+    assert replace(choice, thinker="rule").arguments(Village) == {"llm": "rule"}
 
 
 def test_a_model_whose_runner_was_closed_is_closed_when_that_was_waited_for(tmp_path: Path) -> None:
@@ -503,7 +503,7 @@ def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
     session = Session(Village, Choice(seed="1"))
     old = session.runner and session.runner.model
     session.build(Choice(seed="forty-two"))
-    assert "rng is a whole number" in session.error
+    assert "rng is the seed, a whole number" in session.error
     assert session.runner
     assert session.runner.model is old
     session.close()
@@ -512,7 +512,7 @@ def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
 def test_a_page_without_any_model_says_why() -> None:
     session = Session(Village, Choice(seed="one"))
     assert session.runner is None
-    assert "rng is a whole number" in session.error
+    assert "rng is the seed, a whole number" in session.error
 
 
 # -- what is shown
@@ -622,9 +622,9 @@ GREET = ToolSpec(
 )
 
 
-def whole(schema: dict[str, Any], **options: tuple[Any, ...]) -> Asked:
+def whole(schema: dict[str, Any], **options: tuple[Any, ...]) -> FormField:
     """Ask for what a schema says."""
-    return offers_of(asked(schema=schema, options=options))[0].asked
+    return offers_of(asked(schema=schema, options=options))[0].field
 
 
 def properties(**schemas: dict[str, Any]) -> dict[str, Any]:
@@ -634,27 +634,27 @@ def properties(**schemas: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_question_offers_its_actions_with_the_values_they_may_take() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
-    assert (offer.name, offer.told, offer.asked.lines[0].values) == ("greet", "Greet somebody.", [4, 9])
-    assert read_fields(offer.asked, {("user_id",): "9"}, {}) == ({"user_id": 9, "loud": False}, {})
+    assert (offer.name, offer.description, offer.field.lines[0].values) == ("greet", "Greet somebody.", [4, 9])
+    assert read_fields(offer.field, {("user_id",): "9"}, {}) == ({"user_id": 9, "loud": False}, {})
 
 
 def test_a_field_says_what_it_is_for_and_what_fits() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
-    told = [hint_of(line) for line in offer.asked.lines]
-    assert told == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
+    hints = [hint_of(line) for line in offer.field.lines]
+    assert hints == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
 
 
 def test_a_missing_value_is_asked_for() -> None:
     (offer,) = offers_of(asked(tools=(GREET,)))
-    assert read_fields(offer.asked, {("words",): "Hello"}, {})[1] == {("user_id",): "Fill this in first."}
+    assert read_fields(offer.field, {("words",): "Hello"}, {})[1] == {("user_id",): "Fill this in first."}
 
 
 def test_what_is_not_offered_is_taken_when_it_is_sent_once_more() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
     first, other = {("user_id",): "5"}, {("user_id",): "6"}
-    assert "press once more" in read_fields(offer.asked, first, {})[1]["user_id",]
-    assert "press once more" in read_fields(offer.asked, other, first)[1]["user_id",]
-    assert read_fields(offer.asked, other, other) == ({"user_id": 6, "loud": False}, {})
+    assert "press once more" in read_fields(offer.field, first, {})[1]["user_id",]
+    assert "press once more" in read_fields(offer.field, other, first)[1]["user_id",]
+    assert read_fields(offer.field, other, other) == ({"user_id": 6, "loud": False}, {})
 
 
 def test_an_amount_is_free_where_figures_are_but_examples() -> None:
@@ -667,13 +667,13 @@ def test_an_amount_is_free_where_figures_are_but_examples() -> None:
 def test_a_part_of_a_part_has_a_field_of_its_own() -> None:
     bid = whole(properties(lot={"type": "string"}, offer=properties(dollars={"type": "integer"})))
     assert [line.name for line in bid.lines] == ["lot", "offer, dollars"]
-    written = {("lot",): "Vase", ("offer", "dollars"): "5"}
-    assert read_fields(bid, written, {})[0] == {"lot": "Vase", "offer": {"dollars": 5}}
+    lines = {("lot",): "Vase", ("offer", "dollars"): "5"}
+    assert read_fields(bid, lines, {})[0] == {"lot": "Vase", "offer": {"dollars": 5}}
 
 
 def test_an_answer_that_is_no_object_is_one_field() -> None:
     assert read_fields(whole({"type": "integer", "minimum": 1}), {(): "4"}, {}) == (4, {})
-    assert read_fields(offers_of(asked())[0].asked, {(): "By no means."}, {}) == ("By no means.", {})
+    assert read_fields(offers_of(asked())[0].field, {(): "By no means."}, {}) == ("By no means.", {})
 
 
 def test_what_may_be_null_can_stay_empty() -> None:

@@ -40,16 +40,16 @@ def test_a_run_is_kept_and_one_without_a_step_is_not(tmp_path: Path) -> None:
     Session(Village, FIRST, tmp_path).close()
     wait_until_closed(10)
     assert list(tmp_path.iterdir()) == []
-    kept = played(tmp_path, FIRST)
-    assert (kept.steps, kept.manifest["rng"]) == (2, 42)
-    assert kept.path.parent == tmp_path
+    run = played(tmp_path, FIRST)
+    assert (run.steps, run.manifest["rng"]) == (2, 42)
+    assert run.path.parent == tmp_path
 
 
 def test_a_run_is_gone_on_with_where_it_was_left(tmp_path: Path) -> None:
-    chosen = Choice("scripted", seed="7", parameters={"n_agents": 3})
-    kept = played(tmp_path, chosen)
+    choice = Choice("scripted", seed="7", parameters={"n_agents": 3})
+    run = played(tmp_path, choice)
     session = Session(Village, FIRST, None)
-    session.build(chosen, kept)
+    session.build(choice, run)
     until(lambda: not run_of(session).busy)
     assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
     run_of(session).start(1)
@@ -59,10 +59,10 @@ def test_a_run_is_gone_on_with_where_it_was_left(tmp_path: Path) -> None:
 
 
 def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) -> None:
-    chosen = Choice("scripted", seed="7", parameters={"n_agents": 3})
-    kept = played(tmp_path, chosen)
+    choice = Choice("scripted", seed="7", parameters={"n_agents": 3})
+    run = played(tmp_path, choice)
     session = Session(Village, FIRST, None)
-    session.build(chosen, kept, replays=True)
+    session.build(choice, run, replays=True)
     run_of(session).start()
     until(lambda: not run_of(session).busy)
     assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
@@ -101,9 +101,9 @@ def test_a_run_can_be_downloaded_while_it_is_written(tmp_path: Path) -> None:
 def test_a_run_is_offered_with_its_measures_decisions_and_actions() -> None:
     model = Village(rng=1)
     model.step()
-    offered = {download.name: download.content().decode() for download in downloads_of(model)}
-    assert list(offered) == [f"village-seed-1-step-1-{name}.csv" for name in ("measures", "decisions", "actions")]
-    assert offered["village-seed-1-step-1-measures.csv"].startswith(",greetings,")
+    files = {download.name: download.content().decode() for download in downloads_of(model)}
+    assert list(files) == [f"village-seed-1-step-1-{name}.csv" for name in ("measures", "decisions", "actions")]
+    assert files["village-seed-1-step-1-measures.csv"].startswith(",greetings,")
 
 
 def test_what_reset_would_drop_is_said() -> None:

@@ -27,7 +27,7 @@ class Question:
     """The whole request: prompt, tools, schema, and which values arguments may take."""
 
     text: str
-    """What the agent sees now, for the person to read."""
+    """What the agent observes now, for the person to read."""
 
 
 class HumanDesk:
@@ -49,10 +49,10 @@ class HumanDesk:
         """Lay a question on the desk; cancelling what is given back takes it away again."""
         future: Future[Reply] = Future()
         with self._lock:
-            number = next(self._numbers)
-            question = Question(number, request.salt.agent, request, latest(request))
-            self._waiting[number] = (question, future)
-        future.add_done_callback(lambda _: self._take(number))
+            question_id = next(self._numbers)
+            question = Question(question_id, request.salt.agent, request, latest(request))
+            self._waiting[question_id] = (question, future)
+        future.add_done_callback(lambda _: self._take(question_id))
         return future
 
     def answer(self, question_id: int, answer: Answer) -> bool:
@@ -67,16 +67,16 @@ class HumanDesk:
             True if the question was still waiting; False if it was answered or withdrawn meanwhile.
         """
         reply = as_reply(answer, "human")
-        found = self._take(question_id)
-        if found is None or not found.set_running_or_notify_cancel():
+        future = self._take(question_id)
+        if future is None or not future.set_running_or_notify_cancel():
             return False
-        found.set_result(reply)
+        future.set_result(reply)
         return True
 
-    def _take(self, number: int) -> Future[Reply] | None:
+    def _take(self, question_id: int) -> Future[Reply] | None:
         with self._lock:
-            found = self._waiting.pop(number, None)
-        return found[1] if found else None
+            future = self._waiting.pop(question_id, None)
+        return future[1] if future else None
 
 
 class HumanLLM:
@@ -96,16 +96,16 @@ class HumanLLM:
 
     async def reply(self, request: Request) -> Reply:
         """Wait for a person's answer; if the wait is cancelled, the question leaves the desk."""
-        started = time.perf_counter()
+        start = time.perf_counter()
         reply = await asyncio.wrap_future(self.desk.ask(request))
-        return replace(reply, latency_s=time.perf_counter() - started)
+        return replace(reply, latency_s=time.perf_counter() - start)
 
 
 def latest(request: Request) -> str:
     """Return what is new to a person: the last user message, or the answers of the tools just called."""
-    new: list[ChatMessage] = []
+    messages_since: list[ChatMessage] = []
     for message in reversed(request.messages):
-        if message.role == "assistant" or (message.role == "system" and new):
+        if message.role == "assistant" or (message.role == "system" and messages_since):
             break
-        new.insert(0, message)
-    return "\n".join(message.content for message in new)
+        messages_since.insert(0, message)
+    return "\n".join(message.content for message in messages_since)

@@ -1,4 +1,4 @@
-"""What a person can answer to a request, value by value; how it is asked is up to the terminal or the page."""
+"""Forms for a person who answers a request, value by value; the terminal or the page shows them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesa_llm.llm.schema.description import read_value
-from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, held_to
+from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow
 from mesa_llm.records import Request, ToolCall, ToolSpec
 
 PASS = "do_nothing"
@@ -22,76 +22,76 @@ class NotOffered(ValueError):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One value that a person is asked for."""
+class FormField:
+    """One value that a person fills in."""
 
     path: tuple[str, ...]
     """Names of what it is a part of, and its own; empty: it is the whole answer, or all arguments."""
 
     schema: Schema
-    """Flat schema of what can be given."""
+    """Flat schema of its values."""
 
-    offered: Schema | None
-    """The same, held to what is offered now; None: nothing is."""
+    choices: Schema | None
+    """The same, narrowed to what is offered now; None: nothing is."""
 
-    described: Mapping[str, Any]
-    """The schema as it was given, with its descriptions."""
+    full_schema: Mapping[str, Any]
+    """The original schema, with its descriptions."""
 
     is_needed: bool = True
     """False if it can be left out."""
 
     @property
     def name(self) -> str:
-        """What it is called; a part of something larger after the name of that."""
+        """Its name; a part follows the name of the whole."""
         return ", ".join(self.path) or "answer"
 
     @property
-    def told(self) -> str:
-        """What it means; empty if nothing is said of it."""
-        return self.described.get("description", "").rstrip(".")
+    def description(self) -> str:
+        """Its description; empty if it has none."""
+        return self.full_schema.get("description", "").rstrip(".")
 
     @property
     def values(self) -> list[Any]:
-        """The values that are offered one by one, if they are."""
-        offered: Schema = self.offered or {}
-        return [value for schema in (offered, *offered.get("anyOf", ())) for value in schema.get("enum", ())]
+        """The values that are offered one by one, if any."""
+        choices: Schema = self.choices or {}
+        return [value for schema in (choices, *choices.get("anyOf", ())) for value in schema.get("enum", ())]
 
     @property
     def is_free(self) -> bool:
-        """Whether what is offered are but examples: an amount can be any other as well."""
-        return self.schema.get("type") == "number" and self.offered is not None and self.offered != self.schema
+        """Whether the choices are only examples, as for amounts."""
+        return self.schema.get("type") == "number" and self.choices is not None and self.choices != self.schema
 
     @property
-    def parts(self) -> list[Asked] | None:
-        """What it is asked for by: the properties of a needed object that names them all; None: it is one line."""
+    def parts(self) -> list[FormField] | None:
+        """Fields of its parts: the properties of a needed object that names them all; None: it is one line."""
         if not self.is_needed or self.schema.get("additionalProperties") is not False:
             return None
         return [self._part(name) for name in self.schema["properties"]]
 
-    def _part(self, name: str) -> Asked:
-        offered: Schema = self.offered or {}
-        return Asked(
+    def _part(self, name: str) -> FormField:
+        choices: Schema = self.choices or {}
+        return FormField(
             (*self.path, name),
             self.schema["properties"][name],
-            offered.get("properties", {}).get(name),
-            self.described.get("properties", {}).get(name, {}),
+            choices.get("properties", {}).get(name),
+            self.full_schema.get("properties", {}).get(name, {}),
             name in self.schema["required"],
         )
 
     @property
-    def lines(self) -> list[Asked]:
-        """All that has to be asked for in the end, in order."""
+    def lines(self) -> list[FormField]:
+        """All fields of one line, in order."""
         return [self] if self.parts is None else [line for part in self.parts for line in part.lines]
 
-    def filled(self, give: Callable[[Asked], Any]) -> Any:
-        """Put it together.
+    def fill(self, value_of: Callable[[FormField], Any]) -> Any:
+        """Assemble the value from its lines.
 
         Args:
-            give: Gives the value of one of its `lines`, or `LEFT_OUT`.
+            value_of: Returns the value of one of its `lines`, or `LEFT_OUT`.
         """
         if self.parts is None:
-            return give(self)
-        values = {part.path[-1]: part.filled(give) for part in self.parts}
+            return value_of(self)
+        values = {part.path[-1]: part.fill(value_of) for part in self.parts}
         return {name: value for name, value in values.items() if value is not LEFT_OUT}
 
     def read(self, line: str, *, is_meant: bool) -> Any:
@@ -99,14 +99,14 @@ class Asked:
 
         Args:
             line: What the person wrote.
-            is_meant: True if it is meant, offered or not.
+            is_meant: Whether the person means the value even if it is not offered.
 
         Raises:
             ValueError: If it does not fit.
             NotOffered: If it fits, but is not offered, and not meant for sure.
         """
         try:
-            return read_value(line, self.schema if self.offered is None or self.is_free else self.offered)
+            return read_value(line, self.schema if self.choices is None or self.is_free else self.choices)
         except ValueError as error:
             try:
                 value = read_value(line, self.schema)
@@ -121,8 +121,8 @@ class Asked:
 class Offer:
     """One thing that a person can answer."""
 
-    asked: Asked
-    """What has to be given: the answer, or the arguments."""
+    field: FormField
+    """Field of the answer, or of the arguments."""
 
     tool: ToolSpec | None = None
     """The tool or action that is called; None: the question wants an answer, or any text."""
@@ -133,8 +133,8 @@ class Offer:
         return self.tool.name if self.tool else ""
 
     @property
-    def told(self) -> str:
-        """What the tool or action does."""
+    def description(self) -> str:
+        """Description of the tool or action."""
         return self.tool.description if self.tool else ""
 
 
@@ -149,31 +149,33 @@ def offers_of(request: Request) -> list[Offer]:
     """
     if request.schema is not None:
         schema = flat_schema(request.schema)
-        return [Offer(Asked((), schema, held_to(schema, request.options), request.schema))]
+        return [Offer(FormField((), schema, narrow(schema, request.options), request.schema))]
     if not request.tools:
-        return [Offer(Asked((), {"type": "string"}, None, {}))]
-    held = choice_schema(request.tools, request.options)["anyOf"]
-    arguments = {choice["properties"]["action"]["enum"][0]: choice["properties"]["arguments"] for choice in held}
+        return [Offer(FormField((), {"type": "string"}, None, {}))]
+    alternatives = choice_schema(request.tools, request.options)["anyOf"]
+    arguments = {
+        choice["properties"]["action"]["enum"][0]: choice["properties"]["arguments"] for choice in alternatives
+    }
     return [_offer(tool, arguments[tool.name]) for tool in request.tools if tool.name in arguments]
 
 
 def _offer(tool: ToolSpec, arguments: Schema) -> Offer:
-    return Offer(Asked((), flat_schema({"type": "object", **tool.parameters}), arguments, tool.parameters), tool)
+    return Offer(FormField((), flat_schema({"type": "object", **tool.parameters}), arguments, tool.parameters), tool)
 
 
-def still_possible(offers: Sequence[Offer], calls: Sequence[ToolCall], most: int) -> list[Offer]:
+def still_possible(offers: Sequence[Offer], calls: Sequence[ToolCall], max_actions: int) -> list[Offer]:
     """List what a person can choose next.
 
     Args:
         offers: All that can be done.
         calls: What is chosen already.
-        most: How many actions one decision may hold.
+        max_actions: How many actions one decision may hold.
 
     Returns:
         At first all; then further actions, as what only reads, or does nothing, is done alone.
     """
     if not calls:
         return list(offers)
-    joined = [offer for offer in offers if offer.tool is not None and offer.tool.is_action and offer.name != PASS]
-    goes_on = len(calls) < most and calls[-1].name in {offer.name for offer in joined}
-    return joined if goes_on else []
+    further = [offer for offer in offers if offer.tool is not None and offer.tool.is_action and offer.name != PASS]
+    goes_on = len(calls) < max_actions and calls[-1].name in {offer.name for offer in further}
+    return further if goes_on else []

@@ -14,9 +14,9 @@ from typing import Any
 
 from mesa_llm.errors import Refused
 from mesa_llm.llm.human.desk import latest
-from mesa_llm.llm.human.questions import LEFT_OUT, Asked, NotOffered, Offer, offers_of, still_possible
+from mesa_llm.llm.human.questions import LEFT_OUT, FormField, NotOffered, Offer, offers_of, still_possible
 from mesa_llm.llm.replies import as_reply
-from mesa_llm.llm.schema.description import in_words
+from mesa_llm.llm.schema.description import description_of
 from mesa_llm.records import Reply, Request, ToolCall, canonical_json
 
 NO_INPUT = (EOFError, OSError, UnicodeError, NotImplementedError)
@@ -49,14 +49,14 @@ class TerminalHuman:
         Raises:
             Refused: If the input has ended.
         """
-        started = time.perf_counter()
+        start = time.perf_counter()
         answer: Future[Reply] = Future()
         self._questions.put((request, answer))
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._serve, name="terminal", daemon=True)
             self._thread.start()
         reply = await asyncio.wrap_future(answer)
-        return replace(reply, latency_s=time.perf_counter() - started)
+        return replace(reply, latency_s=time.perf_counter() - start)
 
     def _serve(self) -> None:
         while True:
@@ -80,7 +80,7 @@ class TerminalHuman:
             return as_reply(self._read("Your answer: "), "human")
         offers = offers_of(request)
         if request.schema is not None:
-            return Reply(canonical_json(offers[0].asked.filled(self._line)), dollars=0.0, model="human")
+            return Reply(canonical_json(offers[0].field.fill(self._line)), dollars=0.0, model="human")
         return Reply(tool_calls=tuple(self._calls(offers, request.max_actions)), dollars=0.0, model="human")
 
     def _introduce(self, request: Request) -> None:
@@ -90,43 +90,43 @@ class TerminalHuman:
             texts = [message.content for message in request.messages if message.role == "system"]
             self._write("\n".join(["", *texts, ""]))
 
-    def _calls(self, offers: list[Offer], most: int) -> list[ToolCall]:
+    def _calls(self, offers: list[Offer], max_actions: int) -> list[ToolCall]:
         """Let the person choose what to do, one thing after the other."""
-        told = [f"{number}. {offer.name} – {offer.told}\n" for number, offer in enumerate(offers, 1)]
-        self._write("".join(told))
-        named = {offer.name: offer for offer in offers}
+        lines = [f"{index}. {offer.name} – {offer.description}\n" for index, offer in enumerate(offers, 1)]
+        self._write("".join(lines))
+        by_name = {offer.name: offer for offer in offers}
         calls: list[ToolCall] = []
-        while possible := still_possible(offers, calls, most):
-            name = self._choose("What do you do? " if not calls else "And then? (empty: nothing more) ", list(named))
+        while possible := still_possible(offers, calls, max_actions):
+            name = self._choose("What do you do? " if not calls else "And then? (empty: nothing more) ", list(by_name))
             if not name and calls:
                 break
-            if not name or named[name] not in possible:
+            if not name or by_name[name] not in possible:
                 self._write("First choose one of the above.\n" if not name else f"{name} can only be done alone.\n")
                 continue
-            calls.append(ToolCall(name, named[name].asked.filled(self._line)))
+            calls.append(ToolCall(name, by_name[name].field.fill(self._line)))
         return calls
 
     def _choose(self, prompt: str, names: list[str]) -> str:
         """Ask for one of some names, by itself or by its number; empty if the line is."""
         while True:
             line = self._read(prompt).strip()
-            chosen = _numbered(names).get(line, line)
-            if chosen in names or not chosen:
-                return chosen
+            name = _by_index(names).get(line, line)
+            if name in names or not name:
+                return name
             self._write(f"There is no {line[:80]!r}. Write a number from 1 to {len(names)}, or a name.\n")
 
-    def _line(self, asked: Asked) -> Any:
+    def _line(self, field: FormField) -> Any:
         """Ask for one line until it fits; what is possible but not offered has to be written twice."""
         insisted: str | None = None
-        texts = _texts(asked)
-        self._write("".join(f"  {number}. {text}\n" for number, text in enumerate(texts, 1)))
+        texts = _texts(field)
+        self._write("".join(f"  {index}. {text}\n" for index, text in enumerate(texts, 1)))
         while True:
-            line = self._read(_prompt(asked, texts)).strip()
-            if not line and not asked.is_needed:
+            line = self._read(_prompt(field, texts)).strip()
+            if not line and not field.is_needed:
                 return LEFT_OUT
-            line = _numbered(texts).get(line, line)
+            line = _by_index(texts).get(line, line)
             try:
-                return asked.read(line, is_meant=line == insisted)
+                return field.read(line, is_meant=line == insisted)
             except NotOffered as error:
                 insisted = line
                 self._write(f"{error} If you mean {line[:80]!r} all the same, write it once more.\n")
@@ -134,24 +134,24 @@ class TerminalHuman:
                 self._write(f"{error}\n")
 
 
-def _numbered(names: list[str]) -> dict[str, str]:
-    return {str(number): name for number, name in enumerate(names, 1)}
+def _by_index(names: list[str]) -> dict[str, str]:
+    return {str(index): name for index, name in enumerate(names, 1)}
 
 
-def _texts(asked: Asked) -> list[str]:
+def _texts(field: FormField) -> list[str]:
     """Return the texts that are offered, if they are more than two and none is a number: they get numbers."""
-    values: list[Any] = (asked.offered or {}).get("enum", [])
+    values: list[Any] = (field.choices or {}).get("enum", [])
     are_texts = all(isinstance(value, str) and not value.isdecimal() for value in values)
     return values if len(values) > 2 and are_texts else []
 
 
-def _prompt(asked: Asked, texts: list[str]) -> str:
+def _prompt(field: FormField, texts: list[str]) -> str:
     """Describe what is asked for, what it means, and what fits."""
-    fits = f"1..{len(texts)}" if texts else in_words(asked.offered or asked.schema)
-    if asked.is_free:
-        fits = f"{in_words(asked.schema)}, such as {fits}"
-    hint = "" if asked.is_needed else "; empty: leave it out"
-    return f"{asked.name}{' – ' if asked.told else ''}{asked.told} ({fits}{hint}): "
+    fits = f"1..{len(texts)}" if texts else description_of(field.choices or field.schema)
+    if field.is_free:
+        fits = f"{description_of(field.schema)}, such as {fits}"
+    hint = "" if field.is_needed else "; empty: leave it out"
+    return f"{field.name}{' – ' if field.description else ''}{field.description} ({fits}{hint}): "
 
 
 def _read_line(prompt: str) -> str:

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any, cast
 
 from mesa_llm.errors import Refused
-from mesa_llm.llm.schema.description import in_words, signature
-from mesa_llm.llm.schema.flat import Schema, choices, either, flat_schema, held_to
+from mesa_llm.llm.schema.description import description_of, signature
+from mesa_llm.llm.schema.flat import Schema, choices, either, flat_schema, narrow
 from mesa_llm.llm.schema.grammar import schema_to_gbnf
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 
@@ -29,44 +29,44 @@ def wire_messages(request: Request) -> list[dict[str, str]]:
     that part is the same for all agents, and is then read only once. Answers of tools come from the user.
     """
     system = [message.content for message in request.messages if message.role == "system"]
-    told = how_to_answer(request)
-    shared = "\n\n".join(text for text in (*system[:1], told, *system[1:]) if text)
+    form = reply_form(request)
+    shared = "\n\n".join(text for text in (*system[:1], form, *system[1:]) if text)
     wire = [{"role": "system", "content": plain(shared)}] if shared else []
-    called: dict[str, str] = {}
+    names: dict[str, str] = {}
     for message in request.messages:
-        called |= {call.call_id: call.name for call in message.tool_calls}
+        names |= {call.call_id: call.name for call in message.tool_calls}
         if message.role == "tool":
-            name = called.get(message.call_id, "The tool")
+            name = names.get(message.call_id, "The tool")
             wire.append({"role": "user", "content": plain(f"{name} answers: {message.content}")})
         elif message.role != "system":
-            wire.append({"role": message.role, "content": plain(_said(message))})
+            wire.append({"role": message.role, "content": plain(_message_text(message))})
     return wire
 
 
-def _said(message: ChatMessage) -> str:
+def _message_text(message: ChatMessage) -> str:
     """Write a message, its calls in the form that the model has to use itself."""
     calls = [{"action": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
-    written = [json.dumps(call, ensure_ascii=False, separators=(",", ":"), default=repr) for call in calls]
-    return "\n".join([message.content, *written] if message.content else written)
+    calls_json = [json.dumps(call, ensure_ascii=False, separators=(",", ":"), default=repr) for call in calls]
+    return "\n".join([message.content, *calls_json] if message.content else calls_json)
 
 
 def plain(text: str) -> str:
-    """Take out of a text what could end a message early (`<|im_end|>`), and what UTF-8 cannot hold."""
+    """Remove from a text what could end a message early (`<|im_end|>`), and what UTF-8 cannot hold."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode("utf-8")
 
 
-def how_to_answer(request: Request) -> str:
+def reply_form(request: Request) -> str:
     """Describe what can be done and in which form; empty if the answer is free."""
     parts: list[str] = []
     if request.tools:
-        offers = "\n".join(f"{signature(tool)} – {_briefly(tool)}" for tool in request.tools)
+        offers = "\n".join(f"{signature(tool)} – {_brief_signature(tool)}" for tool in request.tools)
         parts.append(f'You can:\n{offers}\nWrite JSON: {{"action": name, "arguments": {{argument: value}}}}')
     if request.schema is not None:
-        parts.append(f"Write JSON: {in_words(flat_schema(request.schema))[:MAX_FORM]}")
+        parts.append(f"Write JSON: {description_of(flat_schema(request.schema))[:MAX_FORM]}")
     return "\n".join(parts)
 
 
-def _briefly(tool: ToolSpec) -> str:
+def _brief_signature(tool: ToolSpec) -> str:
     return tool.description.partition(". ")[0][:MAX_DESCRIPTION].rstrip(".")
 
 
@@ -81,15 +81,15 @@ def grammar(request: Request) -> str | None:
     """
     if request.schema is None and not request.tools:
         return None
-    allowed: list[Schema | None] = []
-    deciding = [tool for tool in request.tools if tool.is_action and request.schema is None]
-    asking = [tool for tool in request.tools if not tool.is_action]
-    if any(message.role == "tool" for message in request.messages) and (deciding or request.schema is not None):
-        asking = []
+    schemas: list[Schema | None] = []
+    actions = [tool for tool in request.tools if tool.is_action and request.schema is None]
+    readers = [tool for tool in request.tools if not tool.is_action]
+    if any(message.role == "tool" for message in request.messages) and (actions or request.schema is not None):
+        readers = []
     if request.schema is not None:
-        allowed.append(held_to(flat_schema(request.schema), request.options))
-    allowed += choices([*deciding, *asking], request.options)
-    schema = either(allowed)
+        schemas.append(narrow(flat_schema(request.schema), request.options))
+    schemas += choices([*actions, *readers], request.options)
+    schema = either(schemas)
     if schema is None:
         raise Refused("nothing can be answered: an argument that is needed has no possible value")
     return _compiled(json.dumps(schema, default=repr))
@@ -106,12 +106,12 @@ def read_call(text: str, request: Request) -> ToolCall | None:
     A text that was cut off in the middle is no call.
     """
     try:
-        written: Any = json.loads(text) if request.tools else None
+        parsed: Any = json.loads(text) if request.tools else None
     except ValueError:
         return None
-    if not isinstance(written, dict):
+    if not isinstance(parsed, dict):
         return None
-    fields = cast("dict[str, Any]", written)
+    fields = cast("dict[str, Any]", parsed)
     name, arguments = fields.get("action"), fields.get("arguments")
     if name not in [tool.name for tool in request.tools] or not isinstance(arguments, dict):
         return None

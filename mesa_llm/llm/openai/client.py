@@ -94,13 +94,13 @@ class OpenAIHTTP:
             BadReply: If what comes is too long, no JSON, or holds nothing usable.
             Refused: If it refuses this request.
         """
-        started = time.perf_counter()
+        start = time.perf_counter()
         attempts = 1
         while True:
             dialect = self._dialect
             response = await self._post(self._writer.write(request, dialect))
             if 200 <= response.status < 300:
-                reply = self._read(response, request, time.perf_counter() - started)
+                reply = self._read(response, request, time.perf_counter() - start)
                 return reply if attempts == 1 else replace(reply, attempts=attempts)
             complaint = complaint_in(self._without_secrets(response.body))
             if not (_is_about_form(response.status, complaint) and self._simplify(dialect, complaint)):
@@ -125,11 +125,13 @@ class OpenAIHTTP:
             if self._pools.get(loop) is pool:  # its other idle connections may have gone silent as well
                 del self._pools[loop]
             await pool.retire()
-            why = f"gave no reply within {self.timeout_s:g} s ({self._without_secrets(str(error).encode()).decode()})"
-            raise ServerTrouble(f"{self._where} {why}") from None
+            reason = (
+                f"gave no reply within {self.timeout_s:g} s ({self._without_secrets(str(error).encode()).decode()})"
+            )
+            raise ServerTrouble(f"{self._where} {reason}") from None
         except OSError as error:
-            why = self._without_secrets(str(error).encode()).decode()[:200] or type(error).__name__
-            raise ServerTrouble(f"the connection to {self._where} failed: {why}") from None
+            reason = self._without_secrets(str(error).encode()).decode()[:200] or type(error).__name__
+            raise ServerTrouble(f"the connection to {self._where} failed: {reason}") from None
 
     def _read(self, response: Response, request: Request, latency_s: float) -> Reply:
         try:
@@ -149,19 +151,19 @@ class OpenAIHTTP:
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
         raise trouble(status, complaint_in(self._without_secrets(response.body)), self._where, response.retry_after)
 
-    def _simplify(self, used: Dialect, complaint: Complaint) -> bool:
+    def _simplify(self, dialect: Dialect, complaint: Complaint) -> bool:
         """Leave out what the endpoint complains about; False if nothing can be left out."""
-        if used != self._dialect:  # another request has learned something meanwhile
+        if dialect != self._dialect:  # another request has learned something meanwhile
             return True
-        simpler = used.without(complaint)
+        simpler = dialect.without(complaint)
         if simpler is None:
             return False
-        logger.warning("%s: %s; going on with %s", self._where, complaint.words, simpler)
+        logger.warning("%s: %s; going on with %s", self._where, complaint.text, simpler)
         self._dialect = simpler
         return True
 
     def _without_secrets(self, body: bytes) -> bytes:
-        """Take key, user and query out of what an endpoint says, where it quotes them."""
+        """Remove key, user and query from a message of an endpoint that quotes them."""
         return without_secrets(body[:MAX_COMPLAINT_BYTES].decode("utf-8", "replace"), self._secrets).encode()
 
 
@@ -174,7 +176,7 @@ def _parsed(body: bytes) -> Any:
 
 def _is_about_form(status: int, complaint: Complaint) -> bool:
     """Check whether an endpoint may mean a part of the form that it does not know."""
-    return status in (400, 422, 501) or (status == 404 and "support" in complaint.words)
+    return status in (400, 422, 501) or (status == 404 and "support" in complaint.text)
 
 
 def _close_all(pools: _Pools) -> None:

@@ -37,7 +37,7 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 class Response(NamedTuple):
-    """What came back."""
+    """Response of an endpoint."""
 
     status: int
     """HTTP status."""
@@ -84,8 +84,8 @@ class Connections:
         try:
             await self._curls.add_handle(exchange.curl)
         except pycurl.error as error:
-            said: tuple[Any, ...] = error.args
-            return exchange.end(int(said[0]), str(said[1]))
+            arguments: tuple[Any, ...] = error.args
+            return exchange.end(int(arguments[0]), str(arguments[1]))
         else:
             self._exchanges.append(exchange)
             return exchange.response
@@ -126,15 +126,15 @@ class _Exchange:
         retry_after = self.curl.getinfo(libcurl.RETRY_AFTER) if status >= 400 else None
         return Response(status, str(retry_after) if retry_after else None, b"".join(self._parts))
 
-    def end(self, code: int, words: str) -> Response:
+    def end(self, code: int, message: str) -> Response:
         """Return what came of a response that libcurl gave up, or raise why."""
         if code == pycurl.E_WRITE_ERROR and 200 <= self._status < 300:
             raise BadReply(f"the reply is longer than {self._max_reply_bytes} bytes; lower max_tokens")
         if code == pycurl.E_WRITE_ERROR:
             return self.response
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            raise TimeoutError(words)
-        raise ConnectionError(words or f"libcurl gave up on what came (error {code})")
+            raise TimeoutError(message)
+        raise ConnectionError(message or f"libcurl gave up on what came (error {code})")
 
     @property
     def _status(self) -> int:
@@ -146,8 +146,8 @@ class _Exchange:
         self._size += len(part)
         if self._size <= min(self._max_reply_bytes, MAX_COMPLAINT_BYTES):
             return len(part)
-        most = self._max_reply_bytes if 200 <= self._status < 300 else MAX_COMPLAINT_BYTES
-        return len(part) if self._size <= most else -1
+        max_bytes = self._max_reply_bytes if 200 <= self._status < 300 else MAX_COMPLAINT_BYTES
+        return len(part) if self._size <= max_bytes else -1
 
 
 def _options(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[int, Any]:

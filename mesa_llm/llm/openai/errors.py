@@ -1,4 +1,4 @@
-"""What an endpoint says when it does not answer, as the error that says who can do something about it."""
+"""Errors of OpenAI-compatible endpoints, by who can do something about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
 
-MAX_WORDS = 300
+MAX_MESSAGE = 300
 """Maximum number of characters of an endpoint's own words that an error quotes."""
 
 MAX_RETRY_AFTER_S = 120.0
@@ -27,10 +27,10 @@ _FOR_A_PERSON = {
 
 
 class Complaint(NamedTuple):
-    """What an endpoint says is wrong."""
+    """The error that an endpoint reports."""
 
-    words: str
-    """Its words, at most `MAX_WORDS` characters on one line."""
+    text: str
+    """Its message, at most `MAX_MESSAGE` characters on one line."""
 
     about: str
     """Name of the parameter it complains about, or its error code; empty if it names none."""
@@ -45,69 +45,69 @@ def complaint_in(body: bytes) -> Complaint:
         return Complaint(_one_line(text), "")
 
 
-def complaint_of(said: Any) -> Complaint:
+def complaint_of(body: Any) -> Complaint:
     """Find an endpoint's complaint in the JSON it sent."""
     try:
-        return _told(said)
+        return _complaint(body)
     except RecursionError:
         return Complaint("(nested too deeply)", "")
 
 
-def _told(said: Any) -> Complaint:
-    if not isinstance(said, dict):
-        return Complaint(_one_line(str(said)), "")
-    fields = cast("dict[str, Any]", said)
+def _complaint(body: Any) -> Complaint:
+    if not isinstance(body, dict):
+        return Complaint(_one_line(str(body)), "")
+    fields = cast("dict[str, Any]", body)
     for name in ("error", "detail", "message"):
         inner = fields.get(name)
         if inner and isinstance(inner, str):
             return Complaint(_one_line(inner), str(fields.get("param") or fields.get("code") or "")[:100])
         if inner and isinstance(inner, dict):
-            return _told(inner)
+            return _complaint(inner)
         if inner and isinstance(inner, list):
-            return Complaint(_one_line(_told_in(cast("list[Any]", inner))), "")
+            return Complaint(_one_line(_complaint_in(cast("list[Any]", inner))), "")
     return Complaint(_one_line(str(fields)), "")
 
 
-def _told_in(faults: list[Any]) -> str:
-    """Put FastAPI's list of faults into words, without the input it quotes."""
-    told = [cast("dict[str, Any]", fault) for fault in faults if isinstance(fault, dict)]
-    return "; ".join(f"{fault.get('loc', '')}: {fault.get('msg', '')}" for fault in told) or str(faults)
+def _complaint_in(faults: list[Any]) -> str:
+    """Describe FastAPI's list of faults, without the input it quotes."""
+    entries = [cast("dict[str, Any]", fault) for fault in faults if isinstance(fault, dict)]
+    return "; ".join(f"{fault.get('loc', '')}: {fault.get('msg', '')}" for fault in entries) or str(faults)
 
 
 def _one_line(text: str) -> str:
-    words = " ".join(text[: 10 * MAX_WORDS].split())[:MAX_WORDS].rstrip()
-    return words.encode("utf-8", "replace").decode()
+    line = " ".join(text[: 10 * MAX_MESSAGE].split())[:MAX_MESSAGE].rstrip()
+    return line.encode("utf-8", "replace").decode()
 
 
-def trouble(status: int, complaint: Complaint, where: str, retry_after: str | None = None) -> MesaLLMError:
+def trouble(status: int, complaint: Complaint, address: str, retry_after: str | None = None) -> MesaLLMError:
     """Make the error for an HTTP status.
 
     Args:
         status: HTTP status that is no success with a reply in it.
-        complaint: What the endpoint said.
-        where: Who said it, for the error's text.
+        complaint: The error that the endpoint reports.
+        address: Name of the endpoint, for the error's text.
         retry_after: Its `Retry-After` header.
 
     Returns:
         `AccessRefused` where a person must act (key, balance, model's name, address), `RateLimited` (429),
         `ServerTrouble` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
     """
-    said = f"{where} answered {status}: {complaint.words or '(nothing)'}"
+    message = f"{address} answered {status}: {complaint.text or '(nothing)'}"
     if status == 429 and complaint.about != "insufficient_quota":
-        return RateLimited(said, seconds_in(retry_after))
+        return RateLimited(message, seconds_in(retry_after))
     if status >= 500 or status in (408, 409, 425):
-        return ServerTrouble(said)
-    if status == 403 and re.search(r"flagged|moderation|content polic", complaint.words, re.IGNORECASE):
-        return Refused(said)
+        return ServerTrouble(message)
+    if status == 403 and re.search(r"flagged|moderation|content polic", complaint.text, re.IGNORECASE):
+        return Refused(message)
     if status in (402, 429):
-        return AccessRefused(f"{said}; {_FOR_A_PERSON[402]}", is_out_of_money=True)
+        return AccessRefused(f"{message}; {_FOR_A_PERSON[402]}", is_out_of_money=True)
     if status in _FOR_A_PERSON:
-        return AccessRefused(f"{said}; {_FOR_A_PERSON[status]}")
+        return AccessRefused(f"{message}; {_FOR_A_PERSON[status]}")
     if status < 300:
-        return BadReply(said)
+        return BadReply(message)
     if status < 400:
-        return AccessRefused(f"{said}; the endpoint has moved, {_FOR_A_PERSON[405]}")
-    return Refused(said)
+        return AccessRefused(f"{message}; the endpoint has moved, {_FOR_A_PERSON[405]}")
+    return Refused(message)
 
 
 def seconds_in(retry_after: str | None) -> float | None:

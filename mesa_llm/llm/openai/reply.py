@@ -1,4 +1,4 @@
-"""How a reply is read out of the form of OpenAI's chat completions; nothing in it is trusted."""
+"""Reads replies in the format of OpenAI's chat completions; nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -44,17 +44,19 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
     message = choice.get("message")
     if not isinstance(message, dict):
         raise BadReply("the reply's first choice holds no `message`")
-    said = cast("dict[str, Any]", message)
+    message_fields = cast("dict[str, Any]", message)
     faults: list[str] = []
-    text = _text_of(said.get("content"), faults)
-    calls = _calls_of(said.get("tool_calls"), request, faults)
+    text = _text_of(message_fields.get("content"), faults)
+    calls = _calls_of(message_fields.get("tool_calls"), request, faults)
     finish = finish_of(_short(choice.get("finish_reason")))
     if faults and not text and not calls:
-        cut = "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == "length" else ""
-        raise BadReply(cut + "; ".join(faults[:3]))
-    reasoning = said.get("reasoning_content") or said.get("reasoning")
-    if not text and not calls and isinstance(said.get("refusal"), str):
-        text, finish = _clean(said["refusal"]), "refusal"
+        prefix = (
+            "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == "length" else ""
+        )
+        raise BadReply(prefix + "; ".join(faults[:3]))
+    reasoning = message_fields.get("reasoning_content") or message_fields.get("reasoning")
+    if not text and not calls and isinstance(message_fields.get("refusal"), str):
+        text, finish = _clean(message_fields["refusal"]), "refusal"
     usage = _mapping(fields.get("usage"))
     return Reply(
         text,
@@ -69,9 +71,9 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
     )
 
 
-def finish_of(said: str) -> str:
+def finish_of(reason: str) -> str:
     """Return why a reply ended, with one word for a reply that was cut at its maximum of tokens: `length`."""
-    return "length" if said.lower() in _CUT else said
+    return "length" if reason.lower() in _CUT else reason
 
 
 def _mapping(value: object) -> dict[str, Any]:
@@ -90,14 +92,14 @@ def _text_of(content: object, faults: list[str]) -> str:
     return ""
 
 
-def _calls_of(called: object, request: Request, faults: list[str]) -> tuple[ToolCall, ...]:
-    if called is None:
+def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[ToolCall, ...]:
+    if entries is None:
         return ()
-    if not isinstance(called, list):
-        faults.append(f"`tool_calls` is a {type(called).__name__}, not a list")
+    if not isinstance(entries, list):
+        faults.append(f"`tool_calls` is a {type(entries).__name__}, not a list")
         return ()
     calls: list[ToolCall] = []
-    for item in cast("list[Any]", called)[:MAX_CALLS]:
+    for item in cast("list[Any]", entries)[:MAX_CALLS]:
         function = _mapping(_mapping(item).get("function"))
         name = function.get("name")
         if not isinstance(name, str):
@@ -111,11 +113,11 @@ def _calls_of(called: object, request: Request, faults: list[str]) -> tuple[Tool
     return tuple(calls)
 
 
-def _arguments_of(written: object) -> dict[str, Any] | None:
+def _arguments_of(encoded: object) -> dict[str, Any] | None:
     """Return the arguments of a call; None if they are no JSON object."""
-    if written is None or (isinstance(written, str) and not written.strip()):
+    if encoded is None or (isinstance(encoded, str) and not encoded.strip()):
         return {}
-    text = written if isinstance(written, str) else json.dumps(written)
+    text = encoded if isinstance(encoded, str) else json.dumps(encoded)
     try:
         arguments = json.loads(text)
         if "\\u" in text or not text.isascii():

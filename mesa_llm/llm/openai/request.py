@@ -1,4 +1,4 @@
-"""How a request is written in the form of OpenAI's chat completions, and how much of it an endpoint knows."""
+"""Writes requests in the format of OpenAI's chat completions, as far as an endpoint knows it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Dialect:
             The dialect; None if nothing can be left out that would help.
         """
         simpler = self._simpler()
-        for text in (complaint.about, complaint.words):
+        for text in (complaint.about, complaint.text):
             for part, pattern in _COMPLAINTS.items():
                 if part in simpler and re.search(pattern, text, re.IGNORECASE):
                     return simpler[part]
@@ -106,15 +106,15 @@ class Writer:
         if not request.tools:
             return compact_json(body)
         if not dialect.tools:
-            messages.append({"role": "user", "content": tools_in_words(request)})
+            messages.append({"role": "user", "content": tools_text(request)})
             return compact_json(body)
         if dialect.choice != "none":
             body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
-        return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._written(request))
+        return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._tools_json(request))
 
-    def _written(self, request: Request) -> bytes:
+    def _tools_json(self, request: Request) -> bytes:
         """Write the tools: what is the same for many requests once, and between it the values offered now."""
-        tools, options = _offered(request.tools, request.options)
+        tools, options = _offered_tools(request.tools, request.options)
         key = (*(tool.digest for tool in tools), *options)
         parts = self._tools.get(key)
         if parts is None:
@@ -124,8 +124,8 @@ class Writer:
             parts = self._tools[key] = _GAP.split(compact_json(wire_tools(tools, gaps)))
         if len(parts) == 1:
             return parts[0]
-        values = {name.encode(): compact_json(offered) for name, offered in options.items()}
-        return b"".join([values[part] if place % 2 else part for place, part in enumerate(parts)])
+        values = {name.encode(): compact_json(option_values) for name, option_values in options.items()}
+        return b"".join([values[part] if index % 2 else part for index, part in enumerate(parts)])
 
 
 _GAP = re.compile(rb'"\\u0000(.*?)\\u0000"')
@@ -139,7 +139,7 @@ def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[di
         tools: The tools.
         options: As in `Observation.options`.
     """
-    tools, options = _offered(tools, options)
+    tools, options = _offered_tools(tools, options)
     if not options:
         return [tool.wire for tool in tools]
     wire: list[dict[str, Any]] = []
@@ -149,7 +149,9 @@ def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[di
     return wire
 
 
-def _offered(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> tuple[Sequence[ToolSpec], Mapping[str, Any]]:
+def _offered_tools(
+    tools: Sequence[ToolSpec], options: Mapping[str, Any]
+) -> tuple[Sequence[ToolSpec], Mapping[str, Any]]:
     """Leave out the arguments without any value, and the tools that need one of them; not all tools."""
     if all(options.values()):
         return tools, options
@@ -165,8 +167,8 @@ def response_format(schema: Mapping[str, Any], form: Literal["schema", "object"]
     """Ask for a reply that follows a JSON schema, or is some JSON object."""
     if form == "object":
         return {"type": "json_object"}
-    named = {"name": "answer", "schema": schema, "strict": _is_strict(schema)}
-    return {"type": "json_schema", "json_schema": named}
+    definition = {"name": "answer", "schema": schema, "strict": _is_strict(schema)}
+    return {"type": "json_schema", "json_schema": definition}
 
 
 def _is_strict(schema: object) -> bool:
@@ -177,10 +179,10 @@ def _is_strict(schema: object) -> bool:
         return True
     fields = cast("Mapping[str, Any]", schema)
     if fields.get("type") == "object" or "properties" in fields:
-        named: Mapping[str, Any] = fields.get("properties", {})
-        if fields.get("additionalProperties") is not False or set(fields.get("required", ())) != set(named):
+        properties: Mapping[str, Any] = fields.get("properties", {})
+        if fields.get("additionalProperties") is not False or set(fields.get("required", ())) != set(properties):
             return False
-        return all(_is_strict(part) for part in named.values()) and _is_strict(fields.get("$defs", {}))
+        return all(_is_strict(part) for part in properties.values()) and _is_strict(fields.get("$defs", {}))
     return all(_is_strict(part) for part in fields.values())
 
 
@@ -190,11 +192,11 @@ def tool_choice(request: Request) -> Literal["required", "auto"]:
     return "required" if must_call else "auto"
 
 
-def tools_in_words(request: Request) -> str:
+def tools_text(request: Request) -> str:
     """Describe tools in a message, for models that know no tool calls."""
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
-    told = [{**function, "parameters": function["parameters"].get("properties", {})} for function in functions]
+    descriptions = [{**function, "parameters": function["parameters"].get("properties", {})} for function in functions]
     return (
         'Choose one of these and reply with only a JSON object {"action": its name, "arguments": {…}}. '
-        f"Its `parameters` say what each argument may be:\n{compact_json(told).decode()}"
+        f"Its `parameters` say what each argument may be:\n{compact_json(descriptions).decode()}"
     )

@@ -1,4 +1,4 @@
-"""Schemas and tools said in a few words, for a small model or a person, whose words are read as values."""
+"""Short descriptions of schemas and tools for a small model or a person, and values read from what a person writes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mesa_llm.llm.schema.ranges import number_range
 from mesa_llm.records import ToolSpec
 
 YES, NO = {"true", "yes", "y", "1"}, {"false", "no", "n", "0"}
-"""What a person writes for true and for false."""
+"""Spellings of true and of false."""
 
-MOST_DIGITS = 300
+MAX_DIGITS = 300
 """Maximum number of digits of a number that a person writes."""
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Maximum number of values of a choice that are named one by one."""
 
 
@@ -26,14 +26,14 @@ def signature(tool: ToolSpec) -> str:
     return f"{tool.name}({_members(flat_schema({'type': 'object', **tool.parameters}))})"
 
 
-def in_words(schema: Schema) -> str:
+def description_of(schema: Schema) -> str:
     """Describe what a flat schema allows: `integer 1..5`, `"Green" or "Oil"`, `{vote: text, score: number}`."""
     if "enum" in schema:
         values: list[Any] = schema["enum"]
-        named = " or ".join(json.dumps(value, ensure_ascii=False) for value in values[:MOST_NAMED])
-        return named if len(values) <= MOST_NAMED else f"{named}, … ({len(values)} values)"
+        listing = " or ".join(json.dumps(value, ensure_ascii=False) for value in values[:MAX_NAMED])
+        return listing if len(values) <= MAX_NAMED else f"{listing}, … ({len(values)} values)"
     if "anyOf" in schema:
-        return " or ".join(in_words(inner) for inner in schema["anyOf"])
+        return " or ".join(description_of(inner) for inner in schema["anyOf"])
     match schema.get("type"):
         case "string":
             return "text" + _at_most(schema, "maxLength", "characters")
@@ -44,7 +44,7 @@ def in_words(schema: Schema) -> str:
         case "null":
             return "null"
         case "array":
-            return _list_in_words(schema)
+            return _list_description(schema)
         case "object":
             return f"{{{_members(schema)}}}"
         case _:
@@ -52,21 +52,21 @@ def in_words(schema: Schema) -> str:
 
 
 def _members(schema: Schema) -> str:
-    named = [
-        f"{name}{'' if name in schema['required'] else '?'}: {in_words(inner)}"
+    members = [
+        f"{name}{'' if name in schema['required'] else '?'}: {description_of(inner)}"
         for name, inner in schema["properties"].items()
     ]
-    if not named and schema["additionalProperties"] is not False:
-        named = [f"name: {in_words(schema['additionalProperties'])}, …"]
-    return ", ".join(named)
+    if not members and schema["additionalProperties"] is not False:
+        members = [f"name: {description_of(schema['additionalProperties'])}, …"]
+    return ", ".join(members)
 
 
-def _list_in_words(schema: Schema) -> str:
+def _list_description(schema: Schema) -> str:
     if "prefixItems" in schema:
-        return f"[{', '.join(in_words(inner) for inner in schema['prefixItems'])}]"
+        return f"[{', '.join(description_of(inner) for inner in schema['prefixItems'])}]"
     if schema.get("maxItems") == 0:
         return "[]"
-    return f"list of {in_words(schema['items'])}" + _at_most(schema, "maxItems", "items")
+    return f"list of {description_of(schema['items'])}" + _at_most(schema, "maxItems", "items")
 
 
 def _at_most(schema: Schema, limit: str, unit: str) -> str:
@@ -98,8 +98,8 @@ def read_value(line: str, schema: Schema) -> Any:
     text = line.strip()
     match "enum" if "enum" in schema else schema.get("type"):
         case "enum":
-            found = [value for value in schema["enum"] if text in {str(value), json.dumps(value)}]
-            return _fitting(found, schema)
+            matches = [value for value in schema["enum"] if text in {str(value), json.dumps(value)}]
+            return _fitting(matches, schema)
         case "string":
             fits = schema.get("minLength", 0) <= len(text) <= schema.get("maxLength", math.inf)
             return _fitting([text] if fits else [], schema)
@@ -120,10 +120,10 @@ def read_value(line: str, schema: Schema) -> Any:
             return _read_json(text, schema)
 
 
-def _fitting(found: list[Any], schema: Schema) -> Any:
-    if not found:
-        raise ValueError(f"Wanted is {in_words(schema)}.")
-    return found[0]
+def _fitting(matches: list[Any], schema: Schema) -> Any:
+    if not matches:
+        raise ValueError(f"Wanted is {description_of(schema)}.")
+    return matches[0]
 
 
 def _first_that_fits(line: str, schema: Schema) -> Any:
@@ -133,7 +133,7 @@ def _first_that_fits(line: str, schema: Schema) -> Any:
             return read_value(line, inner)
         except ValueError:
             continue
-    raise ValueError(f"Wanted is {in_words(schema)}.")
+    raise ValueError(f"Wanted is {description_of(schema)}.")
 
 
 def _numbers_in(text: str, schema: Schema) -> list[int | float]:
@@ -141,7 +141,7 @@ def _numbers_in(text: str, schema: Schema) -> list[int | float]:
         number = Decimal(text)
     except InvalidOperation:
         return []
-    if not number.is_finite() or number.adjusted() > MOST_DIGITS or not number_range(schema).holds(number):
+    if not number.is_finite() or number.adjusted() > MAX_DIGITS or not number_range(schema).holds(number):
         return []
     if schema["type"] == "number":
         return [float(number)]
@@ -152,8 +152,8 @@ def _named_values(pairs: list[tuple[str, str]], schema: Schema) -> dict[str, Any
     names = schema.get("propertyNames", {}).get("enum")
     strange = [name for name, _ in pairs if not name or (names is not None and name not in names)]
     if strange:
-        known = f" The names are {', '.join(names)}." if names else ""
-        raise ValueError(f"Wanted is {in_words(schema)}, with a colon after each name.{known}")
+        hint = f" The names are {', '.join(names)}." if names else ""
+        raise ValueError(f"Wanted is {description_of(schema)}, with a colon after each name.{hint}")
     return {name: read_value(value, schema["additionalProperties"]) for name, value in pairs}
 
 
@@ -161,6 +161,6 @@ def _read_json(text: str, schema: Schema) -> Any:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"Wanted is JSON of {in_words(schema)}: {error}") from None
+        raise ValueError(f"Wanted is JSON of {description_of(schema)}: {error}") from None
     kind = {"object": dict, "array": list}.get(schema.get("type", ""), object)
     return _fitting([value] if isinstance(value, kind) else [], schema)

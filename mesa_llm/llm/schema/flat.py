@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 """A flat schema."""
 
 MAX_NESTING = 2
-"""How often a schema may contain itself."""
+"""Maximum number of times a schema may contain itself."""
 
 LIMITS: dict[str, tuple[str, ...]] = {
     "string": ("minLength", "maxLength"),
@@ -33,7 +33,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "array": ("minItems", "maxItems", "uniqueItems"),
     "object": ("minProperties", "maxProperties"),
 }
-"""What limits the values of each type; all else in a schema is for readers."""
+"""Keywords that limit the values of each type; all others are for readers."""
 
 SIGNS = {
     "properties": "object",
@@ -42,7 +42,7 @@ SIGNS = {
     "maxLength": "string",
     "minimum": "number",
 }
-"""What gives the type away where a schema does not name it."""
+"""Keywords that imply the type of a schema that does not name it."""
 
 
 def choice_schema(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> Schema:
@@ -68,7 +68,7 @@ def choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -
     """Return the alternatives of `choice_schema`; none if no tool can be called."""
     schemas = [_arguments(_Described(tool.digest, tool)) for tool in tools]
     offers = [
-        (tool.name, held_to(schema, options_for(tool.name, options)))
+        (tool.name, narrow(schema, options_for(tool.name, options)))
         for tool, schema in zip(tools, schemas, strict=True)
     ]
     return [_choice(name, arguments) for name, arguments in offers if arguments is not None]
@@ -76,7 +76,7 @@ def choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """A tool that can be looked up: equal if everything that is told of it is."""
+    """A tool as a key of a cache: equal if its digest is."""
 
     digest: str
     tool: ToolSpec = field(compare=False)
@@ -97,12 +97,12 @@ def _choice(name: str, arguments: Schema) -> Schema:
     }
 
 
-def held_to(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Schema | None:
-    """Hold the properties of a flat schema, at any depth, to the values they may take now.
+def narrow(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Schema | None:
+    """Narrow the properties of a flat schema, at any depth, to the values they may take now.
 
     Args:
         schema: A flat schema; None: nothing satisfies it.
-        options: Name of a property → its values. Of a list, the items are held to them, each at most once;
+        options: Name of a property → its values. The items of a list are narrowed to them, each at most once;
             what may be null still may.
 
     Returns:
@@ -111,14 +111,14 @@ def held_to(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Sche
     if not options or schema is None:
         return schema
     if "anyOf" in schema:
-        return either([held_to(inner, options) for inner in schema["anyOf"]])
+        return either([narrow(inner, options) for inner in schema["anyOf"]])
     if schema.get("type") == "array":
-        items = held_to(schema["items"], options)
+        items = narrow(schema["items"], options)
         return _no_items(schema) if items is None else {**schema, "items": items}
     if schema.get("type") != "object":
         return schema
     properties = {
-        name: _one_of(inner, options[name]) if name in options else held_to(inner, options)
+        name: _one_of(inner, options[name]) if name in options else narrow(inner, options)
         for name, inner in schema["properties"].items()
     }
     if any(properties[name] is None for name in schema["required"]):
@@ -128,14 +128,14 @@ def held_to(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Sche
 
 def _one_of(schema: Schema, values: Sequence[Any]) -> Schema | None:
     alternatives: list[Schema] = schema.get("anyOf", [schema])
-    held: Schema | None = {"enum": list(values)} if values else None
+    narrowed: Schema | None = {"enum": list(values)} if values else None
     array = next((alternative for alternative in alternatives if alternative.get("type") == "array"), None)
     if array is not None:
-        most = min(array.get("maxItems", len(values)), len(values))
-        different = {"maxItems": most, "uniqueItems": True}
-        held = _no_items(array) if held is None else {**array, **different, "items": held}
-        held = None if held is None or array.get("minItems", 0) > most else held
-    return either([held, {"type": "null"} if {"type": "null"} in alternatives else None])
+        max_items = min(array.get("maxItems", len(values)), len(values))
+        different = {"maxItems": max_items, "uniqueItems": True}
+        narrowed = _no_items(array) if narrowed is None else {**array, **different, "items": narrowed}
+        narrowed = None if narrowed is None or array.get("minItems", 0) > max_items else narrowed
+    return either([narrowed, {"type": "null"} if {"type": "null"} in alternatives else None])
 
 
 def with_enums(schema: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,32 +145,32 @@ def with_enums(schema: Mapping[str, Any], options: Mapping[str, Any]) -> dict[st
         schema: Any JSON schema, as pydantic gives it.
         options: Name of a property → its values. Of a list, the items are held to them; what may be null still may.
     """
-    written: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, inner in schema.items():
         if key in ("properties", "$defs"):
-            written[key] = {
+            result[key] = {
                 name: _with_enum(part, options[name])
                 if key == "properties" and name in options
                 else with_enums(part, options)
                 for name, part in inner.items()
             }
         elif key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-            written[key] = [with_enums(part, options) for part in inner]
+            result[key] = [with_enums(part, options) for part in inner]
         else:
-            written[key] = with_enums(inner, options) if key == "items" and isinstance(inner, Mapping) else inner
-    return written
+            result[key] = with_enums(inner, options) if key == "items" and isinstance(inner, Mapping) else inner
+    return result
 
 
 def _with_enum(schema: Mapping[str, Any], values: Any) -> dict[str, Any]:
     if schema.get("type") == "array":
         return {**schema, "items": _with_enum(schema.get("items", {}), values), "uniqueItems": True}
-    kept = {key: value for key, value in schema.items() if key in ("type", "description", "default")}
+    shared = {key: value for key, value in schema.items() if key in ("type", "description", "default")}
     alternatives: Sequence[Mapping[str, Any]] = schema.get("anyOf", ())
-    array = next((one for one in alternatives if one.get("type") == "array"), None)
-    held = {"enum": values} if array is None else _with_enum(array, values)
+    array = next((alternative for alternative in alternatives if alternative.get("type") == "array"), None)
+    narrowed = {"enum": values} if array is None else _with_enum(array, values)
     if {"type": "null"} in alternatives:
-        return {**kept, "anyOf": [held, {"type": "null"}]}
-    return {**kept, **held}
+        return {**shared, "anyOf": [narrowed, {"type": "null"}]}
+    return {**shared, **narrowed}
 
 
 def _no_items(array: Schema) -> Schema | None:
@@ -181,11 +181,11 @@ def _no_items(array: Schema) -> Schema | None:
 
 def either(alternatives: Iterable[Schema | None]) -> Schema | None:
     """Join alternatives into one flat schema; those that nothing satisfies (None) are dropped."""
-    joined: list[Schema] = []
+    flat: list[Schema] = []
     for alternative in alternatives:
         if alternative is not None:
-            joined += alternative.get("anyOf", [alternative])
-    return None if not joined else joined[0] if len(joined) == 1 else {"anyOf": joined}
+            flat += alternative.get("anyOf", [alternative])
+    return None if not flat else flat[0] if len(flat) == 1 else {"anyOf": flat}
 
 
 def flat_schema(schema: Mapping[str, Any]) -> Schema:
@@ -233,8 +233,8 @@ class _Flattening:
                 return either([_tagged(self.visit(inner, within), tag) for inner in schema[key]])
         kind = schema.get("type") or next((SIGNS[sign] for sign in SIGNS if sign in schema), None)
         if isinstance(kind, list):
-            kinds = cast("list[str]", kind)
-            return either([self.visit({**schema, "type": one}, within) for one in kinds])
+            names = cast("list[str]", kind)
+            return either([self.visit({**schema, "type": name}, within) for name in names])
         return self.typed(schema, kind, within) if kind in LIMITS else {}
 
     def resolve(self, schema: Mapping[str, Any], within: tuple[str, ...]) -> Schema | None:
@@ -269,16 +269,16 @@ class _Flattening:
         return _no_items(flat) if items is None else {**flat, "items": items}
 
     def object(self, schema: Mapping[str, Any], flat: Schema, within: tuple[str, ...]) -> Schema | None:
-        others = self.visit(schema.get("additionalProperties", {}), within)
+        free = self.visit(schema.get("additionalProperties", {}), within)
         required = [str(name) for name in schema.get("required", ())]
         properties = {name: self.visit(inner, within) for name, inner in schema.get("properties", {}).items()}
-        properties |= {name: others for name in required if name not in properties}
+        properties |= {name: free for name in required if name not in properties}
         if any(properties[name] is None for name in required):
             return None
         flat["properties"] = {name: inner for name, inner in properties.items() if inner is not None}
         flat["required"] = required
         names = self.visit({"type": "string", **schema.get("propertyNames", {})}, within)
-        flat["additionalProperties"] = False if others is None or names is None else others
+        flat["additionalProperties"] = False if free is None or names is None else free
         return {**flat, "propertyNames": names} if "propertyNames" in schema and names is not None else flat
 
 

@@ -24,15 +24,15 @@ MAX_NAME = 40
 """Maximum number of characters of a property's name, where names are free."""
 
 MAX_ITEMS = 8
-"""Maximum number of items of a list, and most properties with free names, unless the schema asks for more."""
+"""Maximum number of items of a list, and of properties with free names, unless the schema asks for more."""
 
 ANY_DEPTH = 2
-"""How deep a value may nest of which the schema says nothing."""
+"""Maximum depth of a value of which the schema says nothing."""
 
-WIDEST = Decimal(999_999_999)
-"""Where numbers end that the schema does not bound."""
+MAX_NUMBER = Decimal(999_999_999)
+"""Maximum magnitude of a number that the schema does not bound."""
 
-MOST_DECIMALS = 12
+MAX_DECIMALS = 12
 """Maximum number of decimal places of a number."""
 
 FINENESS = 9
@@ -73,7 +73,7 @@ class _Writer:
         self.names: dict[str, str] = {}
 
     def rule(self, body: str, name: str = "") -> str:
-        """Name an expression, and give the name."""
+        """Name an expression, and return the name."""
         if body not in self.names:
             self.names[body] = name or f"r{len(self.rules)}"
             self.rules[self.names[body]] = body
@@ -111,10 +111,10 @@ class _Writer:
             kinds += [f'"[" {_listed(inner, 0, MAX_ITEMS)} "]"', f'"{{" {_listed(pair, 0, MAX_ITEMS)} "}}"']
         return self.rule(_either(kinds))
 
-    def string(self, schema: Schema, most: int) -> str:
-        """Write a string of `minLength` up to `maxLength` or `most` characters."""
+    def string(self, schema: Schema, max_length: int) -> str:
+        """Write a string of `minLength` up to `maxLength` or `max_length` characters."""
         low = int(schema.get("minLength", 0))
-        high = max(low, min(int(schema.get("maxLength", most)), most))
+        high = max(low, min(int(schema.get("maxLength", max_length)), max_length))
         character = self.rule(CHARACTER, "char")
         return self.rule(rf'"\"" {_times(character, low, high)} "\""')
 
@@ -122,13 +122,13 @@ class _Writer:
         """Write a list: first the items that have places of their own, then the alike ones."""
         placed = [self.value(inner) for inner in schema.get("prefixItems", ())]
         low = int(schema.get("minItems", 0)) - len(placed)
-        most = int(schema.get("maxItems", max(low, 0 if placed else MAX_ITEMS) + len(placed))) - len(placed)
+        max_items = int(schema.get("maxItems", max(low, 0 if placed else MAX_ITEMS) + len(placed))) - len(placed)
         if not placed:
-            return f'"[" {_listed(self.value(schema["items"]), low, min(most, max(low, MAX_ITEMS)))} "]"'
-        if most < 0:
-            placed, most = placed[:most], 0
-        others = _times(f'("," {self.value(schema["items"])})', max(low, 0), min(most, max(low, 0)))
-        return f'"[" {' "," '.join(placed)} {others} "]"'
+            return f'"[" {_listed(self.value(schema["items"]), low, min(max_items, max(low, MAX_ITEMS)))} "]"'
+        if max_items < 0:
+            placed, max_items = placed[:max_items], 0
+        repeated = _times(f'("," {self.value(schema["items"])})', max(low, 0), min(max_items, max(low, 0)))
+        return f'"[" {' "," '.join(placed)} {repeated} "]"'
 
     def object(self, schema: Schema) -> str:
         """Write an object: its properties in order, or pairs with free names if it declares none."""
@@ -149,22 +149,22 @@ def _members(members: list[tuple[str, bool]], anything_before: bool) -> str:
     """Write properties in order, with a comma wherever one came before; some may be left out."""
     if not members:
         return ""
-    (member, is_required), *others = members
+    (member, is_required), *following = members
     if anything_before:
-        written = f'"," {member}' if is_required else f'("," {member})?'
-        return f"{written} {_members(others, anything_before=True)}"
-    written = f"{member} {_members(others, anything_before=True)}"
+        text = f'"," {member}' if is_required else f'("," {member})?'
+        return f"{text} {_members(following, anything_before=True)}"
+    text = f"{member} {_members(following, anything_before=True)}"
     if is_required:
-        return written
-    return f"({written} | {_members(others, anything_before=False)})" if others else f"({written})?"
+        return text
+    return f"({text} | {_members(following, anything_before=False)})" if following else f"({text})?"
 
 
 def _listed(item: str, low: int, high: int) -> str:
     """Write `low` to `high` items with commas between them."""
     if high <= 0:
         return ""
-    others = _times(f'("," {item})', max(low - 1, 0), high - 1)
-    return f"{item} {others}" if low > 0 else f"({item} {others})?"
+    repeated = _times(f'("," {item})', max(low - 1, 0), high - 1)
+    return f"{item} {repeated}" if low > 0 else f"({item} {repeated})?"
 
 
 def _times(atom: str, low: int, high: int) -> str:
@@ -192,10 +192,10 @@ def _number(schema: Schema) -> str:
     span = number_range(schema)
     if schema["type"] == "integer":
         return _grid(*_ends(span, 0), 0)
-    grids = {places: _ends(span, places) for places in range(2, MOST_DECIMALS + 1)}
-    filled = [places for places, (first, last) in grids.items() if first <= last]
+    grids = {places: _ends(span, places) for places in range(2, MAX_DECIMALS + 1)}
+    filled = [places for places, (low_index, high_index) in grids.items() if low_index <= high_index]
     if not filled:
-        raise Refused(f"no number of at most {MOST_DECIMALS} decimal places lies in {schema}")
+        raise Refused(f"no number of at most {MAX_DECIMALS} decimal places lies in {schema}")
     fine = (places for places in filled if grids[places][1] - grids[places][0] >= FINENESS)
     places = next(fine, filled[0])
     return _grid(*grids[places], places)
@@ -203,8 +203,8 @@ def _number(schema: Schema) -> str:
 
 def _ends(span: Range, places: int) -> tuple[int, int]:
     """Return the first and the last number in a range, counted in units of the last decimal place."""
-    low = min(-WIDEST, 2 * (span.high or Decimal(0))) if span.low is None else span.low
-    high = max(WIDEST, 2 * (span.low or Decimal(0))) if span.high is None else span.high
+    low = min(-MAX_NUMBER, 2 * (span.high or Decimal(0))) if span.low is None else span.low
+    high = max(MAX_NUMBER, 2 * (span.low or Decimal(0))) if span.high is None else span.high
     low, high = low.scaleb(places), high.scaleb(places)
     first = math.floor(low) + 1 if span.low_is_open else math.ceil(low)
     last = math.ceil(high) - 1 if span.high_is_open else math.floor(high)

@@ -55,10 +55,10 @@ def number_range(schema: Mapping[str, Any]) -> Range:
     return _whole(wide) if schema["type"] == "integer" else wide
 
 
-def _bounds(schema: Mapping[str, Any], closed: str, opened: str, open_is: int) -> list[tuple[Decimal, int]]:
+def _bounds(schema: Mapping[str, Any], inclusive: str, exclusive: str, open_is: int) -> list[tuple[Decimal, int]]:
     """Read the bounds of one side, so marked that the tighter of two equal ones sorts as the tighter."""
-    marked = ((closed, 0), (opened, open_is))
-    return [(Decimal(str(schema[key])), mark) for key, mark in marked if is_finite_number(schema.get(key))]
+    keywords = ((inclusive, 0), (exclusive, open_is))
+    return [(Decimal(str(schema[key])), mark) for key, mark in keywords if is_finite_number(schema.get(key))]
 
 
 def _whole(wide: Range) -> Range:

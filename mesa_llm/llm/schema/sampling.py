@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from mesa_llm.errors import Refused
-from mesa_llm.llm.schema.flat import Schema, flat_schema, held_to
+from mesa_llm.llm.schema.flat import Schema, flat_schema, narrow
 from mesa_llm.llm.schema.ranges import number_range
 
 _TEXT = """
@@ -22,19 +22,19 @@ _TEXT = """
 WORDS = _TEXT.split()
 """Words that say nothing for or against anything."""
 
-LEAST_WORDS, MOST_WORDS = 3, 8
-"""How many words a text of free length has."""
+MIN_FREE_WORDS, MAX_FREE_WORDS = 3, 8
+"""Minimum and maximum number of words of a text of free length."""
 
 SCALARS: tuple[Schema, ...] = tuple({"type": kind} for kind in ("string", "integer", "boolean", "null"))
-"""What a value of any kind is drawn as."""
+"""Schemas that a value of any type is drawn from."""
 
-MOST_TRIES = 20
-"""How often a value is drawn again, for each that has to differ from the others."""
+MAX_DRAWS = 20
+"""Maximum number of draws for each value that has to differ from the others."""
 
 SPAN = 100
-"""How far numbers go from their one bound, or from zero."""
+"""Range of numbers from their only bound, or from zero."""
 
-MOST_FREE = 3
+MAX_FREE_ITEMS = 3
 """Maximum number of items of a list, and most properties with free names, unless the schema asks for more."""
 
 
@@ -54,10 +54,10 @@ def sample_value(
     Raises:
         Refused: If no value satisfies the schema.
     """
-    held = held_to(flat_schema(schema), options or {})
-    if held is None:
+    narrowed = narrow(flat_schema(schema), options or {})
+    if narrowed is None:
         raise Refused("no value can satisfy the JSON schema: a property has no possible value now")
-    return draw(held, rng)
+    return draw(narrowed, rng)
 
 
 def draw(schema: Schema, rng: random.Random) -> Any:
@@ -84,11 +84,11 @@ def draw(schema: Schema, rng: random.Random) -> Any:
 
 
 def _text(schema: Schema, rng: random.Random) -> str:
-    least, most = schema.get("minLength", 0), schema.get("maxLength")
-    text = " ".join(rng.choices(WORDS, k=rng.randint(LEAST_WORDS, MOST_WORDS)))
-    while len(text) < least:
+    min_length, max_length = schema.get("minLength", 0), schema.get("maxLength")
+    text = " ".join(rng.choices(WORDS, k=rng.randint(MIN_FREE_WORDS, MAX_FREE_WORDS)))
+    while len(text) < min_length:
         text = f"{text} {rng.choice(WORDS)}"
-    text = text[:most]
+    text = text[:max_length]
     return text.rstrip() + "." * (len(text) - len(text.rstrip()))
 
 
@@ -99,36 +99,38 @@ def _number(schema: Schema, rng: random.Random) -> int | float:
     low = span.low if span.low is not None else min(Decimal(0), high - SPAN * step if high < 0 else high)
     if schema["type"] == "integer":
         return rng.randint(math.ceil(low / step), math.floor(high / step)) * step
-    drawn = rng.uniform(float(low), float(high))
-    candidates = (round(drawn, 2), drawn, float(low) / 2 + float(high) / 2)
-    return next((number for number in candidates if span.holds(Decimal(str(number)))), drawn)
+    value = rng.uniform(float(low), float(high))
+    candidates = (round(value, 2), value, float(low) / 2 + float(high) / 2)
+    return next((number for number in candidates if span.holds(Decimal(str(number)))), value)
 
 
 def _list(schema: Schema, rng: random.Random) -> list[Any]:
-    drawn = [draw(inner, rng) for inner in schema.get("prefixItems", ())][: schema.get("maxItems")]
-    least = max(schema.get("minItems", 0), len(drawn))
-    wanted = rng.randint(least, max(least, min(schema.get("maxItems", math.inf), least + MOST_FREE)))
-    for _ in range(MOST_TRIES * wanted):
-        if len(drawn) == wanted:
+    items = [draw(inner, rng) for inner in schema.get("prefixItems", ())][: schema.get("maxItems")]
+    min_items = max(schema.get("minItems", 0), len(items))
+    n_items = rng.randint(min_items, max(min_items, min(schema.get("maxItems", math.inf), min_items + MAX_FREE_ITEMS)))
+    for _ in range(MAX_DRAWS * n_items):
+        if len(items) == n_items:
             break
         item = draw(schema["items"], rng)
-        if item not in drawn or not schema.get("uniqueItems"):
-            drawn.append(item)
-    return drawn
+        if item not in items or not schema.get("uniqueItems"):
+            items.append(item)
+    return items
 
 
 def _object(schema: Schema, rng: random.Random) -> dict[str, Any]:
-    drawn = {
+    properties = {
         name: draw(inner, rng)
         for name, inner in schema["properties"].items()
         if name in schema["required"] or rng.random() < 0.5
     }
     if schema["properties"] or schema["additionalProperties"] is False:
-        return drawn
-    least = schema.get("minProperties", 0)
-    wanted = rng.randint(least, max(least, min(schema.get("maxProperties", math.inf), least + MOST_FREE)))
+        return properties
+    min_properties = schema.get("minProperties", 0)
+    n_properties = rng.randint(
+        min_properties, max(min_properties, min(schema.get("maxProperties", math.inf), min_properties + MAX_FREE_ITEMS))
+    )
     names = schema.get("propertyNames", {"enum": WORDS})
-    for _ in range(MOST_TRIES * wanted):
-        if len(drawn) < wanted:
-            drawn[draw(names, rng)] = draw(schema["additionalProperties"], rng)
-    return drawn
+    for _ in range(MAX_DRAWS * n_properties):
+        if len(properties) < n_properties:
+            properties[draw(names, rng)] = draw(schema["additionalProperties"], rng)
+    return properties

@@ -1,4 +1,4 @@
-"""What bidders believe of budgets, profits and lots won, and how right they are."""
+"""Beliefs of bidders about budgets, profits and lots won, and their errors."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Belief(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the auctioneer found in a statement of belief."""
+    """The auctioneer's review of a statement of belief."""
 
     problems: tuple[str, ...]
-    """What is wrong with it, in words for the bidder to read."""
+    """Its errors, as text for the bidder."""
 
     is_formed: bool
     """Whether it could be read at all; a statement that could not is not counted."""
 
     counts: BeliefCounts
-    """What was checked, and what was wrong."""
+    """Number of checks and of errors."""
 
 
 def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:
@@ -93,22 +93,22 @@ def review_belief(
     if statement["remaining_budget"] != me.budget:
         counts.self_errors += 1
         problems.append(f"you have ${me.budget} left, not ${statement['remaining_budget']}.")
-    own = me.bidder.name
+    own_name = me.bidder.name
     for name, profit in statement["total_profits"].items():
         if name not in accounts:
             continue
-        is_own = own in name if match_part else own == name
-        meant = own if is_own else name
-        is_wrong = profit != accounts[meant].profit
+        is_own = own_name in name if match_part else own_name == name
+        believed_name = own_name if is_own else name
+        is_wrong = profit != accounts[believed_name].profit
         _count(counts, is_own, is_wrong, is_own)
         if is_wrong:
-            problems.append(f"the profit of {meant} is ${accounts[meant].profit}, not ${profit}.")
+            problems.append(f"the profit of {believed_name} is ${accounts[believed_name].profit}, not ${profit}.")
     for name, wins in statement["winning_bids"].items():
         if name not in accounts:
             continue
         won = [win.lot.name for win in accounts[name].wins]
         is_wrong = set(wins) != set(won)
-        _count(counts, own in name if match_part else own == name, is_wrong, own == name)
+        _count(counts, own_name in name if match_part else own_name == name, is_wrong, own_name == name)
         if is_wrong:
             problems.append(f"{name} has won {', '.join(won) or 'nothing'}, not {', '.join(wins) or 'nothing'}.")
     return Review(tuple(problems), True, counts)

@@ -1,4 +1,4 @@
-"""What a bidder can know, as values. True values of lots appear only once the hammer fell."""
+"""Facts that a bidder can know, as values. True values of lots appear only once the hammer fell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DESIRES: dict[Desire, str] = {
     "maximize_profit": "You want to end the auction with a larger total profit than any other bidder.",
     "maximize_items": "You want to end the auction with more lots than any other bidder.",
 }
-"""What a bidder is told it is after."""
+"""Text of each desire for the bidder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +28,32 @@ class LotView:
     """Starting price, in dollars; lowered if nobody bid."""
 
     estimate: int
-    """What this bidder thinks it is worth, in dollars."""
+    """Estimate of its value by this bidder, in dollars."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaleView:
-    """How a lot went, as everyone heard it."""
+    """The sale of a lot, as everyone sees it."""
 
     lot: str
     """Its name."""
 
     winner: str | None
-    """Who won it; None: nobody bid."""
+    """Name of the winner; None: nobody bid."""
 
     price: int | None
     """Dollars paid."""
 
     true_value: int | None
-    """What it is worth, in dollars; not revealed if nobody bid."""
+    """Its value in dollars; not revealed if nobody bid."""
 
 
 @dataclass(frozen=True, slots=True)
 class RivalView:
-    """What the sales so far tell of another bidder."""
+    """Another bidder, as far as the sales so far show."""
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     spent: int
     """Dollars it paid."""
@@ -70,13 +70,13 @@ class AuctionFacts:
     """All that one bidder can know in one stage."""
 
     stage: Stage
-    """What is asked for."""
+    """Current stage."""
 
     name: str
     """The bidder's own name."""
 
     desire: Desire
-    """What it is after."""
+    """Its desire."""
 
     budget: int
     """Dollars it has left."""
@@ -103,7 +103,7 @@ class AuctionFacts:
     """Who made it."""
 
     raise_exact: float
-    """Least raise before it is rounded down, in dollars."""
+    """Minimum raise before it is rounded down, in dollars."""
 
     min_bid: int
     """Smallest valid bid now, in dollars."""
@@ -112,10 +112,10 @@ class AuctionFacts:
     """Valid bids this bidder made on this lot."""
 
     rounds: tuple[RoundView, ...]
-    """What was bid on this lot, round by round."""
+    """Bids on this lot, round by round."""
 
     sales: tuple[SaleView, ...]
-    """How the lots so far went."""
+    """Sales so far."""
 
     rivals: tuple[RivalView, ...]
     """The other bidders, by seat; of many only those that won most lots."""
@@ -127,13 +127,13 @@ class AuctionFacts:
     """The plan in force; empty if there is none."""
 
     keeps_beliefs: bool
-    """Whether it is asked what it believes; if not, it is told its budget."""
+    """Whether it states its beliefs; if not, the prompt holds its budget."""
 
     belief: Mapping[str, Any]
-    """What it last said it believes."""
+    """Its last stated beliefs."""
 
     refusals: tuple[str, ...] = ()
-    """What was wrong with its last answer in this stage."""
+    """Errors of its last answer in this stage."""
 
 
 def bidder_facts(auctioneer: Auctioneer, agent_id: int, refusals: tuple[str, ...] = ()) -> AuctionFacts:
@@ -141,7 +141,7 @@ def bidder_facts(auctioneer: Auctioneer, agent_id: int, refusals: tuple[str, ...
     me, bidding = auctioneer.accounts[agent_id], auctioneer.bidding
     bidder = me.bidder
     leader = bidding.standing.leader
-    rivals = tuple(_rival_view(other) for other in auctioneer.watched_by(agent_id) if other is not me)
+    rivals = tuple(_rival_view(account) for account in auctioneer.watched_by(agent_id) if account is not me)
     return AuctionFacts(
         stage=auctioneer.stage,
         name=bidder.name,
@@ -178,6 +178,6 @@ def _sale_view(auctioneer: Auctioneer, sale: Sale) -> SaleView:
     return SaleView(sale.lot.name, auctioneer.accounts[sale.winner].bidder.name, sale.price, sale.lot.true_value)
 
 
-def _rival_view(other: Account) -> RivalView:
-    spent = other.bidder.budget - other.budget
-    return RivalView(other.bidder.name, spent, other.profit, tuple(win.lot.name for win in other.wins))
+def _rival_view(account: Account) -> RivalView:
+    spent = account.bidder.budget - account.budget
+    return RivalView(account.bidder.name, spent, account.profit, tuple(win.lot.name for win in account.wins))

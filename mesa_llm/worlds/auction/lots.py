@@ -1,4 +1,4 @@
-"""What is auctioned: lots with a starting price and a true value that nobody knows before the hammer falls."""
+"""Lots: each has a starting price and a true value that nobody knows before the hammer falls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 
 LotOrder = Literal["listed", "random", "ascending", "descending"]
 """The order in which lots come up; the two by price keep the list's order among equals."""
@@ -20,16 +20,16 @@ class Lot:
     """One thing to be auctioned."""
 
     name: str
-    """What bidders call it; unique in an auction."""
+    """Its name, unique in an auction."""
 
     start: int
     """Starting price, in dollars."""
 
     true_value: int
-    """What it is worth, in dollars; revealed with the hammer."""
+    """Its value in dollars, revealed with the hammer."""
 
     description: str = ""
-    """What it is; the original shows it to nobody."""
+    """Its description; the original shows it to nobody."""
 
 
 PAPER_LOTS = tuple(
@@ -73,18 +73,18 @@ def read_lots(path: Path | str) -> tuple[Lot, ...]:
         ConfigError: If a line lacks a name or a price.
     """
     lots: list[Lot] = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+    for line_number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip():
             continue
         row = json.loads(line)
         if not {"name", "price"} <= row.keys():
-            raise ConfigError(f"line {number} of {path} needs a name and a price, and has only {sorted(row)}")
+            raise ConfigError(f"line {line_number} of {path} needs a name and a price, and has only {sorted(row)}")
         value = int(row.get("true_value", 2 * row["price"]))
         lots.append(Lot(str(row["name"]), int(row["price"]), value, str(row.get("desc", ""))))
     return tuple(lots)
 
 
-def ordered_lots(lots: Sequence[Lot], order: LotOrder, rng: Draws) -> tuple[Lot, ...]:
+def ordered_lots(lots: Sequence[Lot], order: LotOrder, rng: RNG) -> tuple[Lot, ...]:
     """Return lots in the order in which they come up.
 
     Args:

@@ -1,4 +1,4 @@
-"""How an auction goes on: its rules, the auctioneer, who leads, and when the hammer falls."""
+"""Rules of an auction, and the auctioneer: who leads, and when the hammer falls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.amounts import is_number
 from mesa_llm.worlds.auction.beliefs import add_counts, form_fault, opening_belief, review_belief
 from mesa_llm.worlds.auction.lots import Lot
@@ -30,7 +30,7 @@ from mesa_llm.worlds.auction.state import (
 )
 
 TieRule = Literal["uniform", "scan"]
-"""How equal highest bids of one round are decided.
+"""Rule for equal highest bids of one round.
 
 `uniform`: each of them wins with the same probability. `scan` (the original's): after every bid taken down, all bids
 of the round are gone through again, and each that equals the highest one tosses a coin with the leader of the moment,
@@ -44,7 +44,7 @@ MAX_DISCOUNTS = 3
 """Rounds without a bid after which the starting price is no longer lowered."""
 
 Stage = Literal["plan", "bid", "belief", "replan", "over"]
-"""What bidders are asked for now; `bid` is one round of bidding on one lot."""
+"""Stage of an auction; `bid` is one round of bidding on one lot."""
 
 PRIORITIES = (1, 2, 3)
 """Priorities of a lot: dispensable, worth it if affordable, top."""
@@ -61,13 +61,13 @@ MAX_WATCHED = 30
 
 @dataclass(frozen=True, slots=True)
 class AuctionRules:
-    """How the auction is run. The defaults are the corrected rules; `ORIGINAL_RULES` are the authors'."""
+    """Rules of an auction. The defaults are the corrected rules; `ORIGINAL_RULES` are the authors'."""
 
     raise_share: float = 0.1
     """Minimum raise over the highest bid of the round before, as a share of the starting price, rounded down."""
 
     tie: TieRule = "uniform"
-    """How equal highest bids are decided."""
+    """Rule for equal highest bids."""
 
     max_retries: int | None = 3
     """Number of times a bidder is asked again after an invalid bid, before it is out for the lot.
@@ -85,10 +85,10 @@ class AuctionRules:
     """Number of times a plan that cannot be used is sent back."""
 
     match_part: bool = False
-    """Take a listed name that contains the own name for the own, as the original does."""
+    """Whether a listed name that contains the own name counts as the own, as in the original."""
 
     is_lenient: bool = False
-    """Take any object as a plan and any last statement as a belief, and let prices and raises fall to zero."""
+    """Whether any object is a plan and any last statement a belief, and prices and raises may fall to zero."""
 
 
 ORIGINAL_RULES = AuctionRules(tie="scan", max_retries=None, match_part=True, is_lenient=True)
@@ -102,13 +102,13 @@ class Auctioneer:
         Chen et al. (2023), Put Your Money Where Your Mouth Is, arXiv:2310.05746, and their program.
     """
 
-    def __init__(self, lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules, rng: Draws) -> None:
+    def __init__(self, lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules, rng: RNG) -> None:
         """Open the auction; the arguments are those of `Auction`."""
         check_opening(lots, bidders, rules)
         self.lots = tuple(lots)
         self.rules = rules
         self.rng = rng
-        self.accounts = {one.unique_id: Account(one, one.budget) for one in bidders}
+        self.accounts = {bidder.unique_id: Account(bidder, bidder.budget) for bidder in bidders}
         self.sales: list[Sale] = []
         self.bidding = Bidding(self.lots[0], 0, self.lots[0].start)
         self.stage: Stage = "plan"
@@ -120,7 +120,7 @@ class Auctioneer:
         self.tries: dict[int, list[Attempt]] = {}
         self.revisions: Counter[int] = Counter()
         for agent_id, account in self.accounts.items():
-            account.belief = opening_belief(account, [other.bidder.name for other in self.watched_by(agent_id)])
+            account.belief = opening_belief(account, [rival.bidder.name for rival in self.watched_by(agent_id)])
             account.budgets.append(account.budget)
             account.profits.append(account.profit)
         self._ask(account for account in self.accounts.values() if account.bidder.planning != "none")
@@ -148,7 +148,7 @@ class Auctioneer:
         if agent_id in self.watched:
             return list(self.watched.values())
         return [
-            *(one for other_id, one in self.watched.items() if other_id != self._last_watched),
+            *(account for other_id, account in self.watched.items() if other_id != self._last_watched),
             self.accounts[agent_id],
         ]
 
@@ -210,10 +210,10 @@ class Auctioneer:
         Returns:
             The lots that came to an end.
         """
-        done = len(self.sales)
+        n_sales = len(self.sales)
         self._close_stage()
         self._skip_empty_stages()
-        return self.sales[done:]
+        return self.sales[n_sales:]
 
     def _skip_empty_stages(self) -> None:
         while not self.due and self.stage != "over":
@@ -246,7 +246,7 @@ class Auctioneer:
         )
 
     def _close_round(self) -> None:
-        """Take all bids of the round down in the order of seats, and check whether the hammer falls."""
+        """Record the bids of the round in the order of seats, and check whether the hammer falls."""
         bidding = self.bidding
         bids = [(agent_id, self._final_bid(agent_id)) for agent_id in self.accounts if agent_id in self.tries]
         standings = take_down(bids, bidding.standing, self.rules.tie, self.rng)
@@ -326,8 +326,8 @@ class Auctioneer:
     def _watch(self) -> None:
         """Choose whom everyone watches, one more than `MAX_WATCHED`: who won most lots, the first seats of equals."""
         ranked = sorted(self.accounts, key=lambda agent_id: -len(self.accounts[agent_id].wins))[: MAX_WATCHED + 1]
-        chosen = set(ranked)
-        self.watched = {agent_id: account for agent_id, account in self.accounts.items() if agent_id in chosen}
+        ranked_ids = set(ranked)
+        self.watched = {agent_id: account for agent_id, account in self.accounts.items() if agent_id in ranked_ids}
         self._last_watched = ranked[-1]
 
     def _readmit(self) -> None:
@@ -358,14 +358,14 @@ class Auctioneer:
         names = [lot.name for lot in self.remaining]
         unknown = sorted(str(name)[:40] for name in priorities if name not in names)[:5]
         if not priorities or unknown:
-            found = f"not {', '.join(unknown)}" if unknown else "but your plan is empty"
-            return f"Give priorities to lots still to come ({', '.join(names)}), {found}."
+            hint = f"not {', '.join(unknown)}" if unknown else "but your plan is empty"
+            return f"Give priorities to lots still to come ({', '.join(names)}), {hint}."
         wrong = next((name for name, value in priorities.items() if value not in PRIORITIES), None)
         return f"The priority of {wrong} must be 1, 2 or 3." if wrong else ""
 
 
-def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, rng: Draws) -> list[Standing]:
-    """Take the bids of one round down in the order of seats.
+def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, rng: RNG) -> list[Standing]:
+    """Process the bids of one round in the order of seats.
 
     Args:
         bids: Bidder and valid bid (None: it withdrew), by seat.
@@ -400,7 +400,7 @@ def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundV
     return RoundView(tuple(bids), len(records) - len(bids))
 
 
-def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: Draws) -> Standing:
+def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: RNG) -> Standing:
     """Go through all bids so far; an equal one tosses a coin with the leader of the moment."""
     top, leader = standing.top, standing.leader
     for bidder, amount in bids:
@@ -411,7 +411,7 @@ def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: Draws
     return Standing(top, leader)
 
 
-def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, rng: Draws) -> Standing:
+def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, rng: RNG) -> Standing:
     """Look at the last bid only: it is the k-th of equal ones, and takes the lead with probability 1/k."""
     bidder, amount = bid
     if amount is None or amount < standing.top:
@@ -446,12 +446,12 @@ def check_opening(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auction
         _check_amounts(lots, bidders, rules)
 
 
-def _check_distinct(what: str, values: Sequence[object]) -> None:
+def _check_distinct(name: str, values: Sequence[object]) -> None:
     if not values:
-        raise ConfigError(f"an auction needs at least one {what}")
+        raise ConfigError(f"an auction needs at least one {name}")
     double = next((value for value, count in Counter(values).items() if count > 1), None)
     if double is not None:
-        raise ConfigError(f"{what} {double!r} appears twice in the auction; give each its own")
+        raise ConfigError(f"{name} {double!r} appears twice in the auction; give each its own")
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is measured of auctions: ratings, failed bids, beliefs, engagement, priorities and how bids rise."""
+"""Measures of auctions: ratings, failed bids, beliefs, engagement, priorities and how bids rise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BETA = SIGMA / 2
 """Standard deviation of a performance around the skill."""
 
 TAU = SIGMA / 100
-"""What the standard deviation gains between games."""
+"""Increase of the standard deviation between games."""
 
 DRAW_PROBABILITY = 0.1
 """Probability of a draw between equals."""
@@ -50,7 +50,7 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BidderScore:
-    """What one bidder did in one auction."""
+    """Scores of one bidder in one auction."""
 
     name: str
     """Its name."""
@@ -79,7 +79,7 @@ class BidderScore:
 
 @dataclass(frozen=True, slots=True)
 class SaleScore:
-    """How the lots of one auction went."""
+    """Scores of the sales of one auction."""
 
     n_unsold: int
     """Lots that nobody bid on."""
@@ -137,16 +137,16 @@ def rate(games: Sequence[Mapping[str, float]], start: Mapping[str, Rating] | Non
     return history
 
 
-def rating_error(found: Mapping[str, Rating], published: Mapping[str, float]) -> float:
+def rating_error(ratings: Mapping[str, Rating], published: Mapping[str, float]) -> float:
     """Compute the mean absolute error of the ratings' means against published ones, over the bidders in both.
 
     Raises:
         ValueError: If no bidder is in both.
     """
-    shared = [name for name in published if name in found]
+    shared = [name for name in published if name in ratings]
     if not shared:
-        raise ValueError(f"no bidder is rated in both: {sorted(found)} and {sorted(published)}")
-    return math.fsum(abs(found[name].mu - published[name]) for name in shared) / len(shared)
+        raise ValueError(f"no bidder is rated in both: {sorted(ratings)} and {sorted(published)}")
+    return math.fsum(abs(ratings[name].mu - published[name]) for name in shared) / len(shared)
 
 
 def score_bidders(auction: Auction) -> list[BidderScore]:
@@ -168,11 +168,11 @@ def score_bidders(auction: Auction) -> list[BidderScore]:
 
 def score_sales(auction: Auction) -> SaleScore:
     """Score how the lots of an auction went so far."""
-    sold = [(sale.lot, sale.price) for sale in auction.sales if sale.price is not None]
+    lot_prices = [(sale.lot, sale.price) for sale in auction.sales if sale.price is not None]
     return SaleScore(
-        n_unsold=len(auction.sales) - len(sold),
-        price_ratio=_ratio(math.fsum(price / lot.start for lot, price in sold), len(sold)),
-        curse_rate=_ratio(sum(price > lot.true_value for lot, price in sold), len(sold)),
+        n_unsold=len(auction.sales) - len(lot_prices),
+        price_ratio=_ratio(math.fsum(price / lot.start for lot, price in lot_prices), len(lot_prices)),
+        curse_rate=_ratio(sum(price > lot.true_value for lot, price in lot_prices), len(lot_prices)),
     )
 
 
@@ -228,9 +228,11 @@ def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
     for sale in auction.sales:
         before = float(sale.bidding.start)
         for bids in sale.bidding.rounds:
-            made = [one for one in bids if one.amount]
-            increments += [100 * ((one.amount or 0) - before) / before for one in made if bidder in (None, one.bidder)]
-            if made:
+            amounts = [bid for bid in bids if bid.amount]
+            increments += [
+                100 * ((bid.amount or 0) - before) / before for bid in amounts if bidder in (None, bid.bidder)
+            ]
+            if amounts:
                 before = float(bids[-1].standing.top)
     return increments
 
@@ -243,7 +245,9 @@ def increment_shares(increments: Sequence[float], edges: Sequence[float] = INCRE
     """
     if not increments:
         raise ValueError("there are no bids whose increments could be counted")
-    return tuple(sum(low <= one < high for one in increments) / len(increments) for low, high in pairwise(edges))
+    return tuple(
+        sum(low <= increment < high for increment in increments) / len(increments) for low, high in pairwise(edges)
+    )
 
 
 def _rows(auction: Auction, account: Account) -> Iterator[tuple[float, float, float, float]]:
@@ -265,8 +269,8 @@ def _priority(account: Account, lot: str, before: int) -> float:
 def _rho(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     from scipy.stats import spearmanr  # takes longer to load than all worlds together
 
-    known = ~np.isnan(first)
-    x, y = first[known], second[known]
+    is_known = ~np.isnan(first)
+    x, y = first[is_known], second[is_known]
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
     return float(spearmanr(x, y).statistic)

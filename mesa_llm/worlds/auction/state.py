@@ -1,4 +1,4 @@
-"""What an auction is: bidders, the bidding on each lot, accounts, plans and sales."""
+"""State of an auction: bidders, the bidding on each lot, accounts, plans and sales."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mesa_llm.worlds.auction.lots import Lot
 
 Desire = Literal["maximize_profit", "maximize_items"]
-"""What a bidder is after."""
+"""Desire of a bidder."""
 
 Planning = Literal["adaptive", "static", "none"]
 """`adaptive`: a plan before the auction and after every lot; `static`: only before; `none`: never."""
@@ -23,13 +23,13 @@ class Bidder:
     """Mesa `unique_id` of the agent."""
 
     name: str
-    """What the others call it."""
+    """Name that others know."""
 
     budget: int = 20_000
     """Dollars it may spend in the whole auction."""
 
     desire: Desire = "maximize_profit"
-    """What it is after."""
+    """Its desire."""
 
     planning: Planning = "adaptive"
     """When it plans."""
@@ -41,7 +41,7 @@ class Bidder:
     """Whether it is asked after every lot what it believes; rule bidders are not."""
 
     corrects_beliefs: bool = True
-    """Whether it is told of wrong beliefs and asked again."""
+    """Whether wrong beliefs are sent back to it for correction."""
 
     def estimate(self, lot: Lot) -> int:
         """Return what it thinks a lot is worth, in whole dollars, rounded down."""
@@ -73,32 +73,32 @@ class Win:
     """The lot."""
 
     price: int
-    """What it paid."""
+    """Price paid."""
 
 
 @dataclass(slots=True)
 class BeliefCounts:
-    """How often the beliefs of a bidder were checked, and how often they were wrong."""
+    """Number of checks of a bidder's beliefs, and of errors."""
 
     self_checks: int = 0
     """Checks of its own budget, profit and lots won."""
 
     self_errors: int = 0
-    """How many of them failed."""
+    """Number of them that failed."""
 
     other_checks: int = 0
     """Checks of others' profits and lots won."""
 
     other_errors: int = 0
-    """How many of them failed."""
+    """Number of them that failed."""
 
 
 @dataclass(slots=True)
 class Account:
-    """What the auctioneer knows of a bidder. The auctioneer owns budget and profit; beliefs never change them."""
+    """The auctioneer's account of a bidder, with its budget and profit; beliefs never change them."""
 
     bidder: Bidder
-    """Who it is."""
+    """The bidder."""
 
     budget: int
     """Dollars left."""
@@ -122,10 +122,10 @@ class Account:
     """Lot → valid bids made on it."""
 
     belief: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What it last said it believes."""
+    """Its last stated beliefs."""
 
     beliefs: BeliefCounts = field(default_factory=BeliefCounts)
-    """How right its beliefs were."""
+    """Checks of its beliefs."""
 
     plans: list[Plan] = field(default_factory=list[Plan])
     """Its plans, oldest first."""
@@ -159,7 +159,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How things stand after a bid was taken down."""
+    """The standing after a bid was processed."""
 
     top: int
     """Highest bid on this lot so far, in dollars; -1 if there is none."""
@@ -170,7 +170,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class BidRecord:
-    """What one bidder did in one round."""
+    """The bid of one bidder in one round."""
 
     bidder: int
     """Mesa `unique_id` of the bidder."""
@@ -182,7 +182,7 @@ class BidRecord:
     """All it answered, the last one valid, unless it ran out of tries or did not answer."""
 
     standing: Standing
-    """How things stood once this was taken down."""
+    """The standing once it was processed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class RoundView:
     """A round, as everyone heard it."""
 
     bids: tuple[tuple[str, int | None], ...]
-    """Who bid what, by seat; None: withdrew. Of many only the highest bids."""
+    """Name and bid, by seat; None: withdrew. Of many, only the highest bids."""
 
     more: int
     """Bids and withdrawals beyond those, none of them higher."""
@@ -213,7 +213,7 @@ class Bidding:
     """Starting price now: the lot's own, until it is lowered for want of bids."""
 
     standing: Standing = NOTHING_YET
-    """How things stand."""
+    """Current standing."""
 
     before: int = -1
     """Highest bid at the end of the round before, to which all bids of this round refer; -1 if there is none."""
@@ -222,12 +222,12 @@ class Bidding:
     """Rounds that are over."""
 
     round_views: list[RoundView] = field(default_factory=list[RoundView])
-    """What everyone heard of them."""
+    """The rounds as everyone sees them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """How a lot went."""
+    """The sale of a lot."""
 
     lot: Lot
     """The lot."""

@@ -1,4 +1,4 @@
-"""What a bidder can know, and how an auction went, in words."""
+"""Texts of what a bidder can know, and of how an auction went."""
 
 from __future__ import annotations
 
@@ -55,29 +55,31 @@ def _beliefs_lines(facts: AuctionFacts) -> list[str]:
 
 
 def _task_lines(facts: AuctionFacts) -> list[str]:
-    coming = [f"{lot.name}: starts at ${lot.start}, you value it at ${lot.estimate}." for lot in facts.remaining]
+    lots = [f"{lot.name}: starts at ${lot.start}, you value it at ${lot.estimate}." for lot in facts.remaining]
     if facts.stage in ("plan", "replan"):
-        ask = "Give each of these lots a priority: 1 dispensable, 2 worth it if affordable, 3 top."
-        return ["Lots still to come, in order:", *coming, ask]
+        question = "Give each of these lots a priority: 1 dispensable, 2 worth it if affordable, 3 top."
+        return ["Lots still to come, in order:", *lots, question]
     if facts.stage == "over":
         return ["The auction is over."]
-    rounds = [_round_text(number, bids) for number, bids in enumerate(facts.rounds, start=1)]
+    rounds = [_round_text(round_number, bids) for round_number, bids in enumerate(facts.rounds, start=1)]
     if facts.stage != "bid":
-        ask = "Say what you believe now: your remaining budget, everyone's total profit, and what everyone has won."
-        return [*rounds, *(_sale_text(sale, facts.name) for sale in facts.sales[-1:]), ask]
+        question = (
+            "Say what you believe now: your remaining budget, everyone's total profit, and what everyone has won."
+        )
+        return [*rounds, *(_sale_text(sale, facts.name) for sale in facts.sales[-1:]), question]
     lot = facts.lot
     lines = [f"Now: {lot.name}. It starts at ${lot.start}, and you value it at ${lot.estimate}.", *rounds[-1:]]
     if facts.leader is not None:
         leader = "you" if facts.leader == facts.name else facts.leader
         lines.append(f"The highest bid is ${facts.top}, by {leader}.")
     lines.append(f"Bid at least ${facts.min_bid}, or withdraw from this lot.")
-    return lines + (["Later:", *coming] if coming else [])
+    return lines + (["Later:", *lots] if lots else [])
 
 
-def _round_text(number: int, view: RoundView) -> str:
+def _round_text(round_number: int, view: RoundView) -> str:
     bids = ", ".join(f"{name} {'withdrew' if bid is None else f'bid ${bid}'}" for name, bid in view.bids)
     more = f", and {view.more} more, none of them higher" if view.more else ""
-    return f"Round {number}: {bids}{more}."
+    return f"Round {round_number}: {bids}{more}."
 
 
 def _sale_text(sale: SaleView, name: str) -> str:
@@ -89,8 +91,8 @@ def _sale_text(sale: SaleView, name: str) -> str:
 
 def _names_text(auctioneer: Auctioneer) -> str:
     names = [account.bidder.name for account in islice(auctioneer.accounts.values(), MAX_WATCHED + 1)]
-    rest = len(auctioneer.accounts) - len(names)
-    return ", ".join([*names, *([f"{rest} more"] if rest else [])])
+    n_more = len(auctioneer.accounts) - len(names)
+    return ", ".join([*names, *([f"{n_more} more"] if n_more else [])])
 
 
 def story_text(auctioneer: Auctioneer) -> str:
@@ -100,7 +102,7 @@ def story_text(auctioneer: Auctioneer) -> str:
     """
     if not auctioneer.sales:
         return "No lot has come up yet."
-    lots = [f"{number}. {_bidding_text(auctioneer, sale)}" for number, sale in enumerate(auctioneer.sales, start=1)]
+    lots = [f"{index}. {_bidding_text(auctioneer, sale)}" for index, sale in enumerate(auctioneer.sales, start=1)]
     watched = list(auctioneer.watched.values())
     sums = [
         f"{account.bidder.name}: {counted(len(account.wins), 'lot')}, "

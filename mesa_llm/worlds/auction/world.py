@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action
-from mesa_llm.world import Draws, draws
+from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG
 from mesa_llm.worlds.auction.beliefs import Belief
@@ -57,7 +57,7 @@ class Auction:
         bidders: Sequence[Bidder],
         *,
         rules: AuctionRules | Rules = "corrected",
-        rng: Draws | int | None = None,
+        rng: RNG | int | None = None,
         name: str = "auction",
     ) -> None:
         """Open the auction.
@@ -79,19 +79,19 @@ class Auction:
             rules = ORIGINAL_RULES if rules == "original" else AuctionRules()
         self.name = name
         self.step = 1
-        rng = draws(rng) if rng is None or isinstance(rng, int) else rng
+        rng = make_rng(rng)
         self.auctioneer = Auctioneer(lots, bidders, rules, rng)
         self._instructions = instructions_text(self.auctioneer)
         self._refusals: dict[int, tuple[str, ...]] = {}
 
     @property
     def stage(self) -> Stage:
-        """What bidders are asked for now."""
+        """Current stage."""
         return self.auctioneer.stage
 
     @property
     def due(self) -> tuple[int, ...]:
-        """Who still has to answer in this stage, by seat."""
+        """Bidders that still have to answer in this stage, by seat."""
         return tuple(self.auctioneer.due)
 
     def is_due(self, agent_id: int) -> bool:
@@ -110,7 +110,7 @@ class Auction:
 
     @property
     def sales(self) -> Sequence[Sale]:
-        """How the lots so far went."""
+        """Sales so far."""
         return self.auctioneer.sales
 
     def observe(self, agent_id: int) -> Observation:
@@ -238,8 +238,8 @@ class Auction:
             "below_start": f"is below the starting price of ${bidding.start}",
             "small_raise": f"does not raise ${bidding.before} by at least ${self.auctioneer.minimum_raise}",
         }
-        shown = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
-        return f"A bid of {shown} {reasons[fault]}; bid at least ${self.auctioneer.min_bid}, or withdraw."
+        amount_text = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
+        return f"A bid of {amount_text} {reasons[fault]}; bid at least ${self.auctioneer.min_bid}, or withdraw."
 
     def _event(self, sale: Sale) -> Event:
         facts: dict[str, Any] = {"lot": sale.lot.name, "rounds": len(sale.bidding.rounds)}

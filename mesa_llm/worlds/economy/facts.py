@@ -1,4 +1,4 @@
-"""What a participant sees of the economy, as values."""
+"""Facts that a participant observes of the economy, as values."""
 
 from __future__ import annotations
 
@@ -87,24 +87,26 @@ class Notables:
         """
         ranked = nsmallest(MAX_OTHERS + 1, enumerate(participants), key=_rank)
         self.lowest = ranked[-1][1].agent_id if ranked else 0
-        self.chosen = {one.agent_id: one for _, one in sorted(ranked, key=lambda entry: entry[0])}
+        self.chosen = {
+            participant.agent_id: participant for _, participant in sorted(ranked, key=lambda entry: entry[0])
+        }
 
     @property
     def has_room(self) -> bool:
         """Whether one more can be shown."""
         return len(self.chosen) <= MAX_OTHERS
 
-    def add(self, one: Participant) -> None:
+    def add(self, participant: Participant) -> None:
         """Add a participant that has just entered."""
-        self.chosen[one.agent_id] = one
-        self.lowest = one.agent_id
+        self.chosen[participant.agent_id] = participant
+        self.lowest = participant.agent_id
 
     def others_of(self, agent_id: int) -> list[Participant]:
         """Return the others that a participant sees, in the order in which they entered."""
         left_out = agent_id if agent_id in self.chosen else self.lowest
-        return [one for key, one in self.chosen.items() if key != left_out]
+        return [participant for key, participant in self.chosen.items() if key != left_out]
 
 
 def _rank(entry: tuple[int, Participant]) -> tuple[bool, bool, float]:
-    one = entry[1]
-    return one.role != "government", one.price <= 0, one.price
+    participant = entry[1]
+    return participant.role != "government", participant.price <= 0, participant.price

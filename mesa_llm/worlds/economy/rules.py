@@ -88,52 +88,54 @@ class CorrectedRules:
         growth = (1 + capital / self.parameters.capital_scale) ** self.parameters.capital_share
         return self.parameters.productivity * growth
 
-    def set_price(self, one: Participant, price: float) -> None:
+    def set_price(self, participant: Participant, price: float) -> None:
         """Set a price of 0 or more; 0 keeps goods off the market."""
         if not (is_number(price) and 0 <= price <= MAX_DOLLARS):
             raise ToolError(f"a price must be from 0 to {MAX_DOLLARS:.0f} dollars, got {price!r}.")
-        one.price = float(price)
+        participant.price = float(price)
 
-    def hire(self, one: Participant, count: int) -> None:
+    def hire(self, participant: Participant, count: int) -> None:
         """Employ people who are without work and whom the balance can pay for a step."""
         self._check_count(count)
         if count > self.unemployed:
             raise ToolError(f"only {self.unemployed} people are without work; you cannot hire {count}.")
-        payroll = self.wage * (one.workforce + count)
-        if payroll > one.balance:
-            affordable = self._affordable(one)
+        payroll = self.wage * (participant.workforce + count)
+        if payroll > participant.balance:
+            affordable = self._affordable(participant)
             raise ToolError(
-                f"a step's wages for {one.workforce + count} workers are ${payroll:.2f}; your balance of "
-                f"${one.balance:.2f} pays {affordable} workers."
+                f"a step's wages for {participant.workforce + count} workers are ${payroll:.2f}; your balance of "
+                f"${participant.balance:.2f} pays {affordable} workers."
             )
-        self.state.employ(one, count)
+        self.state.employ(participant, count)
 
-    def fire(self, one: Participant, count: int) -> None:
+    def fire(self, participant: Participant, count: int) -> None:
         """Let workers go."""
         self._check_count(count)
-        if count > one.workforce:
-            raise ToolError(f"you employ {one.workforce} workers and cannot let {count} go.")
-        self.state.employ(one, -count)
+        if count > participant.workforce:
+            raise ToolError(f"you employ {participant.workforce} workers and cannot let {count} go.")
+        self.state.employ(participant, -count)
 
-    def invest(self, one: Participant, amount: float) -> None:
+    def invest(self, participant: Participant, amount: float) -> None:
         """Buy capital; the price goes to households."""
-        self._check_payment(one, amount)
-        one.balance -= amount
-        one.capital += amount
+        self._check_payment(participant, amount)
+        participant.balance -= amount
+        participant.capital += amount
         self.state.purse += amount
         self.state.investment += amount
 
-    def allocate(self, one: Participant, target: int | str, amount: float) -> None:
+    def allocate(self, participant: Participant, target: int | str, amount: float) -> None:
         """Pay another participant, or all households together."""
-        self._check_payment(one, amount)
+        self._check_payment(participant, amount)
         name = str(target).strip().lower()
         if name == HOUSEHOLDS:
             self.state.purse += amount
         else:
-            self._payee(one, name).balance += amount
-        one.balance -= amount
+            self._payee(participant, name).balance += amount
+        participant.balance -= amount
 
-    def enact(self, one: Participant, name: str, description: str, variable: str | None, value: Value | None) -> None:
+    def enact(
+        self, participant: Participant, name: str, description: str, variable: str | None, value: Value | None
+    ) -> None:
         """Enact a policy, in place of one of the same name, and set its variable."""
         name, description = one_line(name), one_line(description)
         if not name or max(len(name), len(description)) > MAX_CHARACTERS:
@@ -146,24 +148,24 @@ class CorrectedRules:
             value = self._checked_value(variable, value)
             previous = state.variables.get(variable)
             state.variables[variable] = value
-        policy = Policy(name, description, one.agent_id, state.step, variable, value, previous)
-        kept = [other for other in state.policies if other.name != name]
-        state.policies[:] = [*kept, policy][-MAX_POLICIES:]
+        policy = Policy(name, description, participant.agent_id, state.step, variable, value, previous)
+        remaining = [other for other in state.policies if other.name != name]
+        state.policies[:] = [*remaining, policy][-MAX_POLICIES:]
 
     def close_step(self) -> dict[str, float]:
         """Pay wages, make goods, sell them, and measure the economy."""
         state, participants = self.state, list(self.state.participants.values())
-        for one in participants:
-            self._pay_wages(one)
-            one.output = one.workforce * self.goods_per_worker(one.capital)
-            one.stock += one.output
+        for participant in participants:
+            self._pay_wages(participant)
+            participant.output = participant.workforce * self.goods_per_worker(participant.capital)
+            participant.stock += participant.output
         quantity, turnover = self._sell(participants)
-        posted = [one.price for one in participants if one.price > 0]
+        posted = [participant.price for participant in participants if participant.price > 0]
         average = sum(posted) / len(posted) if posted else 0.0
         return {
             "employment_rate": employment_rate(state.employed, self.parameters.labor_force),
             "avg_price": turnover / quantity if quantity > 0 else average,
-            "total_output": sum(one.output for one in participants),
+            "total_output": sum(participant.output for participant in participants),
             "total_investment": state.investment,
         }
 
@@ -172,11 +174,11 @@ class CorrectedRules:
         change = abs(current - previous)
         return change > 0 and change >= self.parameters.metric_change_threshold * abs(previous)
 
-    def _pay_wages(self, one: Participant) -> None:
+    def _pay_wages(self, participant: Participant) -> None:
         """Pay wages to households; let the workers go whom the balance cannot pay."""
-        self.state.employ(one, min(0, self._affordable(one) - one.workforce))
-        payroll = min(self.wage * one.workforce, one.balance)
-        one.balance -= payroll
+        self.state.employ(participant, min(0, self._affordable(participant) - participant.workforce))
+        payroll = min(self.wage * participant.workforce, participant.balance)
+        participant.balance -= payroll
         self.state.purse += payroll
 
     def _sell(self, participants: list[Participant]) -> tuple[float, float]:
@@ -190,57 +192,64 @@ class CorrectedRules:
         state = self.state
         budget = state.purse * self.parameters.spending_share
         quantity = turnover = taxes = 0.0
-        for one in participants:
-            one.sales = 0.0
-        sellers = sorted((one for one in participants if one.price > 0), key=lambda one: one.price)
-        for price, equals in groupby(sellers, key=lambda one: one.price):
+        for participant in participants:
+            participant.sales = 0.0
+        sellers = sorted(
+            (participant for participant in participants if participant.price > 0),
+            key=lambda participant: participant.price,
+        )
+        for price, equals in groupby(sellers, key=lambda participant: participant.price):
             rivals = list(equals)
-            offered = sum(one.stock for one in rivals)
+            supply = sum(participant.stock for participant in rivals)
             demand = budget / price
-            for one in rivals:
-                sold = one.stock if offered <= demand else demand * (one.stock / offered)
-                one.sales = min(sold * price, budget)
-                tax = one.sales * self.tax_rate
-                one.stock -= sold
-                one.balance += one.sales - tax
-                state.purse -= one.sales
-                budget -= one.sales
-                quantity, turnover, taxes = quantity + sold, turnover + one.sales, taxes + tax
-        governments = [one for one in participants if one.role == "government"]
-        for one in governments:
-            one.balance += taxes / len(governments)
+            for participant in rivals:
+                n_sold = participant.stock if supply <= demand else demand * (participant.stock / supply)
+                participant.sales = min(n_sold * price, budget)
+                tax = participant.sales * self.tax_rate
+                participant.stock -= n_sold
+                participant.balance += participant.sales - tax
+                state.purse -= participant.sales
+                budget -= participant.sales
+                quantity, turnover, taxes = quantity + n_sold, turnover + participant.sales, taxes + tax
+        governments = [participant for participant in participants if participant.role == "government"]
+        for participant in governments:
+            participant.balance += taxes / len(governments)
         if not governments:
             state.purse += taxes
         return quantity, turnover
 
-    def _payee(self, one: Participant, name: str) -> Participant:
+    def _payee(self, participant: Participant, name: str) -> Participant:
         """Return the participant that an id names, in brackets or not, if it is not the one who pays."""
         participants = self.state.participants
-        number = NUMBER.match(name)
-        found = participants.get(int(number[1] or number[2])) if number else None
-        if found is one:
+        match = NUMBER.match(name)
+        payee = participants.get(int(match[1] or match[2])) if match else None
+        if payee is participant:
             raise ToolError("you cannot pay yourself; name someone else, or households.")
-        if found is None:
-            first = [str(other.agent_id) for other in islice(participants.values(), MAX_NAMED + 1) if other is not one]
-            rest = len(participants) - 1 - len(first[:MAX_NAMED])
-            payees = [*first[:MAX_NAMED], *([f"{rest} more"] if rest > 0 else []), "households"]
+        if payee is None:
+            names = [
+                str(other.agent_id)
+                for other in islice(participants.values(), MAX_NAMED + 1)
+                if other is not participant
+            ]
+            n_more = len(participants) - 1 - len(names[:MAX_NAMED])
+            payees = [*names[:MAX_NAMED], *([f"{n_more} more"] if n_more > 0 else []), "households"]
             raise ToolError(f"there is nobody called {name[:40]!r} to pay; choose one of: {', '.join(payees)}.")
-        return found
+        return payee
 
-    def _affordable(self, one: Participant) -> int:
+    def _affordable(self, participant: Participant) -> int:
         """Compute the number of workers whom a balance pays for a step."""
         maximum = float(self.parameters.labor_force)
-        return math.floor(min(one.balance / self.wage, maximum) if self.wage > 0 else maximum)
+        return math.floor(min(participant.balance / self.wage, maximum) if self.wage > 0 else maximum)
 
     def _check_count(self, count: int) -> None:
         if not (is_whole(count) and 1 <= count <= self.parameters.labor_force):
             raise ToolError(f"the count must be a whole number from 1 to {self.parameters.labor_force}, got {count!r}.")
 
-    def _check_payment(self, one: Participant, amount: float) -> None:
+    def _check_payment(self, participant: Participant, amount: float) -> None:
         if not (is_number(amount) and 0 < amount <= MAX_DOLLARS):
             raise ToolError(f"an amount must be above 0 and at most {MAX_DOLLARS:.0f} dollars, got {amount!r}.")
-        if amount > one.balance:
-            raise ToolError(f"your balance of ${one.balance:.2f} does not cover ${amount:.2f}.")
+        if amount > participant.balance:
+            raise ToolError(f"your balance of ${participant.balance:.2f} does not cover ${amount:.2f}.")
 
     def _checked_value(self, variable: str, value: Value) -> Value:
         """Return the value of a variable, checked; refuse other names and values."""
@@ -275,38 +284,40 @@ class OriginalRules:
         self.state = state
         self.parameters = parameters
 
-    def set_price(self, one: Participant, price: float) -> None:
+    def set_price(self, participant: Participant, price: float) -> None:
         """Set any price; the average is taken over positive ones."""
-        one.price = float(price)
+        participant.price = float(price)
 
-    def hire(self, one: Participant, count: int) -> None:
+    def hire(self, participant: Participant, count: int) -> None:
         """Add workers, however many, for nothing; a negative count takes them away."""
-        self.state.employ(one, int(count))
+        self.state.employ(participant, int(count))
 
-    def fire(self, one: Participant, count: int) -> None:
+    def fire(self, participant: Participant, count: int) -> None:
         """Take workers away; a negative count adds them."""
         count = int(count)
-        if count > one.workforce:
-            raise ToolError(f"you employ {one.workforce} workers and cannot let {count} go.")
-        self.state.employ(one, -count)
+        if count > participant.workforce:
+            raise ToolError(f"you employ {participant.workforce} workers and cannot let {count} go.")
+        self.state.employ(participant, -count)
 
-    def invest(self, one: Participant, amount: float) -> None:
+    def invest(self, participant: Participant, amount: float) -> None:
         """Turn money into output; a negative amount turns output into money."""
         amount = float(amount)
-        if one.balance < amount:
-            raise ToolError(f"your balance of {one.balance} does not cover {amount}.")
-        one.balance -= amount
-        one.output += amount
+        if participant.balance < amount:
+            raise ToolError(f"your balance of {participant.balance} does not cover {amount}.")
+        participant.balance -= amount
+        participant.output += amount
         self.state.investment += amount
 
-    def allocate(self, one: Participant, target: int | str, amount: float) -> None:
+    def allocate(self, participant: Participant, target: int | str, amount: float) -> None:
         """Do nothing; an amount that is not a number is an error."""
         float(amount)
 
-    def enact(self, one: Participant, name: str, description: str, variable: str | None, value: Value | None) -> None:
+    def enact(
+        self, participant: Participant, name: str, description: str, variable: str | None, value: Value | None
+    ) -> None:
         """Add a policy to the list, and set its variable if it has both name and value."""
         state = self.state
-        state.policies.append(Policy(name, description, one.agent_id, state.step, variable, value))
+        state.policies.append(Policy(name, description, participant.agent_id, state.step, variable, value))
         if variable is not None and value is not None:
             state.variables[variable] = value
 
@@ -314,11 +325,11 @@ class OriginalRules:
         """Measure the economy."""
         # Added up one by one: `sum` rounds otherwise since Python 3.12, and thresholds are compared to the bit.
         state, participants = self.state, list(self.state.participants.values())
-        prices = [one.price for one in participants if one.price > 0]
+        prices = [participant.price for participant in participants if participant.price > 0]
         return {
             "employment_rate": employment_rate(state.employed, self.parameters.labor_force),
             "avg_price": reduce(add, prices) / len(prices) if prices else 0.0,
-            "total_output": reduce(add, (one.output for one in participants), 0.0),
+            "total_output": reduce(add, (participant.output for participant in participants), 0.0),
             "total_investment": state.investment,
         }
 

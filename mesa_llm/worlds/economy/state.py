@@ -10,7 +10,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.amounts import is_number, is_whole
 
 Role = Literal["producer", "government"]
-"""What a participant does."""
+"""Role of a participant."""
 
 Value = float | str
 """Value of a variable that policies set."""
@@ -177,20 +177,20 @@ class EconomyState:
     n_governments: int = 0
     """Number of participants that govern."""
 
-    def employ(self, one: Participant, count: int) -> None:
+    def employ(self, participant: Participant, count: int) -> None:
         """Change the workforce of a participant.
 
         Args:
-            one: The employer.
+            participant: The employer.
             count: Number of people it employs from now on; negative: number of people it lets go.
         """
-        one.workforce += count
+        participant.workforce += count
         self.employed += count
 
     @property
     def money(self) -> float:
         """All money, in dollars."""
-        return self.purse + sum(one.balance for one in self.participants.values())
+        return self.purse + sum(participant.balance for participant in self.participants.values())
 
 
 def employment_rate(employed: float, labor_force: float) -> float:

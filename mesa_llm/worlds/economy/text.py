@@ -1,4 +1,4 @@
-"""What a participant sees of the economy, in words."""
+"""The text that a participant reads of the economy."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
         facts: What it sees, as values.
         names: Participant id → name that others read.
     """
-    measured, own = facts.metrics, facts.own
+    metrics, own = facts.metrics, facts.own
     lines = [
-        f"After {facts.step} steps, {measured['employment_rate']:.1%} of people have work and "
-        f"{facts.unemployed} are free to hire. Goods cost ${measured['avg_price']:.2f} on average; "
-        f"{measured['total_output']:.1f} were made in the last step. ${measured['total_investment']:.2f} "
+        f"After {facts.step} steps, {metrics['employment_rate']:.1%} of people have work and "
+        f"{facts.unemployed} are free to hire. Goods cost ${metrics['avg_price']:.2f} on average; "
+        f"{metrics['total_output']:.1f} were made in the last step. ${metrics['total_investment']:.2f} "
         f"have been invested so far. Households have ${facts.purse:.2f}.",
         *(f"Policy {quoted(policy.name)}: {quoted(policy.description)}" for policy in facts.policies),
         *(f"{name} = {value_text(value)}" for name, value in facts.variables.items()),
     ]
     for other in facts.others:
-        called = f" {one_line(names[other.agent_id], MAX_NAME)}" if other.agent_id in names else ""
-        asks = f"asks ${other.price:.2f} a good and " if other.price > 0 else ""
-        does = f": {asks}employs {other.workforce}" if other.role == "producer" else ""
-        lines.append(f"[{other.agent_id}]{called}, {other.role}{does}.")
+        label = f" {one_line(names[other.agent_id], MAX_NAME)}" if other.agent_id in names else ""
+        price = f"asks ${other.price:.2f} a good and " if other.price > 0 else ""
+        does = f": {price}employs {other.workforce}" if other.role == "producer" else ""
+        lines.append(f"[{other.agent_id}]{label}, {other.role}{does}.")
     if facts.more_others:
         lines.append(f"Listed are governments and the cheapest; there are {facts.more_others} more.")
     lines.append(f"You are [{own.agent_id}], a {own.role}, with a balance of ${own.balance:.2f}.")

@@ -44,9 +44,9 @@ Words = Annotated[str, Field(max_length=400)]
 def _payee(value: object) -> object:
     """Read a payee in the ways in which language models write it: 2, "[2]", "[2] Ada", "Households"."""
     text = str(value).strip()
-    number = NUMBER.match(text)
-    if number:
-        return number[1] or number[2]
+    match = NUMBER.match(text)
+    if match:
+        return match[1] or match[2]
     return HOUSEHOLDS if text.casefold() == HOUSEHOLDS else value
 
 
@@ -88,8 +88,8 @@ class Economy(DoNothing):
             self.parameters.check_counts()
         self.is_original = rules == "original"
         self.state = EconomyState(purse=0.0 if self.is_original else self.parameters.starting_purse)
-        chosen = OriginalRules if self.is_original else CorrectedRules
-        self.rules: OriginalRules | CorrectedRules = chosen(self.state, self.parameters)
+        rules_class = OriginalRules if self.is_original else CorrectedRules
+        self.rules: OriginalRules | CorrectedRules = rules_class(self.state, self.parameters)
         self._enacted: list[Policy] = []
         self._notables = Notables()
 
@@ -112,13 +112,13 @@ class Economy(DoNothing):
             self._add(Participant(agent_id, role, balance))
         return self.state.participants[agent_id]
 
-    def _add(self, one: Participant) -> None:
+    def _add(self, participant: Participant) -> None:
         """Add a participant, also to those that all others see, if there is room or it governs."""
-        self.state.participants[one.agent_id] = one
-        self.state.n_governments += one.role == "government"
+        self.state.participants[participant.agent_id] = participant
+        self.state.n_governments += participant.role == "government"
         if self._notables.has_room:
-            self._notables.add(one)
-        elif one.role == "government" and self.state.n_governments <= MAX_OTHERS + 1:
+            self._notables.add(participant)
+        elif participant.role == "government" and self.state.n_governments <= MAX_OTHERS + 1:
             self._notables = Notables(self.state.participants.values())
 
     def observe(self, agent_id: int) -> Observation:
@@ -147,7 +147,10 @@ class Economy(DoNothing):
         others = self._notables.others_of(agent_id)
         return replace(
             facts,
-            others=tuple(ParticipantView(one.agent_id, one.role, one.price, one.workforce) for one in others),
+            others=tuple(
+                ParticipantView(participant.agent_id, participant.role, participant.price, participant.workforce)
+                for participant in others
+            ),
             more_others=len(state.participants) - 1 - len(others),
             wage=self.rules.wage,
             goods_per_worker=self.rules.goods_per_worker(own.capital),
@@ -283,6 +286,6 @@ class Economy(DoNothing):
             "value": policy.value,
             "previous": policy.previous,
         }
-        who = one_line(self.names.get(policy.enacted_by, ""), MAX_NAME) or f"Participant {policy.enacted_by}"
-        text = f"{who} enacted the policy {quoted(policy.name)}: {quoted(policy.description)}"
+        author = one_line(self.names.get(policy.enacted_by, ""), MAX_NAME) or f"Participant {policy.enacted_by}"
+        text = f"{author} enacted the policy {quoted(policy.name)}: {quoted(policy.description)}"
         return Event(self.name, "policy_change", facts, text, self.state.step)

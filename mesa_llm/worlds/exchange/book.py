@@ -143,9 +143,9 @@ class OrderBook:
         """Return the orders of a side in order of arrival."""
         return sorted(self.ranked(side), key=lambda order: order.arrival)
 
-    def _count(self, side: Side, added: int) -> None:
+    def _count(self, side: Side, change: int) -> None:
         """Count a change of a side, and the orders it added or (below 0) dropped."""
-        self.counts[side] += added
+        self.counts[side] += change
         self.changes[side] += 1
 
     def _ranked(self, side: Side) -> Iterator[tuple[float, Level]]:

@@ -42,10 +42,10 @@ class Company(NamedTuple):
     """Years since its shares were first traded."""
 
     business: str
-    """What it does, in a clause."""
+    """Its business, as a clause."""
 
     background: str
-    """What is publicly known of it besides its figures."""
+    """Public background besides its figures."""
 
     revenue: tuple[float, ...]
     """Twelve quarters."""
@@ -57,7 +57,7 @@ class Company(NamedTuple):
     """Twelve quarters."""
 
     reports: tuple[Report, ...]
-    """What it publishes while trading goes on."""
+    """Reports that it publishes during trading."""
 
 
 # fmt: off
@@ -126,7 +126,7 @@ BOTH = (
     "The government has met the two companies to encourage them to serve society, and agreements on subsidies were "
     "signed with both."
 )
-"""What is publicly known of both companies."""
+"""Public background of both companies."""
 
 COMPANIES: Mapping[Stock, Company] = MappingProxyType({"A": COMPANY_A, "B": COMPANY_B})
 """The companies by stock, with the figures of the StockAgent program."""

@@ -1,4 +1,4 @@
-"""What a trader sees, as values, for rule twins, controllers from outside, and the text of its observation."""
+"""Facts that a trader observes, as values, for rule twins, outside controllers and the text of its observation."""
 
 from __future__ import annotations
 

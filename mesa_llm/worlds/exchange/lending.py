@@ -102,8 +102,8 @@ class Lending:
         since = day % self.interest_every_days
         if loan.due_day <= day - since + self.interest_every_days:
             return 0.0
-        taken = loan.due_day - self.term_days[loan.loan_type]
-        start = max(since - max(day - taken, 0), 0)
+        start_day = loan.due_day - self.term_days[loan.loan_type]
+        start = max(since - max(day - start_day, 0), 0)
         return (since - start) / (self.interest_every_days - start) / 12
 
 
@@ -172,9 +172,9 @@ def _sell_for(account: Account, stock: Stock, price: float) -> None:
     stops with an error, and all of them are sold here.
     """
     owned = account.shares[stock]
-    sold = min(math.ceil(-account.cash / price), owned) if owned * price >= -account.cash else owned
-    account.shares[stock] -= sold
-    account.cash += sold * price
+    quantity = min(math.ceil(-account.cash / price), owned) if owned * price >= -account.cash else owned
+    account.shares[stock] -= quantity
+    account.cash += quantity * price
 
 
 def liquidation_of(day: int, account: Account, prices: Mapping[Stock, float]) -> Liquidation:

@@ -61,7 +61,7 @@ class TradingRules:
     """Rules by which orders are matched and fills settled."""
 
     settlement: Settlement = "strict"
-    """How a fill moves cash and shares."""
+    """Rule by which a fill moves cash and shares."""
 
     cross: bool | None = None
     """Whether a bid above an offer trades, at the resting price, rather than equal prices only. None: where fills are

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.lending import Lending, RateChange, liquidation_of, pay_interest, repay_due
 from mesa_llm.worlds.exchange.matching import Match, TradingRules, Venue
@@ -44,10 +44,10 @@ class Market:
             ConfigError: If there is no trader, or one occurs twice.
         """
         self.prices: dict[Stock, float] = dict(FIRST_PRICES)
-        opened = [Account.of(start, self.prices) for start in endowments]
-        self.accounts = {account.trader: account for account in opened}
-        if not opened or len(self.accounts) < len(opened):
-            raise ConfigError(f"{len(opened)} endowments for {len(self.accounts)} traders; give one to each")
+        accounts = [Account.of(start, self.prices) for start in endowments]
+        self.accounts = {account.trader: account for account in accounts}
+        if not accounts or len(self.accounts) < len(accounts):
+            raise ConfigError(f"{len(accounts)} endowments for {len(self.accounts)} traders; give one to each")
         self.rates = lending.rates
         self.lending = lending
         self.history = History()
@@ -98,12 +98,21 @@ class Market:
         self.fees_paid += match.fees
         self.history.orders.append(Submission(now.day, now.session, trader, stock, side, quantity, price, filled))
         self.history.trades += [Trade(now.day, now.session, stock, *fill) for fill in match.fills]
-        for gone in match.cancelled_orders:
-            rested = gone is not order
-            row = Cancellation(now.day, now.session, gone.trader, stock, gone.side, gone.quantity, gone.price, rested)
+        for cancelled in match.cancelled_orders:
+            rested = cancelled is not order
+            row = Cancellation(
+                now.day,
+                now.session,
+                cancelled.trader,
+                stock,
+                cancelled.side,
+                cancelled.quantity,
+                cancelled.price,
+                rested,
+            )
             self.history.cancellations.append(row)
-            if gone.trader != trader:
-                self._cancellations.setdefault(gone.trader, []).append(row)
+            if cancelled.trader != trader:
+                self._cancellations.setdefault(cancelled.trader, []).append(row)
         return match
 
     def cancellations_of(self, trader: int) -> tuple[Cancellation, ...]:
@@ -177,7 +186,7 @@ Happening = Close | Liquidation | RateChange
 class Floor:
     """Leads traders through the stages of a day: whose turn it is, and what the end of a stage brings about."""
 
-    def __init__(self, market: Market, calendar: Calendar, rng: Draws) -> None:
+    def __init__(self, market: Market, calendar: Calendar, rng: RNG) -> None:
         """Open on the morning of day 1.
 
         Args:
@@ -235,7 +244,7 @@ class Floor:
         return self.market.accounts[agent_id]
 
     def end_turn(self, agent_id: int) -> None:
-        """Note that a trader has used its turn in this stage."""
+        """Record that a trader has used its turn in this stage."""
         self._acted.add(agent_id)
 
     def _open_stage(self) -> list[Happening]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds.amounts import is_whole
 from mesa_llm.worlds.exchange.book import Side
 
@@ -47,7 +47,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Endowment:
-    """What one trader starts with."""
+    """The endowment that one trader starts with."""
 
     trader: int
     """Mesa `unique_id`."""
@@ -70,7 +70,7 @@ class Endowment:
 
 @dataclass(slots=True)
 class Account:
-    """What one trader owns and owes now."""
+    """Assets and debts of one trader now."""
 
     trader: int
     """Mesa `unique_id`."""
@@ -152,7 +152,7 @@ class Moment(NamedTuple):
     """Day, from 1."""
 
     stage: DayStage
-    """What is decided now."""
+    """Current stage."""
 
     session: int
     """Trading session: 0 before the first of the day; after the last, that one's number."""
@@ -309,7 +309,7 @@ class Cancellation(NamedTuple):
 
 
 class Close(NamedTuple):
-    """How one stock ended a session."""
+    """The close of one stock in a session."""
 
     day: int
     session: int
@@ -349,7 +349,7 @@ class LoanTaken(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What a trader expects to do on the next day."""
+    """A trader's forecast of its own actions on the next day."""
 
     day: int
     trader: int
@@ -361,7 +361,7 @@ class Forecast(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """What a trader owns and owes at one moment, valued."""
+    """Assets and debts of a trader at one moment, valued."""
 
     trader: int
     style: str
@@ -398,7 +398,7 @@ class History:
     liquidations: list[Liquidation] = field(default_factory=list)
 
 
-def draw_endowments(traders: Iterable[int], rng: Draws) -> list[Endowment]:
+def draw_endowments(traders: Iterable[int], rng: RNG) -> list[Endowment]:
     """Draw what traders start with, in the original program's order of draws.
 
     Shares, cash and a debt are uniform. They are drawn anew until cash and shares are worth between 100,000
@@ -414,7 +414,7 @@ def draw_endowments(traders: Iterable[int], rng: Draws) -> list[Endowment]:
     return [_draw_endowment(trader, rng) for trader in traders]
 
 
-def _draw_endowment(trader: int, rng: Draws) -> Endowment:
+def _draw_endowment(trader: int, rng: RNG) -> Endowment:
     style = rng.choice(STYLES)
     while True:
         shares: dict[Stock, float] = {stock: int(MAX_PROPERTY / FIRST_PRICES[stock] * rng.random()) for stock in STOCKS}

@@ -1,4 +1,4 @@
-"""What traders and other worlds read: instructions, observations, order books, results and events."""
+"""Texts for traders and other worlds: instructions, observations, order books, results and events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CANCELLED = ": one that cannot be paid or delivered when its turn comes is canc
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """How much an observation shows by itself."""
+    """Contents of an observation."""
 
     max_orders: int = 200
     """Maximum number of orders listed of each side of a book, best first."""
@@ -80,9 +80,9 @@ def _price_range(trading: TradingRules) -> str:
 @cache
 def company_news(day: int) -> str:
     """Describe what is known of both companies, their past figures, and what they report today."""
-    known = [f"Company {stock}: {COMPANIES[stock].background}" for stock in STOCKS]
+    lines = [f"Company {stock}: {COMPANIES[stock].background}" for stock in STOCKS]
     figures = [line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day)]
-    return "\n".join([*known, BOTH, *figures])
+    return "\n".join([*lines, BOTH, *figures])
 
 
 def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
@@ -113,20 +113,20 @@ def forum_excerpt(posts: Sequence[Post], rng: random.Random, characters: int = F
         rng: Source of random draws.
         characters: Maximum number of characters of the list.
     """
-    whole = forum_text(posts)
-    if len(whole) <= characters:
-        return whole
+    full_text = forum_text(posts)
+    if len(full_text) <= characters:
+        return full_text
     official = [post for post in posts if post.author == OFFICIAL]
     others = [post for post in posts if post.author != OFFICIAL]
-    left = characters - len(forum_text(official)) - len(_EXCERPT)
-    drawn: list[int] = []
+    characters_left = characters - len(forum_text(official)) - len(_EXCERPT)
+    indices: list[int] = []
     for index in rng.sample(range(len(others)), len(others)):
-        left -= len(_post_line(others[index], EXCERPT_CHARACTERS)) + 1
-        if left < 0:
+        characters_left -= len(_post_line(others[index], EXCERPT_CHARACTERS)) + 1
+        if characters_left < 0:
             break
-        drawn.append(index)
-    heading = _EXCERPT.format(shown=len(drawn), count=len(others))
-    lines = [_post_line(others[index], EXCERPT_CHARACTERS) for index in sorted(drawn)]
+        indices.append(index)
+    heading = _EXCERPT.format(shown=len(indices), count=len(others))
+    lines = [_post_line(others[index], EXCERPT_CHARACTERS) for index in sorted(indices)]
     return "\n".join([heading, *map(_post_line, official), *lines])
 
 
@@ -141,12 +141,16 @@ def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Ma
     """Describe to a trader what came of its order."""
     did = "bought" if side == "buy" else "sold"
     traded = "".join(f" {did} {shares_text(fill.quantity)} at {fill.price}," for fill in match.fills if fill.quantity)
-    left = quantity - sum(fill.quantity for fill in match.fills)
-    lost = any(order.side == side for order in match.cancelled_orders)
-    rest = "all of it traded" if left <= 0 else f"{shares_text(left)} {'cancelled' if lost else 'waiting in the book'}"
+    unfilled = quantity - sum(fill.quantity for fill in match.fills)
+    is_cancelled = any(order.side == side for order in match.cancelled_orders)
+    remainder = (
+        "all of it traded"
+        if unfilled <= 0
+        else f"{shares_text(unfilled)} {'cancelled' if is_cancelled else 'waiting in the book'}"
+    )
     is_own = any(order.trader == trader and order.side != side for order in match.cancelled_orders)
-    own = " Your own waiting order that it met was withdrawn." if is_own else ""
-    return f"Order to {side} {quantity} shares of {stock}:{traded} {rest}.{own}"
+    own_order = " Your own waiting order that it met was withdrawn." if is_own else ""
+    return f"Order to {side} {quantity} shares of {stock}:{traded} {remainder}.{own_order}"
 
 
 def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
@@ -198,8 +202,9 @@ def _state(facts: TraderFacts) -> str:
 def _cancellations(facts: TraderFacts) -> str:
     """List which of a trader's waiting orders were cancelled today; empty if none were."""
     lines = [
-        f"{gone.side} {shares_text(gone.quantity)} {gone.stock} at {money_text(gone.price)} (session {gone.session})"
-        for gone in facts.cancellations
+        f"{cancellation.side} {shares_text(cancellation.quantity)} {cancellation.stock} "
+        f"at {money_text(cancellation.price)} (session {cancellation.session})"
+        for cancellation in facts.cancellations
     ]
     return f"\nCancelled today, as you could not honour them when their turn came: {'; '.join(lines)}." if lines else ""
 
@@ -266,10 +271,10 @@ class Board:
     def _line(self, stock: Stock, side: Side) -> str:
         """Return the line of one side, written anew if the side has changed since it was last read."""
         changes = self._books[stock].changes[side]
-        written = self._written.get((stock, side))
-        if written is None or written[0] != changes:
-            written = self._written[stock, side] = (changes, self._write(stock, side))
-        return written[1]
+        line = self._written.get((stock, side))
+        if line is None or line[0] != changes:
+            line = self._written[stock, side] = (changes, self._write(stock, side))
+        return line[1]
 
     def _write(self, stock: Stock, side: Side) -> str:
         book, maximum = self._books[stock], self._max_orders

@@ -11,7 +11,7 @@ from pydantic import Field
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action, tool
-from mesa_llm.world import DoNothing, Draws
+from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG, is_whole
 from mesa_llm.worlds.exchange import text as texts
@@ -64,7 +64,7 @@ class Exchange(DoNothing):
     def __init__(
         self,
         endowments: Iterable[Endowment],
-        rng: Draws,
+        rng: RNG,
         rules: Rules = "corrected",
         trading: TradingRules | None = None,
         calendar: Calendar | None = None,

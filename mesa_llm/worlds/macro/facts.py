@@ -1,4 +1,4 @@
-"""What a household sees of the economy before it plans a month, as values."""
+"""Facts that a household observes before it plans a month, as values."""
 
 from __future__ import annotations
 

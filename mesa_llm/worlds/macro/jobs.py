@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro.state import UNEMPLOYED
 
@@ -61,18 +61,18 @@ def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
     return tuple(band for band, (low, high) in enumerate(pairs) if low <= salary <= high)
 
 
-def draw_offer(salary: float, old: int, rules: Rules, rng: Draws) -> int:
+def draw_offer(salary: float, former: int, rules: Rules, rng: RNG) -> int:
     """Draw the title of a new job offer; where two bands fit, each draws and the upper one counts.
 
     Args:
         salary: Dollars a month that the household could earn.
-        old: Index of the present offer, which stays if no band fits.
+        former: Index of the present offer, which stays if no band fits.
         rules: See `bands_of`.
         rng: Source of random draws.
     """
     for band in bands_of(salary, rules):
-        old = TITLES_PER_BAND * band + rng.randint(0, TITLES_PER_BAND - 1)
-    return old
+        former = TITLES_PER_BAND * band + rng.randint(0, TITLES_PER_BAND - 1)
+    return former
 
 
 def title_of(job: int) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.world import Draws
+from mesa_llm.world import RNG
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro.jobs import draw_offer
 from mesa_llm.worlds.macro.state import (
@@ -41,7 +41,7 @@ class MonthlyEconomy:
     def __init__(
         self,
         households: Households,
-        rng: Draws,
+        rng: RNG,
         *,
         rules: Rules = "corrected",
         parameters: MacroParameters | None = None,
@@ -125,8 +125,8 @@ class MonthlyEconomy:
         """Return the plans as arrays, or refuse those that do not fit."""
         attendance, levels = np.asarray(works), np.asarray(levels, dtype=np.int64)
         if attendance.shape != self.households.skill.shape or levels.shape != attendance.shape:
-            found = f"{attendance.shape} and {levels.shape}"
-            raise ValueError(f"{len(self.households)} households need a plan each, got plans of shapes {found}")
+            shapes = f"{attendance.shape} and {levels.shape}"
+            raise ValueError(f"{len(self.households)} households need a plan each, got plans of shapes {shapes}")
         if not np.isin(attendance, (0, 1)).all():
             raise ValueError(f"a household works (1) or not (0), got {attendance.min()}..{attendance.max()}")
         if (levels < 0).any() or (levels > TOP_LEVEL).any():
@@ -203,8 +203,8 @@ class MonthlyEconomy:
         """Offer a job that fits its wage to everyone out of work."""
         homes, hours = self.households, self.parameters.hours
         for index in np.flatnonzero(homes.job == UNEMPLOYED).tolist():
-            salary, old = hours * float(homes.skill[index]), int(homes.offer[index])
-            homes.offer[index] = draw_offer(salary, old, self.rules, self.rng)
+            salary, former = hours * float(homes.skill[index]), int(homes.offer[index])
+            homes.offer[index] = draw_offer(salary, former, self.rules, self.rng)
 
     def monthly_table(self) -> pd.DataFrame:
         """Return one row a month: price, wages, goods, employment, tax, interest."""
@@ -299,7 +299,7 @@ def level_share(level: int) -> float:
 
 def draw_households(
     count: int,
-    rng: Draws,
+    rng: RNG,
     *,
     rules: Rules = "corrected",
     parameters: MacroParameters | None = None,
@@ -326,7 +326,7 @@ def draw_households(
     return Households(np.array(skills), np.array(ages), np.zeros(count), np.array(offers))
 
 
-def draw_age(rng: Draws) -> int:
+def draw_age(rng: RNG) -> int:
     """Draw an age of 18 to 59 years, by a law through the quantiles of the paper's sample (US, 2018)."""
     return round(float(np.interp(rng.random(), _AGE_SHARES, _AGES)))
 
@@ -345,6 +345,6 @@ def ladder_of(lomax: FloatArray, cap: float = 950.0) -> FloatArray:
     return np.sort(wages, axis=1).mean(axis=0)
 
 
-def uniforms(count: int, rng: Draws) -> FloatArray:
+def uniforms(count: int, rng: RNG) -> FloatArray:
     """Draw one number from [0, 1) for each household, in their order."""
     return np.array([rng.random() for _ in range(count)], dtype=np.float64)

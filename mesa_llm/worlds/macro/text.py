@@ -1,4 +1,4 @@
-"""What households and other worlds read: instructions, observations and events."""
+"""Texts for households and other worlds: instructions, observations and events."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def tax_text(tax: TaxSchedule) -> str:
     refund = "what the tax brings in is handed back to all households in equal parts each month."
     if len(tax.rates) == 1:
         return f"Every monthly income is taxed at {tax.rates[0] * 100:.4g}%; {refund}"
-    ends = [*(f"up to ${floor:.2f}" for floor in tax.floors[1:]), "and all above"]
-    slices = ", ".join(f"{end} at {rate:.0%}" for end, rate in zip(ends, tax.rates, strict=True))
+    brackets = [*(f"up to ${floor:.2f}" for floor in tax.floors[1:]), "and all above"]
+    slices = ", ".join(f"{end} at {rate:.0%}" for end, rate in zip(brackets, tax.rates, strict=True))
     return f"A monthly income is taxed slice by slice, {slices}; {refund}"
 
 
@@ -103,7 +103,7 @@ def year_events(source: str, month: int, years: Years, households: int, rate_bef
         events.append(Event(source, "metric_change", facts, text, month))
     if rate != rate_before:
         policy = "interest_rate"
-        moved = {"policy": policy, "variable": policy, "previous": rate_before, "value": rate}
+        payload = {"policy": policy, "variable": policy, "previous": rate_before, "value": rate}
         text = f"The central bank moved the interest rate from {rate_before:.2%} to {rate:.2%}."
-        events.append(Event(source, "policy_change", moved, text, month))
+        events.append(Event(source, "policy_change", payload, text, month))
     return events

@@ -12,7 +12,7 @@ from pydantic import Field
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action
-from mesa_llm.world import Draws, draws
+from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.amounts import NO_FLAG, is_number
 from mesa_llm.worlds.macro.facts import HouseholdFacts, date_of
@@ -40,7 +40,7 @@ class Macroeconomy:
     def __init__(
         self,
         agent_ids: Sequence[int],
-        rng: Draws | int | None = None,
+        rng: RNG | int | None = None,
         *,
         rules: Rules = "corrected",
         parameters: MacroParameters | None = None,
@@ -61,7 +61,7 @@ class Macroeconomy:
             ConfigError: If ids repeat, or their number is not that of the households.
         """
         self.name = name
-        self.rng: Draws = draws(rng) if rng is None or isinstance(rng, int) else rng
+        self.rng: RNG = make_rng(rng)
         self.agent_ids = tuple(agent_ids)
         self._indices = {agent_id: index for index, agent_id in enumerate(self.agent_ids)}
         if len(self._indices) != len(self.agent_ids):
@@ -141,8 +141,8 @@ class Macroeconomy:
         plans = np.array([self._plans.get(agent_id, default) for agent_id in self.agent_ids], dtype=np.float64)
         undecided = len(self.agent_ids) - len(self._plans)
         self._plans = {}
-        drawn = uniforms(len(plans), self.rng)
-        works = drawn <= plans[:, 0] if is_original else drawn < plans[:, 0]
+        uniform_draws = uniforms(len(plans), self.rng)
+        works = uniform_draws <= plans[:, 0] if is_original else uniform_draws < plans[:, 0]
         levels = consumption_level(plans[:, 1], economy.rules)
         rate = economy.interest_rate
         economy.run_month(works, levels, undecided=undecided)

@@ -1,4 +1,4 @@
-"""What a trader sees of the prediction markets, as values."""
+"""Facts that a trader observes of the prediction markets, as values."""
 
 from __future__ import annotations
 

@@ -93,29 +93,31 @@ class FixedProduct:
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
         """Mint sets for all dollars, and swap the shares of the other outcome for those of this one."""
         _check_size(dollars, "dollars")
-        wanted, other = self._sides(outcome)
-        kept = wanted * (other / (other + dollars))
-        return self._with(outcome, kept, other + dollars), dollars + wanted * (dollars / (other + dollars))
+        pool, other_pool = self._sides(outcome)
+        pool_after = pool * (other_pool / (other_pool + dollars))
+        return self._with(outcome, pool_after, other_pool + dollars), dollars + pool * (
+            dollars / (other_pool + dollars)
+        )
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
         """Swap shares for those of the other outcome until all are pairs, and redeem each pair for a dollar."""
         _check_size(shares, "shares")
-        wanted, other = self._sides(outcome)
+        pool, other_pool = self._sides(outcome)
         # Both sides of the pool afterwards are roots of one quadratic: the larger is a sum, the smaller follows from
         # the product. A difference of nearly equal numbers could leave a side at zero, or below.
-        lead = wanted + shares - other
-        rooted = math.hypot(lead, 2 * math.sqrt(wanted) * math.sqrt(other))
-        dollars = other * (2 * shares / (wanted + shares + other + rooted))
+        lead = pool + shares - other_pool
+        rooted = math.hypot(lead, 2 * math.sqrt(pool) * math.sqrt(other_pool))
+        dollars = other_pool * (2 * shares / (pool + shares + other_pool + rooted))
         larger = (abs(lead) + rooted) / 2
-        smaller = min(wanted, other) * (max(wanted, other) / larger)
+        smaller = min(pool, other_pool) * (max(pool, other_pool) / larger)
         sides = (larger, smaller) if lead >= 0 else (smaller, larger)
         return self._with(outcome, *sides), dollars
 
     def _sides(self, outcome: Outcome) -> tuple[float, float]:
         return (self.yes, self.no) if outcome == "yes" else (self.no, self.yes)
 
-    def _with(self, outcome: Outcome, wanted: float, other: float) -> Self:
-        yes, no = (wanted, other) if outcome == "yes" else (other, wanted)
+    def _with(self, outcome: Outcome, pool: float, other_pool: float) -> Self:
+        yes, no = (pool, other_pool) if outcome == "yes" else (other_pool, pool)
         return type(self)(yes, no, self.subsidy)
 
 
@@ -150,32 +152,32 @@ class LogarithmicScore:
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
         """Solve the cost function for the shares: `b·ln(1 + (exp(dollars/b) − 1)/price)`."""
         _check_size(dollars, "dollars")
-        spent = dollars / self.depth
-        if spent == 0:  # also where dollars are too few for a float to hold their share of the depth
+        scaled_dollars = dollars / self.depth
+        if scaled_dollars == 0:  # also where dollars are too few for a float to hold their share of the depth
             return self, 0.0
-        grown = spent + math.log(-math.expm1(-spent))
+        grown = scaled_dollars + math.log(-math.expm1(-scaled_dollars))
         shares = self.depth * _softplus(grown - self._log_price(outcome))
         return self._with(outcome, shares), shares
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
         """Compute the fall of the cost function: `−b·ln(1 − price·(1 − exp(−shares/b)))`."""
         _check_size(shares, "shares")
-        sold = shares / self.depth
-        fall = self.price(outcome) * -math.expm1(-sold)
+        scaled_shares = shares / self.depth
+        fall = self.price(outcome) * -math.expm1(-scaled_shares)
         other: Outcome = "no" if outcome == "yes" else "yes"
         if fall < 0.5:
             dollars = -self.depth * math.log1p(-fall)
         else:
             log_other = self._log_price(other)
-            dollars = -self.depth * (log_other + _softplus(self._log_price(outcome) - sold - log_other))
+            dollars = -self.depth * (log_other + _softplus(self._log_price(outcome) - scaled_shares - log_other))
         return self._with(outcome, -shares), dollars
 
     def _log_price(self, outcome: Outcome) -> float:
         return -_softplus(-self.lead if outcome == "yes" else self.lead)
 
     def _with(self, outcome: Outcome, shares: float) -> Self:
-        moved = shares / self.depth
-        return type(self)(self.lead + (moved if outcome == "yes" else -moved), self.depth, self.subsidy)
+        change = shares / self.depth
+        return type(self)(self.lead + (change if outcome == "yes" else -change), self.depth, self.subsidy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +265,9 @@ def check_opening(price_yes: float, liquidity: float) -> None:
         raise ConfigError(f"the liquidity of a market is a positive finite number, got {liquidity!r}")
 
 
-def _check_size(size: float, what: str) -> None:
+def _check_size(size: float, name: str) -> None:
     if not 0 <= size < math.inf:
-        raise ValueError(f"the {what} of a trade are a finite number from 0 on, got {size!r}")
+        raise ValueError(f"the {name} of a trade are a finite number from 0 on, got {size!r}")
 
 
 def _softplus(value: float) -> float:

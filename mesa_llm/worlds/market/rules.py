@@ -148,14 +148,14 @@ class Ledger:
             raise ConfigError(f"a market is answered yes or no, not {outcome!r}")
         market.prices_yes.append(market.maker.price("yes"))
         market.answer, market.is_open = outcome, False
-        paid = 0.0
+        payout = 0.0
         for _, portfolio in sorted(self.portfolios.items()):
-            due = portfolio.shares_of(market_id, outcome)
-            portfolio.cash += due
+            shares = portfolio.shares_of(market_id, outcome)
+            portfolio.cash += shares
             portfolio.shares.pop(market_id, None)
-            paid += due
-        market.maker_cash -= paid
-        return paid
+            payout += shares
+        market.maker_cash -= payout
+        return payout
 
     def find(self, market_id: str) -> Market:
         """Return the market that a trader names.
@@ -184,7 +184,7 @@ class Ledger:
     def _checked(self, market_id: str, outcome: str, size: float, size_name: str) -> tuple[Market, Outcome]:
         """Check what purchases and sales have in common, in SimSwarm's order."""
         name = str(outcome).lower() if self.is_original else str(outcome).strip().lower()
-        side: Outcome | None = next((known for known in OUTCOMES if known == name), None)
+        side: Outcome | None = next((outcome_name for outcome_name in OUTCOMES if outcome_name == name), None)
         if side is None:
             raise ToolError(f"there is no answer {str(outcome)[:80]!r}; say yes or no.")
         market = self.find(market_id)
@@ -197,13 +197,13 @@ class Ledger:
             raise ToolError(f"the {size_name} must be positive, got {size:.10g}.")
         return market, side
 
-    def _check_limits(self, market: Market, after: Maker, dollars: float) -> None:
+    def _check_limits(self, market: Market, maker_after: Maker, dollars: float) -> None:
         max_dollars, max_move = self.limits.dollars, self.limits.price_move
         if max_dollars is not None and dollars > max_dollars:
             raise ToolError(f"this trade is worth ${dollars:.2f}; one trade may be worth ${max_dollars:.2f} at most.")
         if max_move is None:
             return
-        move = abs(after.price("yes") - market.maker.price("yes"))
+        move = abs(maker_after.price("yes") - market.maker.price("yes"))
         if move > max_move:
             raise ToolError(f"this trade would move the price by {move:.3f}; one may move it by {max_move:g} at most.")
 
@@ -229,9 +229,9 @@ class Ledger:
             _demand(limit is None or limit > 0, "limits", limit, "a positive number or None")
 
 
-def _demand(is_met: bool, name: str, found: float | None, wanted: str) -> None:
+def _demand(is_met: bool, name: str, value: float | None, expected: str) -> None:
     if not is_met:
-        raise ConfigError(f"{name} of the prediction markets must be {wanted}, got {found!r}")
+        raise ConfigError(f"{name} of the prediction markets must be {expected}, got {value!r}")
 
 
 def _names(markets: Iterable[str]) -> str:

@@ -123,12 +123,12 @@ def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) 
     edges = np.linspace(0, 1, n_bins + 1)
     index = np.clip(np.searchsorted(edges, forecast, side="right") - 1, 0, n_bins - 1)
     bins: list[CalibrationBin] = []
-    for number in range(n_bins):
-        inside = index == number
+    for bin_index in range(n_bins):
+        inside = index == bin_index
         count = int(inside.sum())
         mean = float(forecast[inside].mean()) if count else math.nan
         share = float(happened[inside].mean()) if count else math.nan
-        bins.append(CalibrationBin(float(edges[number]), float(edges[number + 1]), count, mean, share))
+        bins.append(CalibrationBin(float(edges[bin_index]), float(edges[bin_index + 1]), count, mean, share))
     return tuple(bins)
 
 
@@ -141,7 +141,7 @@ def score_forecasts(forecasts: Sequence[Forecast], n_bins: int = 10) -> Forecast
     prices = [forecast.price_yes for forecast in forecasts]
     answers = [forecast.is_yes for forecast in forecasts]
     bins = calibration(prices, answers, n_bins)
-    distance = sum(one.count * abs(one.mean_price - one.share_yes) for one in bins if one.count)
+    distance = sum(band.count * abs(band.mean_price - band.share_yes) for band in bins if band.count)
     return ForecastScore(
         count=len(forecasts),
         brier=brier_score(prices, answers),

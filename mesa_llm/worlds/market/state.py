@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class TradeLimits:
-    """How large one trade may be; None: no limit."""
+    """Maximum size of one trade; None: no limit."""
 
     dollars: float | None = None
     """Maximum number of dollars that may change hands."""
@@ -147,23 +147,23 @@ def question_slug(question: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", question.lower()).strip("_")[:SLUG_CHARACTERS]
 
 
-def unused_slug(question: str, taken: Container[str], *, keep_readable: bool = True) -> str:
+def unused_slug(question: str, slugs: Container[str], *, keep_readable: bool = True) -> str:
     """Make an id that no other market has, with a number from 2 on where it is needed.
 
     Args:
         question: The question.
-        taken: Ids that are in use.
+        slugs: Ids that are in use.
         keep_readable: Write accented letters without their accents, and never return an empty id; False is
             what SimSwarm does.
     """
     if keep_readable:
-        plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode()
-        base = question_slug(plain).rstrip("_") or "market"
+        ascii_text = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode()
+        base = question_slug(ascii_text).rstrip("_") or "market"
     else:
         base = question_slug(question)
     slug, number = base, 2
-    while slug in taken:
-        ending = f"_{number}"
-        slug = base[: NUMBERED_SLUG_CHARACTERS - len(ending)] + ending
+    while slug in slugs:
+        suffix = f"_{number}"
+        slug = base[: NUMBERED_SLUG_CHARACTERS - len(suffix)] + suffix
         number += 1
     return slug

@@ -1,4 +1,4 @@
-"""What a trader sees of the prediction markets, in words."""
+"""The text that a trader reads of the prediction markets."""
 
 from __future__ import annotations
 

@@ -158,8 +158,8 @@ class PredictionMarkets(DoNothing):
 
         def buy() -> str:
             trade = self.ledger.buy(agent_id, market_id, outcome, amount, self.step)
-            bought = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
-            return f"you bought {bought} for ${trade.dollars:.2f}."
+            shares_text = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
+            return f"you bought {shares_text} for ${trade.dollars:.2f}."
 
         return self._noting(agent_id, buy)
 
@@ -175,8 +175,8 @@ class PredictionMarkets(DoNothing):
 
         def sell() -> str:
             trade = self.ledger.sell(agent_id, market_id, outcome, shares, self.step)
-            sold = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
-            return f"you sold {sold} for ${trade.dollars:.2f}."
+            shares_text = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
+            return f"you sold {shares_text} for ${trade.dollars:.2f}."
 
         return self._noting(agent_id, sell)
 
@@ -208,18 +208,18 @@ class PredictionMarkets(DoNothing):
         Raises:
             ConfigError: If there is no such market, it was answered before, or the answer is not yes or no.
         """
-        paid = self.ledger.settle(market_id, outcome)
+        payouts = self.ledger.settle(market_id, outcome)
         market = self.ledger.markets[market_id]
         facts = {
             "market_id": market_id,
             "question": market.question.text,
             "outcome": outcome,
             "price_yes": market.prices_yes[-1],
-            "paid": paid,
+            "paid": payouts,
         }
         text = f"{market.question.text} The answer is {outcome}; YES last stood at ${market.prices_yes[-1]:.2f}."
         self._events.append(Event(self.name, "market_resolved", facts, text, self.step))
-        return paid
+        return payouts
 
     def close(self, market_id: str) -> None:
         """End the trade on a question that is not answered yet.

@@ -1,4 +1,4 @@
-"""What a user sees, as values: the facts of an observation."""
+"""Facts that a user observes, as values."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class PostView:
     """Times it was reported."""
 
     quoted: PostView | None = None
-    """What a quote stands above, without its replies."""
+    """The post that a quote quotes, without its replies."""
 
     replies: tuple[ReplyView, ...] = ()
     """A few replies, best first (original rules: the first direct ones)."""
@@ -122,25 +122,25 @@ class FeedItem:
 
 @dataclass(frozen=True, slots=True)
 class SocialFacts:
-    """What one user sees in one step."""
+    """Facts that one user observes in one step."""
 
     user_id: int
-    """Who looks."""
+    """Mesa `unique_id` of the user."""
 
     step: int
     """The step of the world."""
 
     followers: int
-    """How many follow the user."""
+    """Number of followers."""
 
     followings: int
-    """How many the user follows."""
+    """Number of users followed."""
 
     feed: tuple[FeedItem, ...]
     """The feed, best first."""
 
     notices: tuple[Notice, ...]
-    """What others did to the user lately, oldest first; nothing by those it muted."""
+    """Recent actions of others that concern the user, oldest first; none of muted users."""
 
     followed: tuple[int, ...]
     """User ids the user follows, as far as they are listed: only where it can unfollow."""
@@ -181,19 +181,19 @@ class SocialView(SocialState):
 
     def post_view(self, post_id: int) -> PostView:
         """Return a post as everyone sees it."""
-        known = self._views.get(post_id)
-        if known is None:
+        view = self._views.get(post_id)
+        if view is None:
             source_id = self.source_id(post_id)
-            known = self._post(post_id, source_id, quoted=self._quoted(source_id))
+            view = self._post(post_id, source_id, quoted=self._quoted(source_id))
             limit = self.settings.replies_shown if self.settings.threading else 0
             replies = FIRST_REPLIES if self.is_original else BEST_REPLIES
-            known = replace(
-                known,
+            view = replace(
+                view,
                 replies=self._replies(self.store.rows(replies, source_id, limit)),
                 comments=self._replies(self.store.rows(BEST_COMMENTS, source_id, limit)) if self.n_comments else (),
             )
-            self._views[post_id] = known
-        return known
+            self._views[post_id] = view
+        return view
 
     def _quoted(self, post_id: int) -> PostView | None:
         if self.kind_of(post_id) != QUOTE:

@@ -1,4 +1,4 @@
-"""What can be measured in a social world: tables, counts, cascades. Reads only."""
+"""Measures of a social world: tables, counts, cascades. Reads only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHARED = """
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """How one post spread, step by step.
+    """The spread of one post, step by step.
 
     A user joins once, with its first share, one farther from the root than the user it shared from.
     """
@@ -68,10 +68,10 @@ class SocialMeasures(SocialState):
 
     def totals(self) -> dict[str, int]:
         """Count what there is now, without looking at every row."""
-        kinds = np.bincount(self.posts["kind"], minlength=len(KINDS)).tolist()
+        counts_by_kind = np.bincount(self.posts["kind"], minlength=len(KINDS)).tolist()
         sums = {name: int(self.posts[name].sum()) for name in ("likes", "dislikes", "shares", "reports")}
         counts = {"users": len(self.names), "follows": int(self.users["followings"].sum())}
-        return counts | dict(zip(KINDS, kinds, strict=True)) | {"comments": self.n_comments} | sums
+        return counts | dict(zip(KINDS, counts_by_kind, strict=True)) | {"comments": self.n_comments} | sums
 
     def counts_per_step(self) -> list[dict[str, int]]:
         """Count what was done in each step until now; one mapping a step, by the names in `COUNTS`."""
@@ -115,9 +115,13 @@ class SocialMeasures(SocialState):
         if not len(kind):
             return 0
         shares = np.flatnonzero((kind == REPOST) | (kind == QUOTE))
-        bare = np.array(self.store.rows("SELECT post_id, user_id FROM bare_repost"), dtype=np.int64).reshape(-1, 2)
-        roots = np.concatenate([root[shares], root[shares], bare[:, 0], bare[:, 0]])
-        users = np.concatenate([author[shares], author[root[shares] - 1], bare[:, 1], author[bare[:, 0] - 1]])
+        bare_reposts = np.array(self.store.rows("SELECT post_id, user_id FROM bare_repost"), dtype=np.int64).reshape(
+            -1, 2
+        )
+        roots = np.concatenate([root[shares], root[shares], bare_reposts[:, 0], bare_reposts[:, 0]])
+        users = np.concatenate(
+            [author[shares], author[root[shares] - 1], bare_reposts[:, 1], author[bare_reposts[:, 0] - 1]]
+        )
         members = np.unique(np.stack([roots, users]), axis=1)
         return int(np.unique(members[0], return_counts=True)[1].max(initial=1))
 

@@ -61,11 +61,11 @@ class Board:
     """The step now."""
 
     step_minutes: float = 3.0
-    """Minutes that a step stands for."""
+    """Simulated minutes in a step."""
 
 
 class Viewer(NamedTuple):
-    """Who looks, as far as a feed may know."""
+    """The user that a feed is made for."""
 
     user_id: int
     """The user."""
@@ -161,19 +161,19 @@ class SimSwarmFeed:
     def rank(self, board: Board) -> Picker:
         """Sort as if every author were followed, and as if none were; a viewer's feed merges the two."""
         rows = top_level(board)
-        shared = self.shared_score(board, rows)
+        shared_scores = self.shared_score(board, rows)
         scores = np.zeros((2, len(board.kind)))
-        scores[:, rows] = shared + self.relevance * (1 - self.echo), shared + self.relevance
+        scores[:, rows] = shared_scores + self.relevance * (1 - self.echo), shared_scores + self.relevance
         orders = [best_first(rows, score[rows]) for score in scores]
         authors = [board.author[order] for order in orders]
 
         def pick(viewer: Viewer, size: int) -> IntArray:
             merged: list[IntArray] = []
             for followed in (0, 1):
-                wanted = viewer.follows[authors[followed]] == followed
+                is_followed = viewer.follows[authors[followed]] == followed
                 if viewer.hidden is not None:
-                    wanted &= ~viewer.hidden[authors[followed]]
-                merged.append(orders[followed][np.flatnonzero(wanted)[:size]])
+                    is_followed &= ~viewer.hidden[authors[followed]]
+                merged.append(orders[followed][np.flatnonzero(is_followed)[:size]])
             candidates = np.concatenate(merged)
             score = np.concatenate([scores[followed][part] for followed, part in enumerate(merged)])
             return candidates[np.lexsort((candidates, -score))][:size]
@@ -284,12 +284,12 @@ class XFeed:
 
 def first_of_each_source(rows: IntArray, board: Board, size: int) -> IntArray:
     """Return the first rows that carry different sources."""
-    chosen: dict[int, int] = {}
+    positions: dict[int, int] = {}
     for row in rows:
-        if len(chosen) >= size:
+        if len(positions) >= size:
             break
-        chosen.setdefault(int(board.source[row]), int(row))
-    return np.array(list(chosen.values()), dtype=np.int64)
+        positions.setdefault(int(board.source[row]), int(row))
+    return np.array(list(positions.values()), dtype=np.int64)
 
 
 FeedName = Literal["newest", "simswarm", "reddit_hot", "x"]

@@ -1,4 +1,4 @@
-"""How a social world changes: what its users can do to it."""
+"""Rules of a social world: the actions of its users."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mesa_llm.tools.tool import action
 from mesa_llm.worlds.social.recommenders import ORIGINAL, QUOTE, REPLY, REPOST, IntArray
 from mesa_llm.worlds.social.state import UNPRINTABLE, Notice, SocialState
 
-LARGEST_USER_ID = 100_000_000
+MAX_USER_ID = 100_000_000
 """Users are numbered densely, as arrays are indexed by their ids."""
 
-UserId = Annotated[int, Field(gt=0, le=LARGEST_USER_ID)]
+UserId = Annotated[int, Field(gt=0, le=MAX_USER_ID)]
 
 
 class Account(NamedTuple):
@@ -27,13 +27,13 @@ class Account(NamedTuple):
     """Mesa `unique_id` of the agent."""
 
     name: str = ""
-    """What others see; empty: `user` and the number."""
+    """Name that others see; empty: `user` and the id."""
 
     username: str = ""
     """Its handle."""
 
     bio: str = ""
-    """What it says of itself, for all to read."""
+    """Public profile."""
 
 
 PostId = Annotated[int, Field(gt=0)]
@@ -72,8 +72,8 @@ class SocialRules(SocialState):
         rows: dict[int, tuple[object, ...]] = {}
         for account in accounts:
             user_id = account.user_id
-            if not 0 < user_id <= LARGEST_USER_ID:
-                raise ConfigError(f"user ids run from 1 to {LARGEST_USER_ID}, got {user_id}")
+            if not 0 < user_id <= MAX_USER_ID:
+                raise ConfigError(f"user ids run from 1 to {MAX_USER_ID}, got {user_id}")
             if user_id in self.names or user_id in rows:
                 raise ConfigError(f"user {user_id} has an account already")
             name, username = (one_line(text, MAX_NAME) for text in (account.name, account.username))
@@ -93,14 +93,14 @@ class SocialRules(SocialState):
             ConfigError: If an id is unknown or someone would follow itself; nothing is written then.
         """
         pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-        known = np.zeros(max(len(self.users), 1), dtype=np.bool_)
-        known[np.fromiter(self.names, dtype=np.int64, count=len(self.names))] = True
-        inside = (pairs >= 0) & (pairs < len(known))
-        wrong = ~(inside & known[np.where(inside, pairs, 0)]).all(axis=1) | (pairs[:, 0] == pairs[:, 1])
+        has_account = np.zeros(max(len(self.users), 1), dtype=np.bool_)
+        has_account[np.fromiter(self.names, dtype=np.int64, count=len(self.names))] = True
+        inside = (pairs >= 0) & (pairs < len(has_account))
+        wrong = ~(inside & has_account[np.where(inside, pairs, 0)]).all(axis=1) | (pairs[:, 0] == pairs[:, 1])
         if wrong.any():
             follower, followee = pairs[np.argmax(wrong)]
-            why = "nobody follows itself" if follower == followee else "both need an account first"
-            raise ConfigError(f"user {follower} cannot follow user {followee}: {why}")
+            reason = "nobody follows itself" if follower == followee else "both need an account first"
+            raise ConfigError(f"user {follower} cannot follow user {followee}: {reason}")
         count = "SELECT count(*) FROM follow"
         before = (self.store.first(count) or (0,))[0]
         rows = ((follower, followee, self.step) for follower, followee in pairs.tolist())
@@ -205,9 +205,9 @@ class SocialRules(SocialState):
         """
         self.acting(agent_id)
         parent_id = self.source_id(post_id)
-        words = self.cleaned(content, "reply")
-        reply_id = self.add_post(agent_id, REPLY, words, parent_id)
-        self.notify_author(parent_id, "reply", agent_id, reply_id, words)
+        text = self.cleaned(content, "reply")
+        reply_id = self.add_post(agent_id, REPLY, text, parent_id)
+        self.notify_author(parent_id, "reply", agent_id, reply_id, text)
         return f"You replied to post {parent_id}; your reply is post {reply_id}."
 
     @action
@@ -220,14 +220,14 @@ class SocialRules(SocialState):
         """
         self.acting(agent_id)
         target = self.source_id(post_id)
-        words = self.cleaned(content, "comment")
+        text = self.cleaned(content, "comment")
         self.n_comments += 1
         self.store.write(
             "INSERT INTO comment (comment_id, post_id, user_id, content, step) VALUES (?, ?, ?, ?, ?)",
-            *(self.n_comments, target, agent_id, words, self.step),
+            *(self.n_comments, target, agent_id, text, self.step),
         )
         self.words_changed()
-        self.notify_author(target, "comment", agent_id, self.n_comments, words)
+        self.notify_author(target, "comment", agent_id, self.n_comments, text)
         return f"You commented on post {target}; it is comment {self.n_comments}."
 
     @action
@@ -272,10 +272,10 @@ class SocialRules(SocialState):
         """
         self.acting(agent_id)
         source_id = self.source_id(post_id)
-        words = self.cleaned(content, "quote")
-        quote_id = self.add_post(agent_id, QUOTE, words, post_id)
+        text = self.cleaned(content, "quote")
+        quote_id = self.add_post(agent_id, QUOTE, text, post_id)
         self.count_on_post(source_id, "shares", 1)
-        self.notify_author(source_id, "quote", agent_id, quote_id, words)
+        self.notify_author(source_id, "quote", agent_id, quote_id, text)
         return f"You quoted post {source_id} in post {quote_id}."
 
     # votes and reports
@@ -300,10 +300,10 @@ class SocialRules(SocialState):
         if self._vote_on("post", agent_id, post_id) is not None:
             raise ToolError(f"You have voted on post {post_id} already.")
         self.store.write("INSERT INTO post_vote VALUES (?, ?, 0, ?)", agent_id, post_id, self.step)
-        up = value > 0
+        is_like = value > 0
         change = "UPDATE post_vote SET value = ? WHERE user_id = ? AND post_id = ?"
-        self.store.write(change, 1 if up else -1, agent_id, post_id)
-        self.count_on_post(post_id, "likes" if up else "dislikes", 1)
+        self.store.write(change, 1 if is_like else -1, agent_id, post_id)
+        self.count_on_post(post_id, "likes" if is_like else "dislikes", 1)
         return f"You voted on post {post_id}."
 
     @action
@@ -392,28 +392,28 @@ class SocialRules(SocialState):
         """
         self.acting(agent_id)
         target = self.source_id(post_id)
-        words = self.cleaned(reason, "reason")
-        row = (agent_id, target, words, self.step)
+        text = self.cleaned(reason, "reason")
+        row = (agent_id, target, text, self.step)
         if not self.store.write("INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?)", *row):
             raise ToolError(f"You have reported post {target} already.")
         self.count_on_post(target, "reports", 1)
         return f"You reported post {target}."
 
-    def _vote_on(self, what: Literal["post", "comment"], agent_id: int, target: int) -> int | None:
-        query = f"SELECT value FROM {what}_vote WHERE user_id = ? AND {what}_id = ?"
-        found = self.store.first(query, agent_id, target)
-        return None if found is None else int(found[0])
+    def _vote_on(self, kind: Literal["post", "comment"], agent_id: int, target: int) -> int | None:
+        query = f"SELECT value FROM {kind}_vote WHERE user_id = ? AND {kind}_id = ?"
+        row = self.store.first(query, agent_id, target)
+        return None if row is None else int(row[0])
 
-    def _check_free(self, what: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
+    def _check_free(self, kind: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
         """Refuse a second vote of one user on one thing."""
-        earlier = self._vote_on(what, agent_id, target)
+        earlier = self._vote_on(kind, agent_id, target)
         if earlier is None:
             return
         if earlier == value:
-            raise ToolError(f"You {VERBS[value]} {what} {target} already.")
-        undo = (UNDO_POST if what == "post" else UNDO_COMMENT)[earlier]
+            raise ToolError(f"You {VERBS[value]} {kind} {target} already.")
+        undo = (UNDO_POST if kind == "post" else UNDO_COMMENT)[earlier]
         advice = f"{undo} takes that back" if undo in self.settings.actions else "that vote stands"
-        raise ToolError(f"You {VERBS[earlier]} {what} {target}; {advice}.")
+        raise ToolError(f"You {VERBS[earlier]} {kind} {target}; {advice}.")
 
     def _rate_post(self, agent_id: int, post_id: int, value: int) -> int:
         self.acting(agent_id)
@@ -441,10 +441,10 @@ class SocialRules(SocialState):
     def _comment(self, comment_id: int) -> tuple[int, int]:
         """Return the author of a comment, and the post it stands under."""
         query = "SELECT user_id, post_id FROM comment WHERE comment_id = ?"
-        found = self.store.first(query, comment_id) if 0 < comment_id <= self.n_comments else None
-        if found is None:
+        row = self.store.first(query, comment_id) if 0 < comment_id <= self.n_comments else None
+        if row is None:
             raise ToolError(f"There is no comment {comment_id}; use the number of a comment you were shown.")
-        return int(found[0]), int(found[1])
+        return int(row[0]), int(row[1])
 
     def _rate_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         author, post_id = self._comment(comment_id)

@@ -18,7 +18,7 @@ class SocialSettings:
     """Names of the tools and actions its users have."""
 
     feed: Feed | str = "newest"
-    """What users are shown: a feed, or the name of one (`newest`, `simswarm`, `reddit_hot`, `x`)."""
+    """Feed of the users, or the name of one (`newest`, `simswarm`, `reddit_hot`, `x`)."""
 
     feed_size: int = 10
     """Maximum number of posts in a feed."""
@@ -56,7 +56,7 @@ class SocialSettings:
     """Age up to which posts can trend, in days of simulated time (OASIS)."""
 
     step_minutes: float = 3.0
-    """Minutes of simulated time that a step stands for (OASIS, section 2.5)."""
+    """Simulated minutes in a step (OASIS, section 2.5)."""
 
     search_results: int = 10
     """Maximum number of results of a search."""
@@ -99,10 +99,10 @@ class SocialSettings:
 
 
 SIMSWARM_ACTIONS = ("create_post", "reply", "vote", "repost", "follow", "do_nothing")
-"""What SimSwarm's users can do."""
+"""Actions of SimSwarm's users."""
 
 X_ACTIONS = ("create_post", "like_post", "repost", "follow", "do_nothing", "quote_post")
-"""What OASIS's Twitter users can do."""
+"""Actions of OASIS's Twitter users."""
 
 REDDIT_ACTIONS = (
     "like_post",
@@ -119,7 +119,7 @@ REDDIT_ACTIONS = (
     "follow",
     "mute",
 )
-"""What OASIS's Reddit users can do."""
+"""Actions of OASIS's Reddit users."""
 
 PRESETS: dict[str, SocialSettings] = {
     "simswarm": SocialSettings(actions=SIMSWARM_ACTIONS, feed=SimSwarmFeed()),

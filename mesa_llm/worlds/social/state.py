@@ -1,4 +1,4 @@
-"""What a social world holds, and the look-ups that its actions share."""
+"""State of a social world, and the look-ups that its actions share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.world import Draws, draws
+from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds.social.recommenders import KINDS, REPLY, REPOST, Board, IntArray, Picker, Viewer
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Store
@@ -27,10 +27,10 @@ class Notice:
     """One thing that somebody did to a user."""
 
     kind: NoticeKind
-    """What was done."""
+    """Kind of action."""
 
     user_id: int
-    """Who did it."""
+    """Mesa `unique_id` of the author."""
 
     step: int
     """Step in which it was done."""
@@ -42,7 +42,7 @@ class Notice:
     """The reply, quote or repost (a post id), or the comment (a comment id), that came of it; else 0."""
 
     content: str = ""
-    """What was written."""
+    """Text of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class SocialState:
         settings: SocialSettings,
         *,
         name: str = "social",
-        rng: Draws | int | None = None,
+        rng: RNG | int | None = None,
         path: str | Path | None = None,
     ) -> None:
         """Start without users and posts, in step 0.
@@ -89,7 +89,7 @@ class SocialState:
         )
         self.n_comments = 0
         self.inbox = Inbox(settings.notice_steps)
-        self._rng = draws(rng) if rng is None or isinstance(rng, int) else rng
+        self._rng = make_rng(rng)
         self._feed_seed = self._rng.randint(0, 2**62)
         self._feed = settings.chosen_feed
         self._picker: Picker | None = None
@@ -133,7 +133,7 @@ class SocialState:
             raise ConfigError(f"agent {agent_id} has no account in world {self.name!r}; sign it up first")
         return agent_id
 
-    def other_user(self, agent_id: int, user_id: int, what: str) -> int:
+    def other_user(self, agent_id: int, user_id: int, action: str) -> int:
         """Check the id of another user that an agent named.
 
         Raises:
@@ -142,7 +142,7 @@ class SocialState:
         if user_id not in self.names:
             raise ToolError(f"There is no user {user_id}; use the number shown after a name.")
         if user_id == agent_id:
-            raise ToolError(f"User {user_id} is you; you cannot {what} yourself.")
+            raise ToolError(f"User {user_id} is you; you cannot {action} yourself.")
         return user_id
 
     def post_row(self, post_id: int) -> int:
@@ -204,7 +204,7 @@ class SocialState:
         self.store.write(f"UPDATE post SET {column} = {column} + ? WHERE post_id = ?", change, post_id)
         self.posts_changed()
 
-    def cleaned(self, content: str, what: str) -> str:
+    def cleaned(self, content: str, name: str) -> str:
         """Return text without what cannot be stored or shown.
 
         Raises:
@@ -214,20 +214,20 @@ class SocialState:
             return content
         text = UNPRINTABLE.sub("", content).strip()
         if not text:
-            raise ToolError(f"The {what} is empty; write some words.")
+            raise ToolError(f"The {name} is empty; write some words.")
         return text
 
     # who sees what
 
     def ties(self, user_id: int) -> Ties:
         """Return whom a user follows and mutes."""
-        known = self._ties.get(user_id)
-        if known is None:
+        cached = self._ties.get(user_id)
+        if cached is None:
             followed = self.store.rows("SELECT followee_id FROM follow WHERE follower_id = ?", user_id)
             muted = self.store.rows("SELECT mutee_id FROM mute WHERE muter_id = ?", user_id)
-            known = Ties(*(np.array(rows, dtype=np.int64).ravel() for rows in (followed, muted)))
-            self._ties[user_id] = known
-        return known
+            cached = Ties(*(np.array(rows, dtype=np.int64).ravel() for rows in (followed, muted)))
+            self._ties[user_id] = cached
+        return cached
 
     def board(self) -> Board:
         """Return the posts as feeds read them."""
@@ -299,13 +299,13 @@ class Inbox:
 
     def take_back(self, user_id: int, kind: NoticeKind, by: int, post_id: int = 0, new_id: int = 0) -> None:
         """Forget news of something that was undone."""
-        kept = [
+        remaining = [
             notice
             for notice in self._notices.get(user_id, [])
             if (notice.kind, notice.user_id, notice.post_id, notice.new_id) != (kind, by, post_id, new_id)
         ]
         if user_id in self._notices:
-            self._notices[user_id] = kept
+            self._notices[user_id] = remaining
 
     def of(self, user_id: int) -> tuple[Notice, ...]:
         """Return a user's news, oldest first."""
@@ -314,11 +314,11 @@ class Inbox:
     def end_step(self, step: int) -> None:
         """Forget what is too old in the step that begins."""
         oldest = step - self._keep_steps
-        fresh: dict[int, list[Notice]] = {}
+        recent: dict[int, list[Notice]] = {}
         for user_id, notices in self._notices.items():
-            if kept := [notice for notice in notices if notice.step >= oldest]:
-                fresh[user_id] = kept
-        self._notices = fresh
+            if remaining := [notice for notice in notices if notice.step >= oldest]:
+                recent[user_id] = remaining
+        self._notices = recent
 
 
 class Columns:

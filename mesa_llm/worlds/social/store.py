@@ -90,11 +90,11 @@ class Store:
 
     def _claim(self, path: str | Path | None) -> None:
         try:
-            found = self.connection.execute("PRAGMA application_id").fetchone()[0]
+            application_id = self.connection.execute("PRAGMA application_id").fetchone()[0]
             is_empty = not self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         except sqlite3.DatabaseError as error:
             raise ConfigError(f"{path} is no database of a social world ({error}); choose another path") from error
-        if found != APPLICATION_ID and not is_empty:
+        if application_id != APPLICATION_ID and not is_empty:
             raise ConfigError(f"{path} is a database of something else; choose another path for the social world")
         self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 

@@ -38,14 +38,14 @@ def names_text(user_ids: Sequence[int], names: Mapping[int, str]) -> str:
 def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
     """Write one post, with what stands under it."""
     post = item.post
-    half = settings.post_characters // 2
-    lines = [f"Post {post.post_id} {_by(item, half)}: {quoted(post.content, settings.post_characters)}"]
+    max_characters = settings.post_characters // 2
+    lines = [f"Post {post.post_id} {_by(item, max_characters)}: {quoted(post.content, settings.post_characters)}"]
     if post.reports >= settings.warn_reports:
         lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
     mark = {1: " You like it.", -1: " You dislike it."}.get(item.vote, "")
     lines.append(f"  {_reactions(post, settings)}, {_age(step - post.step)}.{mark}")
-    lines += [f"  Reply {_reply(reply, post, half, settings)}" for reply in post.replies]
-    lines += [f"  Comment {_reply(comment, post, half, settings)}" for comment in post.comments]
+    lines += [f"  Reply {_reply(reply, post, max_characters, settings)}" for reply in post.replies]
+    lines += [f"  Comment {_reply(comment, post, max_characters, settings)}" for comment in post.comments]
     return "\n".join(lines)
 
 
@@ -60,8 +60,8 @@ def _by(item: FeedItem, limit: int) -> str:
     if post.quoted is None:
         return f"by {writer}"
     source = post.quoted
-    words = quoted(source.content, limit)
-    return f"by {writer}, quoting post {source.post_id} by {source.author} (user {source.author_id}) {words}"
+    quotation = quoted(source.content, limit)
+    return f"by {writer}, quoting post {source.post_id} by {source.author} (user {source.author_id}) {quotation}"
 
 
 def _reactions(view: PostView | ReplyView, settings: SocialSettings) -> str:
@@ -81,9 +81,9 @@ def _age(steps: int) -> str:
 
 
 def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSettings) -> str:
-    above = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
+    parent = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
     writer = f"by {reply.author} (user {reply.author_id})"
-    return f"{reply.reply_id}{above} {writer}: {quoted(reply.content, limit)} ({_reactions(reply, settings)})"
+    return f"{reply.reply_id}{parent} {writer}: {quoted(reply.content, limit)} ({_reactions(reply, settings)})"
 
 
 def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:
@@ -113,20 +113,20 @@ def _news(group: Sequence[Notice], names: Mapping[int, str]) -> str:
     users = [names_text([notice.user_id], names) for notice in group[:MAX_NAMED]]
     if len(group) > MAX_NAMED:
         users = [", ".join(users), counted(len(group) - MAX_NAMED, "other")]
-    who = " and ".join(users)
-    words = quoted(first.content, NOTICE_CHARACTERS)
+    authors = " and ".join(users)
+    quotation = quoted(first.content, NOTICE_CHARACTERS)
     match first.kind:
         case "like":
-            return f"{who} liked your post {first.post_id}."
+            return f"{authors} liked your post {first.post_id}."
         case "comment_like":
-            return f"{who} liked your comment {first.new_id}."
+            return f"{authors} liked your comment {first.new_id}."
         case "repost":
-            return f"{who} reposted your post {first.post_id}."
+            return f"{authors} reposted your post {first.post_id}."
         case "follow":
-            return f"{who} followed you."
+            return f"{authors} followed you."
         case "quote":
-            return f"{who} quoted your post {first.post_id} in post {first.new_id}: {words}"
+            return f"{authors} quoted your post {first.post_id} in post {first.new_id}: {quotation}"
         case "reply":
-            return f"{who} answered your post {first.post_id} with reply {first.new_id}: {words}"
+            return f"{authors} answered your post {first.post_id} with reply {first.new_id}: {quotation}"
         case "comment":
-            return f"{who} wrote comment {first.new_id} under your post {first.post_id}: {words}"
+            return f"{authors} wrote comment {first.new_id} under your post {first.post_id}: {quotation}"

@@ -14,7 +14,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
-from mesa_llm.world import DoNothing, Draws
+from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds.social.facts import FeedItem, SocialFacts, SocialView
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import REPOST, best_first, top_level, without_muted
@@ -73,7 +73,7 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
         settings: SocialSettings | str = "simswarm",
         *,
         name: str = "social",
-        rng: Draws | int | None = None,
+        rng: RNG | int | None = None,
         path: str | Path | None = None,
         **changes: Any,
     ) -> None:
@@ -89,12 +89,12 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
         Raises:
             ConfigError: If a preset, parameter or action is unknown, or the file holds something else.
         """
-        chosen = settings_from(settings, changes)
-        offered = marked_methods(type(self))
-        for action in chosen.actions:
-            if action not in offered:
-                raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(offered)}")
-        super().__init__(chosen, name=name, rng=rng, path=path)
+        own_settings = settings_from(settings, changes)
+        methods = marked_methods(type(self))
+        for action in own_settings.actions:
+            if action not in methods:
+                raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(methods)}")
+        super().__init__(own_settings, name=name, rng=rng, path=path)
 
     def observe(self, agent_id: int) -> Observation:
         """Show a user its standing, its news and its feed; reads only.
@@ -221,7 +221,7 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
 
     def _viral(self, post_id: int, score: int) -> Event:
         post = self.post_view(post_id)
-        words = quoted(post.content, NOTICE_CHARACTERS)
+        quotation = quoted(post.content, NOTICE_CHARACTERS)
         return Event(
             source=self.name,
             kind="viral_post",
@@ -232,12 +232,12 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
                 "text": post.content,
                 "score": score,
             },
-            text=f"A post by {post.author} went viral with {score} likes and shares: {words}",
+            text=f"A post by {post.author} went viral with {score} likes and shares: {quotation}",
             time=self.step,
         )
 
     def close(self) -> None:
-        """Let go of the database; the world cannot be used after."""
+        """Close the database; the world cannot be used afterwards."""
         self.store.close()
 
 
@@ -251,10 +251,10 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
         if settings not in PRESETS:
             raise ConfigError(f"there is no preset {settings!r}; choose one of {', '.join(PRESETS)}")
         settings = PRESETS[settings]
-    known = [field.name for field in fields(SocialSettings)]
+    names = [field.name for field in fields(SocialSettings)]
     for name in changes:
-        if name not in known:
-            raise ConfigError(f"a social world has no parameter {name!r}; it has {', '.join(known)}")
+        if name not in names:
+            raise ConfigError(f"a social world has no parameter {name!r}; it has {', '.join(names)}")
     return replace(settings, **changes)
 
 

@@ -44,7 +44,7 @@ class Square:
         return Observation(f"You stand on the square. Last heard: {last}", instructions="You live in a village.")
 
     @action
-    def greet(self, actor: int, words: str, times: Annotated[int, Field(ge=1, le=3)] = 1) -> str:
+    def greet(self, agent_id: int, words: str, times: Annotated[int, Field(ge=1, le=3)] = 1) -> str:
         """Greet everybody on the square.
 
         Args:
@@ -57,7 +57,7 @@ class Square:
         return f"{times} greetings were heard."
 
     @action
-    def rest(self, actor: int) -> str:
+    def rest(self, agent_id: int) -> str:
         """Sit down and say nothing."""
         return "You rested."
 

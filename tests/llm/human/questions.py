@@ -17,12 +17,12 @@ class Village:
     name = "village"
 
     @tool
-    def look_up(self, actor: int, word: str, limit: Annotated[int, Field(ge=1, le=5)] = 3) -> str:
+    def look_up(self, agent_id: int, word: str, limit: Annotated[int, Field(ge=1, le=5)] = 3) -> str:
         """Look a word up. Takes no time."""
         return f"{word}: {limit}"
 
     @action
-    def talk_to(self, actor: int, neighbour: int, text: Annotated[str, Field(max_length=60)]) -> str:
+    def talk_to(self, agent_id: int, neighbour: int, text: Annotated[str, Field(max_length=60)]) -> str:
         """Talk to a neighbour.
 
         Args:
@@ -32,12 +32,12 @@ class Village:
         return "said"
 
     @action
-    def walk(self, actor: int, metres: Annotated[int, Field(ge=1, le=9)] = 1) -> str:
+    def walk(self, agent_id: int, metres: Annotated[int, Field(ge=1, le=9)] = 1) -> str:
         """Walk on."""
         return "walked"
 
     @action
-    def rest(self, actor: int) -> str:
+    def rest(self, agent_id: int) -> str:
         """Rest for a while."""
         return "rested"
 

@@ -63,6 +63,6 @@ def test_only_the_first_answer_counts() -> None:
 
 
 def test_after_a_tool_has_answered_that_is_what_is_new() -> None:
-    called = ChatMessage("assistant", "", (ToolCall("look_up", {}, "c"),))
-    request = ask(ChatMessage("user", "It rains."), called, ChatMessage("tool", "rain: 3", call_id="c"))
+    message = ChatMessage("assistant", "", (ToolCall("look_up", {}, "c"),))
+    request = ask(ChatMessage("user", "It rains."), message, ChatMessage("tool", "rain: 3", call_id="c"))
     assert latest(request) == "rain: 3"

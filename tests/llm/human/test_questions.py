@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mesa_llm.llm.human.questions import LEFT_OUT, PASS, Asked, NotOffered, offers_of, still_possible
+from mesa_llm.llm.human.questions import LEFT_OUT, PASS, FormField, NotOffered, offers_of, still_possible
 from mesa_llm.records import ToolCall, ToolSpec
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 
@@ -32,7 +32,7 @@ def test_a_tool_without_a_possible_value_is_not_offered() -> None:
 
 
 def test_a_value_that_is_not_offered_is_read_only_if_it_is_meant() -> None:
-    vote = offers_of(ask(schema=VOTE, options={"score": (1, 2)}))[0].asked.lines[1]
+    vote = offers_of(ask(schema=VOTE, options={"score": (1, 2)}))[0].field.lines[1]
     assert (vote.read("2", is_meant=False), vote.read("4", is_meant=True)) == (2, 4)
     with pytest.raises(NotOffered, match="1 or 2"):
         vote.read("4", is_meant=False)
@@ -42,7 +42,7 @@ def test_what_is_left_out_is_not_in_the_answer() -> None:
     schema = {**VOTE, "required": ["vote"]}
     (offer,) = offers_of(ask(schema=schema))
 
-    def give(line: Asked) -> object:
+    def give(line: FormField) -> object:
         return "Oil" if line.is_needed else LEFT_OUT
 
-    assert offer.asked.filled(give) == {"vote": "Oil"}
+    assert offer.field.fill(give) == {"vote": "Oil"}

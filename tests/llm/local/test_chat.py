@@ -18,9 +18,9 @@ LOOKED_UP = (
 
 
 def may_write(request: Request, text: str) -> bool:
-    held_to = grammar(request)
-    assert held_to is not None
-    return Grammar(held_to).accepts(text)
+    gbnf = grammar(request)
+    assert gbnf is not None
+    return Grammar(gbnf).accepts(text)
 
 
 def test_system_messages_become_one_with_the_tools_after_the_first() -> None:
@@ -43,8 +43,8 @@ def test_a_description_is_cut_to_its_first_sentence() -> None:
 
 
 def test_calls_and_their_answers_are_told_in_the_form_that_is_asked_for() -> None:
-    said, answer = wire_messages(ask(*LOOKED_UP))[1:]
-    assert said["content"] == '{"action":"look_up","arguments":{"word":"rain"}}'
+    call, answer = wire_messages(ask(*LOOKED_UP))[1:]
+    assert call["content"] == '{"action":"look_up","arguments":{"word":"rain"}}'
     assert answer == {"role": "user", "content": "look_up answers: rain: 3"}
 
 

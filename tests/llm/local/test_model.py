@@ -85,9 +85,9 @@ def test_a_waiting_request_can_be_withdrawn_and_a_running_one_stopped(local: Loc
         for waiting in long:
             waiting.cancel()
         await asyncio.wait(long)
-        begun = time.process_time()  # the model runs in this process
+        start = time.process_time()  # the model runs in this process
         await local.reply(ask(settings={"max_tokens": 1}))
-        return time.process_time() - begun
+        return time.process_time() - start
 
     # Twice 400 tokens take 8 s or more.
     assert asyncio.run(cancel_both()) < 8

@@ -24,11 +24,11 @@ def test_the_key_is_sent_and_shown_nowhere(caplog: pytest.LogCaptureFixture) -> 
     caplog.set_level(logging.DEBUG)
     with FaultyServer(lambda body, number: refused(401, f"{KEY} is no key we know")) as server:
         llm = OpenAIHTTP("tiny", server.url, KEY)
-        with pytest.raises(ConfigError) as told:
+        with pytest.raises(ConfigError) as error:
             asyncio.run(llm.reply(ask()))
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    shown = [repr(llm), caplog.text, *traceback.format_exception(told.value), repr(told.value.__context__)]
-    assert not any(KEY in text for text in shown)
+    texts = [repr(llm), caplog.text, *traceback.format_exception(error.value), repr(error.value.__context__)]
+    assert not any(KEY in text for text in texts)
 
 
 def test_what_is_secret_in_the_address_is_sent_and_shown_nowhere(caplog: pytest.LogCaptureFixture) -> None:
@@ -37,11 +37,11 @@ def test_what_is_secret_in_the_address_is_sent_and_shown_nowhere(caplog: pytest.
     with FaultyServer(lambda body, number: refused(400, f"you sent {quoted}")) as server:
         base = server.url.replace("//", "//ann:p%40ssword@") + "?api-key=abc%2Fdef1234"
         llm = OpenAIHTTP("tiny", base)
-        with pytest.raises(Refused) as told:
+        with pytest.raises(Refused) as error:
             asyncio.run(llm.reply(ask()))
     assert server.requests[0].headers["authorization"] == "Basic YW5uOnBAc3N3b3Jk"
-    shown = [repr(llm), llm.name, caplog.text, *traceback.format_exception(told.value), repr(told.value.__context__)]
-    assert not any(secret in text for text in shown for secret in ("ssword", "def1234"))
+    texts = [repr(llm), llm.name, caplog.text, *traceback.format_exception(error.value), repr(error.value.__context__)]
+    assert not any(secret in text for text in texts for secret in ("ssword", "def1234"))
 
 
 def test_without_a_key_none_is_sent() -> None:
@@ -67,7 +67,7 @@ def test_connections_are_kept_open_and_no_more_than_there_are_requests_at_once()
     with FaultyServer(latency_s=0.01) as server:
         asyncio.run(many(server.url))
         ports.update(request.peer for request in server.requests)
-    assert (server.count, len(ports), server.most_in_flight) == (30, 3, 3)
+    assert (server.count, len(ports), server.peak_in_flight) == (30, 3, 3)
 
 
 def test_one_client_serves_several_event_loops_one_after_another() -> None:
@@ -130,6 +130,6 @@ def test_the_base_url_is_completed(given: str, sent_to: str) -> None:
     ],
 )
 def test_what_cannot_work_is_said_at_once(arguments: tuple[str, ...], options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as error:
         OpenAIHTTP(*arguments, **options)
-    assert "two" not in str(told.value)
+    assert "two" not in str(error.value)

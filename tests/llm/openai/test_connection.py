@@ -25,7 +25,7 @@ from tests.llm.human.questions import ask
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def told(*pieces: bytes, closes: bool = False) -> Speak:
+def sending(*pieces: bytes, closes: bool = False) -> Speak:
     """Answer every request on a connection with these pieces, sent one after another."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -42,19 +42,19 @@ def told(*pieces: bytes, closes: bool = False) -> Speak:
     return speak
 
 
-def asked(speak: Speak, times: int = 1, pause_s: float = 0.0) -> tuple[list[Response | BaseException], int]:
-    """Ask a server one time after the other; give the answers or errors, and how many connections it took."""
-    opened: list[object] = []
+def ask_server(speak: Speak, times: int = 1, pause_s: float = 0.0) -> tuple[list[Response | BaseException], int]:
+    """Ask a server one time after the other; return the answers or errors, and the number of connections."""
+    connections: list[object] = []
 
     async def ask_all() -> list[Response | BaseException]:
-        async def heard(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            opened.append(writer)
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connections.append(writer)
             try:
                 await speak(reader, writer)
             except (asyncio.IncompleteReadError, ConnectionError):
                 writer.close()
 
-        server = await asyncio.start_server(heard, "127.0.0.1", 0)
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         pool = Connections(f"http://127.0.0.1:{port}/v1", {}, timeout_s=5, max_reply_bytes=1000)
         answers: list[Response | BaseException] = []
@@ -65,7 +65,7 @@ def asked(speak: Speak, times: int = 1, pause_s: float = 0.0) -> tuple[list[Resp
         server.close()
         return answers
 
-    return asyncio.run(ask_all()), len(opened)
+    return asyncio.run(ask_all()), len(connections)
 
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -76,22 +76,22 @@ HELLO = Response(200, None, b"hello")
 @pytest.mark.parametrize("whole", [WHOLE, CHUNKED, b"HTTP/1.1 100 Continue\r\n\r\n" + WHOLE])
 def test_an_answer_may_come_in_any_pieces_and_the_connection_is_used_again(whole: bytes) -> None:
     pieces = [whole[place : place + 1] for place in range(len(whole))]
-    assert asked(told(*pieces), times=2) == ([HELLO, HELLO], 1)
-    assert asked(told(whole), times=2) == ([HELLO, HELLO], 1)
+    assert ask_server(sending(*pieces), times=2) == ([HELLO, HELLO], 1)
+    assert ask_server(sending(whole), times=2) == ([HELLO, HELLO], 1)
 
 
 def test_a_body_without_a_length_ends_with_its_connection() -> None:
-    assert asked(told(b"HTTP/1.1 200 OK\r\n\r\nhel", b"lo", closes=True), times=2) == ([HELLO, HELLO], 2)
+    assert ask_server(sending(b"HTTP/1.1 200 OK\r\n\r\nhel", b"lo", closes=True), times=2) == ([HELLO, HELLO], 2)
 
 
 @pytest.mark.parametrize("says", [b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", WHOLE])
 def test_a_connection_that_the_server_closes_is_not_used_again(says: bytes) -> None:
-    assert asked(told(says, closes=says == WHOLE), times=3, pause_s=0.05) == ([HELLO] * 3, 3)
+    assert ask_server(sending(says, closes=says == WHOLE), times=3, pause_s=0.05) == ([HELLO] * 3, 3)
 
 
 def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next_one() -> None:
-    answers, opened = asked(told(WHOLE + WHOLE.replace(b"hello", b"wrong")), times=3, pause_s=0.01)
-    assert (answers, opened) == ([HELLO] * 3, 3)
+    answers, connections = ask_server(sending(WHOLE + WHOLE.replace(b"hello", b"wrong")), times=3, pause_s=0.01)
+    assert (answers, connections) == ([HELLO] * 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,15 @@ def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next_one() -> None
     ],
 )
 def test_what_is_no_answer_is_an_error_that_says_why(says: bytes, why: str) -> None:
-    (error,), _ = asked(told(says, closes=True))
+    (error,), _ = ask_server(sending(says, closes=True))
     assert isinstance(error, ConnectionError)
     assert re.search(why, str(error))
 
 
 def test_of_a_long_error_page_the_start_is_kept() -> None:
-    (answer,), _ = asked(told(b"HTTP/1.1 500 No\r\nRetry-After: 7\r\nContent-Length: 999999\r\n\r\n" + b"x" * 200_000))
+    (answer,), _ = ask_server(
+        sending(b"HTTP/1.1 500 No\r\nRetry-After: 7\r\nContent-Length: 999999\r\n\r\n" + b"x" * 200_000)
+    )
     assert isinstance(answer, Response)
     assert (answer.status, answer.retry_after, answer.body[:3]) == (500, "7", b"xxx")
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, RateLimited, Refused, ServerTrouble
-from mesa_llm.llm.openai.errors import MAX_RETRY_AFTER_S, MAX_WORDS, Complaint, complaint_in, seconds_in, trouble
+from mesa_llm.llm.openai.errors import MAX_MESSAGE, MAX_RETRY_AFTER_S, Complaint, complaint_in, seconds_in, trouble
 
 SAID = Complaint("no", "")
 
@@ -50,7 +50,7 @@ def test_a_prompt_that_moderation_flags_is_only_refused() -> None:
         (b"Bad gateway", "Bad gateway", ""),
         (b"[1, 2]", "[1, 2]", ""),
         (b"\xff\xfe", "\ufffd\ufffd", ""),
-        (b"[" * 100_000, "[" * MAX_WORDS, ""),
+        (b"[" * 100_000, "[" * MAX_MESSAGE, ""),
     ],
 )
 def test_an_endpoints_words_are_found(body: bytes, words: str, about: str) -> None:
@@ -63,8 +63,8 @@ any_json = st.recursive(any_text, lambda inner: st.lists(inner) | st.dictionarie
 
 @given(st.binary(max_size=200) | any_json.map(lambda said: json.dumps({"error": said}).encode()))
 def test_any_body_gives_short_words_on_one_line(body: bytes) -> None:
-    words = complaint_in(body).words
-    assert len(words.encode()) <= 4 * MAX_WORDS
+    words = complaint_in(body).text
+    assert len(words.encode()) <= 4 * MAX_MESSAGE
     assert words == " ".join(words.split())
 
 

@@ -115,9 +115,9 @@ def test_text_and_arguments_can_always_be_stored(text: str) -> None:
 
 @given(body=anything, content=anything, calls=anything, usage=anything)
 def test_nothing_an_endpoint_sends_raises_anything_else(body: Any, content: Any, calls: Any, usage: Any) -> None:
-    for sent in (body, {"choices": body}, {**message(content=content, tool_calls=calls), "usage": usage}):
+    for reply in (body, {"choices": body}, {**message(content=content, tool_calls=calls), "usage": usage}):
         with suppress(BadReply):
-            read_reply(sent, ASKED)
+            read_reply(reply, ASKED)
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])

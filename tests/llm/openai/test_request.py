@@ -39,8 +39,8 @@ def test_a_seed_or_a_model_of_the_users_own_goes_first() -> None:
 
 
 def test_calls_and_their_answers_are_written_back() -> None:
-    called = ChatMessage("assistant", "", (ToolCall("look_up", {"word": "é"}, "c1"),))
-    messages = written(ask(called, ChatMessage("tool", "a letter", call_id="c1")))["messages"]
+    message = ChatMessage("assistant", "", (ToolCall("look_up", {"word": "é"}, "c1"),))
+    messages = written(ask(message, ChatMessage("tool", "a letter", call_id="c1")))["messages"]
     assert messages[0]["tool_calls"][0]["id"] == messages[1]["tool_call_id"] == "c1"
     assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"word": "é"}
 
@@ -68,8 +68,11 @@ def test_tools_that_change_between_requests_are_written_anew() -> None:
 
 @pytest.mark.parametrize(("schema", "is_strict"), [(VOTE, True), (LOOSE, False)])
 def test_a_schema_is_strict_where_it_leaves_nothing_open(schema: dict[str, Any], is_strict: bool) -> None:
-    held = written(ask(schema=schema))["response_format"]
-    assert held == {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": is_strict}}
+    response_format = written(ask(schema=schema))["response_format"]
+    assert response_format == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": schema, "strict": is_strict},
+    }
 
 
 @pytest.mark.parametrize(
@@ -111,9 +114,9 @@ def test_a_simple_dialect_writes_less() -> None:
 def test_without_tool_calls_the_choice_is_told_in_words() -> None:
     body = written(ask(tools=ACTIONS), replace(Dialect(), tools=False))
     assert "tools" not in body
-    told = body["messages"][-1]["content"]
-    assert all(tool.name in told and tool.description in told for tool in ACTIONS)
-    assert '{"action"' in told
+    text = body["messages"][-1]["content"]
+    assert all(tool.name in text and tool.description in text for tool in ACTIONS)
+    assert '{"action"' in text
 
 
 RATE = ToolSpec(
@@ -140,17 +143,17 @@ def properties(body: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_values_that_arguments_may_take_now_are_sent_as_enums() -> None:
     options = {"post_id": (3, 5), "others": (7,), "as_user": (1, 2)}
-    sent = properties(written(ask(tools=(RATE,), options=options)))["rate"]
-    assert sent["post_id"] == {"type": "integer", "description": "Its number.", "enum": [3, 5]}
-    assert sent["others"]["items"] == {"enum": [7], "type": "integer"}
-    assert sent["as_user"]["anyOf"] == [{"enum": [1, 2]}, {"type": "null"}]
+    schema = properties(written(ask(tools=(RATE,), options=options)))["rate"]
+    assert schema["post_id"] == {"type": "integer", "description": "Its number.", "enum": [3, 5]}
+    assert schema["others"]["items"] == {"enum": [7], "type": "integer"}
+    assert schema["as_user"]["anyOf"] == [{"enum": [1, 2]}, {"type": "null"}]
 
 
 def test_options_of_one_action_leave_the_argument_of_that_name_in_others_alone() -> None:
-    sent = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,), "post_id": (3, 5)})))
-    assert (sent["rate"]["post_id"]["enum"], sent["hide"]["post_id"]["enum"]) == ([3, 5], [9])
-    sent = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,)})))
-    assert sent["rate"] == RATE.parameters["properties"]
+    schemas = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,), "post_id": (3, 5)})))
+    assert (schemas["rate"]["post_id"]["enum"], schemas["hide"]["post_id"]["enum"]) == ([3, 5], [9])
+    schemas = properties(written(ask(tools=(RATE, HIDE), options={"hide.post_id": (9,)})))
+    assert schemas["rate"] == RATE.parameters["properties"]
 
 
 def test_one_writer_sends_each_request_its_own_values() -> None:

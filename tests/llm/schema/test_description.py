@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.llm.schema.description import in_words, read_value, signature
+from mesa_llm.llm.schema.description import description_of, read_value, signature
 from mesa_llm.llm.schema.flat import flat_schema
 from tests.llm.human.questions import TOOLS, VOTE
 
@@ -20,7 +20,7 @@ def test_a_tool_is_said_with_its_arguments() -> None:
 
 
 def test_an_answer_is_said_with_its_choices() -> None:
-    assert in_words(flat_schema(VOTE)) == '{vote: "Green" or "Oil", score: integer 1..5}'
+    assert description_of(flat_schema(VOTE)) == '{vote: "Green" or "Oil", score: integer 1..5}'
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_an_answer_is_said_with_its_choices() -> None:
     ],
 )
 def test_limits_are_said(schema: dict[str, Any], words: str) -> None:
-    assert in_words(flat_schema(schema)) == words
+    assert description_of(flat_schema(schema)) == words
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import Refused
-from mesa_llm.llm.schema.flat import choice_schema, flat_schema, held_to
+from mesa_llm.llm.schema.flat import choice_schema, flat_schema, narrow
 from mesa_llm.records import ToolSpec
 from tests.llm.human.questions import ACTIONS, TOOLS
 
@@ -31,9 +31,9 @@ def test_a_choice_holds_arguments_to_their_options() -> None:
 
 
 def test_an_action_whose_argument_has_no_value_now_is_no_choice() -> None:
-    offered = choice_schema(ACTIONS, {"neighbour": (), "metres": ()})["anyOf"]
-    assert [choice["properties"]["action"]["enum"][0] for choice in offered] == ["walk", "rest"]
-    assert offered[0]["properties"]["arguments"]["properties"] == {}
+    alternatives = choice_schema(ACTIONS, {"neighbour": (), "metres": ()})["anyOf"]
+    assert [choice["properties"]["action"]["enum"][0] for choice in alternatives] == ["walk", "rest"]
+    assert alternatives[0]["properties"]["arguments"]["properties"] == {}
 
 
 def test_no_choice_at_all_is_refused() -> None:
@@ -43,21 +43,21 @@ def test_no_choice_at_all_is_refused() -> None:
 
 def test_the_items_of_a_list_are_held_to_the_options_each_once() -> None:
     schema = flat_schema({"properties": {"ids": {"type": "array", "items": {"type": "integer"}}}})
-    ids = values_of(held_to(schema, {"ids": (1, 2)}), "ids")
+    ids = values_of(narrow(schema, {"ids": (1, 2)}), "ids")
     assert (ids["items"], ids["maxItems"], ids["uniqueItems"]) == ({"enum": [1, 2]}, 2, True)
 
 
 def test_what_may_be_null_still_may() -> None:
     schema = flat_schema({"properties": {"to": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}})
-    assert values_of(held_to(schema, {"to": (3,)}), "to") == {"anyOf": [{"enum": [3]}, {"type": "null"}]}
-    assert values_of(held_to(schema, {"to": ()}), "to") == {"type": "null"}
+    assert values_of(narrow(schema, {"to": (3,)}), "to") == {"anyOf": [{"enum": [3]}, {"type": "null"}]}
+    assert values_of(narrow(schema, {"to": ()}), "to") == {"type": "null"}
 
 
 def test_options_reach_properties_at_any_depth() -> None:
     inner = {"type": "object", "properties": {"to": {"type": "integer"}}, "required": ["to"]}
     schema = flat_schema({"type": "array", "minItems": 1, "items": inner})
-    assert values_of((held_to(schema, {"to": (3,)}) or {})["items"], "to") == {"enum": [3]}
-    assert held_to(schema, {"to": ()}) is None
+    assert values_of((narrow(schema, {"to": (3,)}) or {})["items"], "to") == {"enum": [3]}
+    assert narrow(schema, {"to": ()}) is None
 
 
 def test_references_are_written_out_with_what_stands_beside_them() -> None:

@@ -68,9 +68,9 @@ def test_uniform_ties_favour_nobody() -> None:
 def test_of_many_bids_everyone_hears_the_highest_by_seat() -> None:
     bids = [BidRecord(bidder, None if bidder == 50 else 100 + bidder % 40, (), NOTHING_YET) for bidder in range(50)]
     bids.append(BidRecord(50, None, (), NOTHING_YET))
-    told = round_view(bids, {bidder: f"B{bidder}" for bidder in range(51)})
-    assert [name for name, _ in told.bids] == [f"B{bidder}" for bidder in range(10, 40)]
-    assert told.more == 21
+    view = round_view(bids, {bidder: f"B{bidder}" for bidder in range(51)})
+    assert [name for name, _ in view.bids] == [f"B{bidder}" for bidder in range(10, 40)]
+    assert view.more == 21
 
 
 Answers = Callable[[random.Random, Auction, int], int | None]
@@ -80,18 +80,18 @@ def drive(auction: Auction, rng: random.Random, answer: Answers) -> None:
     """Let bidders answer in an arbitrary order until the auction is over."""
     while not auction.is_over:
         while auction.due and auction.stage == "bid":
-            actor = rng.choice(auction.due)
-            amount = answer(rng, auction, actor)
+            agent_id = rng.choice(auction.due)
+            amount = answer(rng, auction, agent_id)
             try:
-                auction.withdraw(actor) if amount is None else auction.bid(actor, amount)
+                auction.withdraw(agent_id) if amount is None else auction.bid(agent_id, amount)
             except ToolError:
                 continue
         auction.end_step()
 
 
-def wild(rng: random.Random, auction: Auction, actor: int) -> int | None:
-    least = auction.facts(actor).min_bid
-    return rng.choice([None, least, least + rng.randint(0, 90), rng.randint(-50, 5000), 10**30, 0])
+def wild(rng: random.Random, auction: Auction, agent_id: int) -> int | None:
+    minimum = auction.facts(agent_id).min_bid
+    return rng.choice([None, minimum, minimum + rng.randint(0, 90), rng.randint(-50, 5000), 10**30, 0])
 
 
 def market(seed: int, tie: TieRule = "uniform", **rules: Any) -> Auction:
@@ -134,9 +134,9 @@ def test_the_winner_made_the_highest_bid_and_every_bid_raised_enough(seed: int, 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_the_order_in_which_bids_arrive_does_not_matter(seed: int, shuffle_seed: int) -> None:
-    def steady(rng: random.Random, auction: Auction, actor: int) -> int | None:
-        seen = auction.facts(actor)
-        return seen.min_bid if seen.min_bid <= seen.budget and seen.bids_made < actor + 1 else None
+    def steady(rng: random.Random, auction: Auction, agent_id: int) -> int | None:
+        seen = auction.facts(agent_id)
+        return seen.min_bid if seen.min_bid <= seen.budget and seen.bids_made < agent_id + 1 else None
 
     first, second = market(seed), market(seed)
     drive(first, random.Random(0), steady)

@@ -48,8 +48,8 @@ def finished() -> Auction:
         if auction.stage == "replan":
             auction.plan(2, replans.pop(0))
         else:
-            for actor, amount in next(bids).items():
-                auction.bid(actor, amount)
+            for agent_id, amount in next(bids).items():
+                auction.bid(agent_id, amount)
         auction.end_step()
     return auction
 

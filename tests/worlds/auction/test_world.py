@@ -230,9 +230,9 @@ def test_bidder_1_does_not_take_bidder_10_for_itself() -> None:
         names = [Bidder(n, f"Bidder {n}", 500, planning="none") for n in (1, 10)]
         opened = Auction(LOTS, names, rules=rules, rng=1)
         opened.end_step()
-        said = {"remaining_budget": 500, "total_profits": {"Bidder 10": 5}, "winning_bids": {}}
+        beliefs = {"remaining_budget": 500, "total_profits": {"Bidder 10": 5}, "winning_bids": {}}
         with pytest.raises(ToolError):
-            opened.report_belief(1, said)
+            opened.report_belief(1, beliefs)
         return opened.accounts[1].beliefs.self_errors, opened.accounts[1].beliefs.other_errors
 
     assert errors(AuctionRules()) == (0, 1)
@@ -267,29 +267,29 @@ def test_facts_tell_a_rule_twin_all_that_is_public() -> None:
 def crowded() -> Auction:
     """Sell the vase to the last of fifty bidders."""
     opened = at_first_lot_of(50)
-    for actor in range(1, 51):
-        opened.bid(actor, 100 + actor)
+    for agent_id in range(1, 51):
+        opened.bid(agent_id, 100 + agent_id)
     opened.end_step()
     opened.end_step()
     return opened
 
 
 def at_first_lot_of(n: int) -> Auction:
-    opened = auction(*(Bidder(actor, f"B{actor}", 500) for actor in range(1, n + 1)))
+    opened = auction(*(Bidder(agent_id, f"B{agent_id}", 500) for agent_id in range(1, n + 1)))
     opened.end_step()
     return opened
 
 
 def test_of_many_rivals_one_watches_those_who_won_and_the_first_seats() -> None:
     seen = crowded().facts(1)
-    assert [rival.name for rival in seen.rivals] == [*(f"B{actor}" for actor in range(2, 31)), "B50"]
+    assert [rival.name for rival in seen.rivals] == [*(f"B{agent_id}" for agent_id in range(2, 31)), "B50"]
     assert seen.more_rivals == 19
 
 
 def test_who_is_not_watched_watches_as_many_others() -> None:
     opened = crowded()
     assert opened.auctioneer.watched_by(40)[-1] is opened.accounts[40]
-    assert [rival.name for rival in opened.facts(40).rivals] == [*(f"B{actor}" for actor in range(1, 30)), "B50"]
+    assert [rival.name for rival in opened.facts(40).rivals] == [*(f"B{agent_id}" for agent_id in range(1, 30)), "B50"]
 
 
 def test_a_text_for_one_of_many_says_how_many_more_there_are() -> None:

@@ -71,8 +71,8 @@ def test_one_cannot_fire_more_than_one_employs() -> None:
 
 
 def test_who_has_no_workers_is_not_offered_to_let_any_go() -> None:
-    offered = [ToolBox.of(object(), agent_id, [firm()]).usable for agent_id in (1, 2)]
-    assert ["fire" in box for box in offered] == [True, False]
+    boxes = [ToolBox.of(object(), agent_id, [firm()]).usable for agent_id in (1, 2)]
+    assert ["fire" in box for box in boxes] == [True, False]
     assert "fire" in ToolBox.of(object(), 1, [Economy(rules="original")]).usable
 
 

@@ -89,10 +89,10 @@ def exchange(traders: int = 3, days: int = 2, sessions: int = 2, **settings: Any
 
 def go_to(world: Exchange, stage: str) -> list[Event]:
     """End stages until the given one; give what was told meanwhile."""
-    told = world.end_step()
+    events = world.end_step()
     while world.now.stage != stage:
-        told += world.end_step()
-    return told
+        events += world.end_step()
+    return events
 
 
 def offered(world: Exchange, trader: int) -> list[str]:

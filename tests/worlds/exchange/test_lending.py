@@ -152,8 +152,8 @@ def test_interest_that_ran_up_is_gone_when_the_loan_is_paid_back() -> None:
     world.take_loan(1, 0, 1000.0)
     while not world.is_over:
         world.end_step()
-    (held, *_) = world.market.portfolios()
-    assert (held.accrued, held.profit) == pytest.approx((0, -1000 * 0.027 * (1 + 1 / 12)))
+    (portfolio, *_) = world.market.portfolios()
+    assert (portfolio.accrued, portfolio.profit) == pytest.approx((0, -1000 * 0.027 * (1 + 1 / 12)))
 
 
 def test_the_originals_profit_leaves_interest_out_until_it_is_paid() -> None:

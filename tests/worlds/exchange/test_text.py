@@ -42,11 +42,11 @@ def test_company_figures_are_shown_in_the_first_session_only() -> None:
 def test_what_is_known_of_the_companies_is_shown_besides_their_figures() -> None:
     world = exchange()
     go_to(world, "trade")
-    told = world.observe(1).instructions
+    instructions = world.observe(1).instructions
     for fact in ("new chief executive", "results over the last five", "promised to do more for social", "subsidies"):
-        assert fact in told
+        assert fact in instructions
     for company in COMPANIES.values():
-        assert company.background in told
+        assert company.background in instructions
 
 
 def test_nobody_is_told_on_which_day_the_exchange_closes() -> None:
@@ -101,8 +101,8 @@ def test_posts_that_say_nothing_or_too_much_are_refused(text: str) -> None:
 def test_a_policy_changes_the_rates_and_is_announced() -> None:
     policy = RateChange(2, (0.01, 0.02, 0.03), "Money is cheap.")
     world = exchange(lending=Lending(rate_changes=(policy,)), screen=Screen(shows_posts=True))
-    told = go_to(world, "post") + world.end_step()
-    assert [(event.kind, event.text) for event in told] == [("policy_change", "Money is cheap.")]
+    events = go_to(world, "post") + world.end_step()
+    assert [(event.kind, event.text) for event in events] == [("policy_change", "Money is cheap.")]
     assert "type 0, 22 days, 1.00%" in world.observe(1).text
     assert "Announcement: Money is cheap." in world.observe(1).text
 

@@ -137,9 +137,9 @@ def test_a_loan_is_paid_out_at_once_and_falls_due_after_its_term() -> None:
 def test_a_trader_without_credit_is_not_asked_for_a_loan() -> None:
     world = exchange()
     world.take_loan(2, 0, 8000.0)
-    told = go_to(world, "post")
-    told += go_to(world, "loan")
-    assert (world.turn_order, told) == ((1, 3), [])
+    events = go_to(world, "post")
+    events += go_to(world, "loan")
+    assert (world.turn_order, events) == ((1, 3), [])
     assert "may not borrow more" in refusal(world.take_loan, 2, 0, 1.0)
 
 
@@ -180,8 +180,8 @@ def test_forecasts_are_noted_and_change_nothing() -> None:
     world = exchange()
     go_to(world, "estimate")
     before = world.market.portfolios()
-    said = {"buy_a": "yes", "buy_b": "no", "sell_a": False, "sell_b": False, "take_loan": True}
-    ToolBox.of(object(), 1, [world]).call(ToolCall("estimate", said))
+    answers = {"buy_a": "yes", "buy_b": "no", "sell_a": False, "sell_b": False, "take_loan": True}
+    ToolBox.of(object(), 1, [world]).call(ToolCall("estimate", answers))
     assert world.history.forecasts == [(1, 1, True, False, False, False, True)]
     assert world.market.portfolios() == before
 
@@ -201,8 +201,8 @@ def play(seed: int, rules: str) -> Exchange:
         for trader in world.turn_order if world.takes_turns else ():
             facts = world.facts(trader)
             act: Callable[..., str] = rng.choice([world.buy, world.sell])
-            most = facts.cash / 31 if act == world.buy else facts.shares["A"]
-            refusal(act, trader, "A", int(most * rng.random() / 4), rng.choice([29.5, 30.0, 30.5]))
+            maximum = facts.cash / 31 if act == world.buy else facts.shares["A"]
+            refusal(act, trader, "A", int(maximum * rng.random() / 4), rng.choice([29.5, 30.0, 30.5]))
         world.end_step()
     return world
 

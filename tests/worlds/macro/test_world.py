@@ -57,9 +57,9 @@ def months(model: MonthlyEconomy, count: int, works: int = 1, level: int = 25) -
     return model
 
 
-def plan(world: Macroeconomy, actor: int, **arguments: object) -> str:
+def plan(world: Macroeconomy, agent_id: int, **arguments: object) -> str:
     """Act through the tool box, as models do."""
-    return ToolBox.of(object(), actor, [world]).call(ToolCall("plan_month", arguments))
+    return ToolBox.of(object(), agent_id, [world]).call(ToolCall("plan_month", arguments))
 
 
 # Tax
@@ -77,8 +77,8 @@ def test_a_floor_belongs_to_the_slice_it_begins() -> None:
 @given(incomes, incomes)
 def test_who_earns_more_keeps_more(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    kept = np.array([low, high]) - US_TAX.due([low, high])
-    assert 0 <= kept[0] <= kept[1] + 1e-9
+    net_income = np.array([low, high]) - US_TAX.due([low, high])
+    assert 0 <= net_income[0] <= net_income[1] + 1e-9
 
 
 def test_flat_and_no_tax() -> None:
@@ -290,8 +290,8 @@ def test_equal_seeds_give_equal_runs() -> None:
     for _ in range(2):
         world = Macroeconomy(range(1, 11), 42)
         for _ in range(14):
-            for actor in world.agent_ids:
-                plan(world, actor, work=0.8, consumption=0.3)
+            for agent_id in world.agent_ids:
+                plan(world, agent_id, work=0.8, consumption=0.3)
             world.end_step()
         runs.append((world.economy.prices, world.household_table().to_dict()))
     assert runs[0] == runs[1]
@@ -337,8 +337,8 @@ def test_a_flat_tax_is_told_as_one_rate(rate: float, text: str) -> None:
 def test_a_shortage_is_told() -> None:
     world = Macroeconomy([1, 2], 1, households=economy([10.0, 10.0]).households)
     world.economy.households.coin += 1e6
-    for actor in (1, 2):
-        plan(world, actor, work=0, consumption=1)
+    for agent_id in (1, 2):
+        plan(world, agent_id, work=0, consumption=1)
     world.end_step()
     assert "Goods were short" in world.observe(1).text
 

@@ -30,17 +30,17 @@ walks = st.lists(st.tuples(st.sampled_from(OUTCOMES), st.floats(-1, 1), sizes), 
 
 def walk(maker: Maker, steps: list[tuple[Outcome, float, float]]) -> tuple[Maker, dict[Outcome, float], float]:
     """Trade at random: give the maker, the shares outstanding, and the dollars it took in."""
-    held: dict[Outcome, float] = {"yes": 0.0, "no": 0.0}
-    taken = 0.0
+    shares_held: dict[Outcome, float] = {"yes": 0.0, "no": 0.0}
+    dollars_taken = 0.0
     for outcome, choice, size in steps:
-        if choice > 0 or held[outcome] == 0:
+        if choice > 0 or shares_held[outcome] == 0:
             maker, shares = maker.buy(outcome, size)
-            held[outcome], taken = held[outcome] + shares, taken + size
+            shares_held[outcome], dollars_taken = shares_held[outcome] + shares, dollars_taken + size
         else:
-            sold = held[outcome] * -choice
+            sold = shares_held[outcome] * -choice
             maker, dollars = maker.sell(outcome, sold)
-            held[outcome], taken = held[outcome] - sold, taken - dollars
-    return maker, held, taken
+            shares_held[outcome], dollars_taken = shares_held[outcome] - sold, dollars_taken - dollars
+    return maker, shares_held, dollars_taken
 
 
 @given(openings, walks)
@@ -53,9 +53,9 @@ def test_the_two_prices_add_up_to_a_dollar(opening: tuple, steps: list) -> None:
 @given(openings, walks)
 @settings(max_examples=60, deadline=None)
 def test_a_maker_never_loses_more_than_its_subsidy(opening: tuple, steps: list) -> None:
-    maker, held, taken = walk(open_maker(*opening), steps)
+    maker, shares_held, dollars_taken = walk(open_maker(*opening), steps)
     for outcome in OUTCOMES:
-        assert held[outcome] - taken <= maker.subsidy + 1e-6
+        assert shares_held[outcome] - dollars_taken <= maker.subsidy + 1e-6
 
 
 @given(openings, walks, st.sampled_from(OUTCOMES), sizes)
@@ -112,11 +112,11 @@ def test_lmsr_charges_the_difference_of_its_cost_function(price: float, depth: f
 def test_the_fixed_product_maker_stays_sound_however_much_is_traded(ratio: float) -> None:
     rng = random.Random(1)
     for _ in range(100):
-        maker, held = FixedProduct.opened(0.5, 500).buy("yes", 500 * ratio)
+        maker, shares_held = FixedProduct.opened(0.5, 500).buy("yes", 500 * ratio)
         for _ in range(6):
-            sold = held * rng.random()
+            sold = shares_held * rng.random()
             maker, dollars = maker.sell("yes", sold)
-            held -= sold
+            shares_held -= sold
             assert min(maker.yes, maker.no) > 0
             assert 0 < dollars <= sold * (1 + 1e-9)
 

@@ -79,7 +79,7 @@ def test_nobody_owes_cash_or_shares(placed: list) -> None:
         place(world, order)
     for portfolio in world.ledger.portfolios.values():
         assert portfolio.cash >= 0
-        assert all(shares >= 0 for held in portfolio.shares.values() for shares in held.values())
+        assert all(shares >= 0 for sides in portfolio.shares.values() for shares in sides.values())
 
 
 def test_it_is_a_world() -> None:
@@ -206,8 +206,8 @@ def test_a_closed_market_waits_for_its_answer() -> None:
     with pytest.raises(ToolError, match="takes no trades"):
         world.sell_shares(1, "rain", "yes", 1)
     assert "Closed" in world.observe(1).text
-    offered = {name.partition(".")[0]: ids for name, ids in world.observe(1).options.items()}
-    assert offered == {"buy_shares": (), "sell_shares": (), "comment_on_market": ("rain",)}
+    ids_by_action = {name.partition(".")[0]: ids for name, ids in world.observe(1).options.items()}
+    assert ids_by_action == {"buy_shares": (), "sell_shares": (), "comment_on_market": ("rain",)}
 
 
 def test_a_model_calls_the_actions_through_checked_arguments() -> None:

@@ -40,12 +40,12 @@ def played(script: list[tuple[int, tuple[str, dict[str, Any]]]], preset: str = "
     """Return a world in which a script was played; what is refused is passed over."""
     world = SocialWorld(preset, rng=3)
     world.sign_up_many(Account(number) for number in range(1, USERS + 1))
-    for actor, (name, arguments) in script:
+    for agent_id, (name, arguments) in script:
         if name == "end_step":
             world.end_step()
             continue
         try:
-            ToolBox.of(object(), actor, [world]).call(ToolCall(name, arguments))
+            ToolBox.of(object(), agent_id, [world]).call(ToolCall(name, arguments))
         except ToolError:
             continue
     return world
