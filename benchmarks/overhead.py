@@ -7,7 +7,8 @@ machine that does other things too, the minimum says more than the median. Upstr
 on Mesa 3.5, whatever is set; its parallel stepper is called directly. Ours writes its run log to a file all the
 while; upstream keeps none.
 
-A goal that is missed by more than half fails the run; processor time a decision does below 30 times less than upstream's.
+A goal that is missed by more than half fails the run, and so does processor time a decision that is not 30 times less
+than upstream's.
 """
 
 from __future__ import annotations
