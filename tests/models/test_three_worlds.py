@@ -278,11 +278,12 @@ def test_the_report_of_a_run_agrees_with_the_worlds() -> None:
     model = ThreeWorldsModel(rng=1)
     model.run_for(12)
     report, engagement = Report.of(model), model.social.engagement()
-    posts = report.top_posts(1000)
+    posts: Any = report.top_posts(1000)
     assert len(posts) > 10
-    assert [(row.likes, row.dislikes) for row in posts.itertuples()] == [engagement[post] for post in posts["post"]]
+    rated = zip(posts["likes"], posts["dislikes"], strict=True)
+    assert list(rated) == [engagement[post] for post in posts["post"]]
     assert posts["engagement"].is_monotonic_decreasing
-    trades = report.trades()
+    trades: Any = report.trades()
     assert len(trades) == model.datacollector.get_model_vars_dataframe()["trades"].iloc[-1]
     assert trades["shares"].notna().all()
     assert report.profiles()["actions"].sum() == len(model.runlog.actions().query("ok"))
