@@ -286,4 +286,4 @@ def test_the_report_of_a_run_agrees_with_the_worlds() -> None:
     trades: Any = report.trades()
     assert len(trades) == model.datacollector.get_model_vars_dataframe()["trades"].iloc[-1]
     assert trades["shares"].notna().all()
-    assert report.profiles()["actions"].sum() == len(model.runlog.actions().query("ok"))
+    assert int(sum(report.profiles()["actions"])) == len(model.runlog.actions().query("ok"))
