@@ -61,6 +61,25 @@ def test_a_run_tells_one_json_object_at_the_end() -> None:
     assert (run["model"], run["steps"], run["decisions"], run["calls"]) == ("social", 3, 15, 0)
 
 
+def test_a_run_of_a_file_goes_to_its_end(tmp_path) -> None:
+    file = tmp_path / "talk.json"
+    persons = [{"class": "person", "name": name, "background_story": ""} for name in "AB"]
+    talk = {"host": {"class": "Round Robin Host", "start_person_index": 0}, "experiment": {"scenario": "A room"}}
+    end = {"class": "iteration", "max_num_msgs": 13}
+    file.write_text(json.dumps({"persons": persons, "endType": end, **talk}))
+    run = figures_of("run", "discussion", "--config", file, "--rng", 1)
+    assert (run["steps"], run["ended"], run["results"]["messages"]) == (13, True, 13)
+    assert "13 steps: the model ended by itself" in run_command("run", "discussion", "--config", file).stdout
+    assert figures_of("run", "discussion", "--config", file, "--steps", 2)["steps"] == 2
+    for words, fault in {
+        ("social", "--config", str(file)): "SocialModel takes no --config",
+        ("discussion", "--config", str(file), "--set", "config=debate"): "--set names another, 'debate'",
+        ("discussion", "--config", "nowhere.json"): "config=nowhere.json: wanted one of debate, trolley, or a file",
+    }.items():
+        refused = run_command("run", *words)
+        assert (refused.exit_code, fault in refused.stderr) == (2, True)
+
+
 def test_a_run_without_json_says_in_words_what_happened(tmp_path) -> None:
     done = run_command("run", "social", "--steps", 2, "--rng", 1, "--log", tmp_path / "run.sqlite")
     assert "What happened" in done.stdout

@@ -8,6 +8,7 @@ from mesa_llm.worlds.room.rules import (
     AllOf,
     EndRule,
     EveryoneSilent,
+    JudgedAgreement,
     JustLeft,
     MaxLines,
     MaxTime,
@@ -15,8 +16,8 @@ from mesa_llm.worlds.room.rules import (
     Stale,
     TooFewLeft,
 )
-from mesa_llm.worlds.room.state import Kind, Line, Manner, Member, Move, Silence, SurveyAnswer
-from mesa_llm.worlds.room.world import Room, Rules, Wish
+from mesa_llm.worlds.room.state import Kind, Line, Manner, Member, Move, Ruling, Silence, SurveyAnswer
+from mesa_llm.worlds.room.world import Room, Rules, Verdict, Wish
 
 __all__ = [
     "Agreement",
@@ -26,6 +27,7 @@ __all__ = [
     "Everyone",
     "EveryoneSilent",
     "Host",
+    "JudgedAgreement",
     "JustLeft",
     "Kind",
     "Line",
@@ -41,9 +43,11 @@ __all__ = [
     "RoomFacts",
     "RoundRobin",
     "Rules",
+    "Ruling",
     "Silence",
     "Stale",
     "SurveyAnswer",
     "TooFewLeft",
+    "Verdict",
     "Wish",
 ]

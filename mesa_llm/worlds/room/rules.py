@@ -128,6 +128,23 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class JudgedAgreement:
+    """Ends a conversation when a judge, who takes no part, finds that all have agreed."""
+
+    every: int
+    """Number of lines between two rulings."""
+
+    def is_due(self, room: Room) -> bool:
+        """Check whether the judge is to be asked now: once at each multiple of the number of lines."""
+        n_lines = len(room.lines)
+        return n_lines > 0 and n_lines % self.every == 0 and all(ruling.after != n_lines for ruling in room.rulings)
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        return "a judge found agreement" if room.rulings and room.rulings[-1].agreed else ""
+
+
+@dataclass(frozen=True)
 class AllOf:
     """Ends a conversation when several rules all end it."""
 

@@ -132,6 +132,20 @@ class Silence:
 
 
 @dataclass(frozen=True)
+class Ruling:
+    """What a judge, who takes no part, found in a conversation."""
+
+    after: int
+    """Number of lines there were."""
+
+    agreed: bool | None
+    """Whether all have agreed; None: no usable reply came."""
+
+    reason: str
+    """Why, in its own words, or why there is no ruling."""
+
+
+@dataclass(frozen=True)
 class SurveyAnswer:
     """An answer that was given aside."""
 

@@ -15,7 +15,7 @@ from mesa_llm.tools.tool import action
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.rules import EndRule, MaxTime, cleaned, first_reason, speaks
-from mesa_llm.worlds.room.state import FIRST_PHASE, Kind, Line, Member, Move, Silence, SurveyAnswer
+from mesa_llm.worlds.room.state import FIRST_PHASE, Kind, Line, Member, Move, Ruling, Silence, SurveyAnswer
 from mesa_llm.worlds.room.text import conversation, description
 
 Rules = Literal["original", "corrected"]
@@ -33,6 +33,16 @@ class Wish(BaseModel, frozen=True):
 
     speak: bool
     """True to speak now, false to keep silent and listen."""
+
+    reason: Annotated[str, Field(max_length=300)]
+    """Why, in one short sentence."""
+
+
+class Verdict(BaseModel, frozen=True):
+    """What a judge finds in a conversation."""
+
+    agreed: bool
+    """True if all of them have agreed, false if anybody has not, or has not said so."""
 
     reason: Annotated[str, Field(max_length=300)]
     """Why, in one short sentence."""
@@ -65,6 +75,7 @@ class Room:
         silences: Who was called on and said nothing.
         moves: What everybody did, turn by turn.
         answers: What was answered aside.
+        rulings: What a judge found, where one is asked.
         aside: What was said under the original rules and kept out of the lines.
         n_turns: Number of turns so far.
         n_silent_turns: Number of the last turns in a row in which nobody spoke.
@@ -109,6 +120,7 @@ class Room:
         self.silences: list[Silence] = []
         self.moves: list[Move] = []
         self.answers: list[SurveyAnswer] = []
+        self.rulings: list[Ruling] = []
         self.aside: list[Line] = []
         self.n_turns = self.n_silent_turns = 0
         self.next_speaker: int | None = None
@@ -432,6 +444,20 @@ class Room:
         """
         name = self.members[agent_id].name
         self.answers.append(SurveyAnswer(question, agent_id, name, len(self.lines), answer, failure))
+
+    def transcript(self) -> str:
+        """Return the conversation as one reads it who was there and is none of the members."""
+        return conversation(self.facts(0))
+
+    def note_ruling(self, verdict: Verdict | None, failure: str = "") -> None:
+        """Note what a judge found; nobody in the room hears of it.
+
+        Args:
+            verdict: What it found; None: no usable reply came.
+            failure: Why there is none.
+        """
+        agreed, reason = (None, failure) if verdict is None else (verdict.agreed, one_line(verdict.reason, 300))
+        self.rulings.append(Ruling(len(self.lines), agreed, reason))
 
     def n_said(self, agent_id: int) -> int:
         """Return how often somebody has spoken so far, asides included."""
