@@ -51,6 +51,9 @@ app = typer.Typer(
 GALLERY = "mesa_llm.viz.gallery"
 """The page of all models."""
 
+DEFAULT_STEPS = 10
+"""Steps of a run, unless something else is asked for."""
+
 DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
 """Exit codes besides 0."""
 
@@ -164,9 +167,15 @@ def run(
     model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class of any.")],
     llm: Llm = "rule",
     api_base: ApiBase = None,
-    steps: Annotated[int, typer.Option(min=0, help="Steps to run.")] = 10,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=0, help="Steps to run; 10 by default, and with --config until the model ends by itself."),
+    ] = None,
     rng: Annotated[int | None, typer.Option(help="Seed, 0 or more; without it one is drawn, and printed.")] = None,
     users: Annotated[Path | None, typer.Option(help="File with the population.")] = None,
+    config: Annotated[
+        str | None, typer.Option(help="File that describes the run, for models with a parameter config (discussion).")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
     log: Log = None,
     on_error: Annotated[str, typer.Option(help="skip, rule or raise.")] = "skip",
@@ -199,7 +208,9 @@ def run(
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     entry = _model(model)
     kind = entry.load()
-    arguments = parameters(kind, set_ or [], users) | spend
+    arguments = parameters(kind, set_ or [], users, config) | spend
+    if steps is None and config is None:
+        steps = DEFAULT_STEPS
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
     arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser, "design": design_in(design)}

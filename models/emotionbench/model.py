@@ -11,11 +11,11 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
-from mesa_llm.worlds.questionnaire import Answer, Questionnaire, Sheet
+from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, Questionnaire, Sheet
 from models.emotionbench.agents import Respondent
 from models.emotionbench.instruments import checked_name, load_instruments, with_situation
 from models.emotionbench.scores import Change, Factor, Scores, changes, mean_distance
-from models.emotionbench.situations import Occasion, load_situations
+from models.emotionbench.situations import SITUATIONS, Occasion, load_situations
 
 
 class EmotionBenchScenario(LLMScenario):
@@ -52,12 +52,10 @@ class EmotionBenchScenario(LLMScenario):
     """Name of the instrument; None: the first of the file, or our own AffectList-20."""
 
     questionnaires: str | None = None
-    """The original's `questionnaires.json`; `original`: downloaded at first use (research alone); None: our own
-    instrument."""
+    """The original's `questionnaires.json`, or `original` to download it; None: our own instrument."""
 
     situations: str | None = None
-    """The original's `situations.json`; `original`: downloaded at first use (research alone); None: our own
-    situations."""
+    """The original's `situations.json`, or `original` to download it; None: our own situations."""
 
     memory: str = "none"
     """What respondents remember with; the original's have none."""
@@ -84,6 +82,9 @@ class EmotionBenchModel(LLMModel):
         self.occasions = load_situations(
             chosen.situations, emotions=chosen.emotions, per_factor=chosen.n_situations, has_twins=chosen.twins
         )
+        is_panas = self.instrument.is_original and self.instrument.name == "PANAS"
+        situations = chosen.situations
+        self._is_comparable = is_panas and (situations == ORIGINAL or SITUATIONS.is_file(situations))
         self._by_label = {one.label: one for one in self.occasions}
         self.world = Questionnaire()
         self._sheets: list[tuple[Occasion, Scores | None]] = []  # those answered so far, in order
@@ -195,8 +196,7 @@ class EmotionBenchModel(LLMModel):
     @property
     def is_comparable(self) -> bool:
         """Whether this is the real PANAS in the original's situations, which the published means are of."""
-        is_panas = self.instrument.is_original and self.instrument.name == "PANAS"
-        return is_panas and bool(self.scenario.situations)
+        return self._is_comparable
 
     def distance(self, respondent: str, *, of_changes: bool = False) -> float:
         """Compute the mean absolute difference from a published respondent, over emotions and subscales.

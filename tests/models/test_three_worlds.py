@@ -11,6 +11,7 @@ from mesa_llm import Event, ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.scripted import call
 from models.three_worlds.model import ThreeWorldsModel, ThreeWorldsScenario
+from models.three_worlds.report import Report
 from models.three_worlds.scores import compare
 
 WORLDS = {"social", "market", "economy"}
@@ -271,3 +272,18 @@ def test_results_hold_the_scores_of_a_run() -> None:
     assert results["lag"] == pytest.approx(sum(lags) / len(lags))
     assert (results["brier"], results["bets"]) == (model.brier, model.crossings.n_bets)
     assert all(isinstance(score, int | float) for score in results.values())
+
+
+def test_the_report_of_a_run_agrees_with_the_worlds() -> None:
+    model = ThreeWorldsModel(rng=1)
+    model.run_for(12)
+    report, engagement = Report.of(model), model.social.engagement()
+    posts: Any = report.top_posts(1000)
+    assert len(posts) > 10
+    rated = zip(posts["likes"], posts["dislikes"], strict=True)
+    assert list(rated) == [engagement[post] for post in posts["post"]]
+    assert posts["engagement"].is_monotonic_decreasing
+    trades: Any = report.trades()
+    assert len(trades) == model.datacollector.get_model_vars_dataframe()["trades"].iloc[-1]
+    assert trades["shares"].notna().all()
+    assert int(sum(report.profiles()["actions"])) == len(model.runlog.actions().query("ok"))
