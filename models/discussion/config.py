@@ -389,8 +389,9 @@ def _fault(fault: Any) -> str:
     if fault["type"] == "missing":
         wanted = WANTED.get(re.sub(r"\[\d+\]", "", place), "")
         return f"{place}: missing; {wanted}" if wanted else f"{place}: missing"
-    text = fault["msg"].removeprefix("Value error, ").replace("tuple", "list").replace("dictionary", "object")
-    return f"{place}: {text[:1].lower()}{text[1:]}, got {fault['input']!r:.60}"
+    text = fault["msg"].removeprefix("Value error, ")
+    text = f"{text[:1].lower()}{text[1:]}".replace("tuple", "list").replace("dictionary", "object")
+    return f"{place}: {text}, got {fault['input']!r:.60}"
 
 
 def _place(location: tuple[Any, ...]) -> str:
