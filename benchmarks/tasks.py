@@ -22,12 +22,12 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from asked import WIDE
 from cell import Cell
 from goals import Goal, shown, table
 from overhead import load
 from sides import NotRun, Side
 from stub import Terms
+from task_runs import WIDE
 
 from mesa_llm.benchmark import find_tasks
 
@@ -43,7 +43,7 @@ WIDTHS = (1, 3, 10, 30, 100)
 LATENCY_MS = 200
 """Milliseconds until a request of a wide step is answered."""
 
-ASKED = Side("this project", sys.executable, "asked.py")
+SIDE = Side("this project", sys.executable, "task_runs.py")
 
 Readings = dict[str, list[dict[str, Any]]]
 """Name of a task, or of the plain engine → what was measured in each round."""
@@ -64,7 +64,7 @@ def measure(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
         for name, cell in cells.items():
             try:
                 terms = Terms(fits=cell.what == "task")
-                readings[name].append(ASKED.measure(replace(cell, concurrency=CONCURRENCY), terms, 180))
+                readings[name].append(SIDE.measure(replace(cell, concurrency=CONCURRENCY), terms, 180))
             except NotRun as error:
                 troubles[name] = str(error)
     return readings, troubles
@@ -93,7 +93,7 @@ def widest(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
         for _ in range(rounds):
             try:
                 cell = Cell("wide", concurrency=CONCURRENCY, name=name)
-                readings[name].append(ASKED.measure(cell, Terms(LATENCY_MS, fits=True), 180))
+                readings[name].append(SIDE.measure(cell, Terms(LATENCY_MS, fits=True), 180))
             except NotRun as error:
                 troubles[name] = str(error)
     return readings, troubles

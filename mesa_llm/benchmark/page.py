@@ -1,4 +1,4 @@
-"""The report of a benchmark as one HTML file, with its plots in it."""
+"""The report of a benchmark as one HTML file with plots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mesa_llm.benchmark.scores import Estimate, constant_error, people_error
 from mesa_llm.benchmark.task import Task
 
 COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
-"""Colours of the candidates: who is measured, then the baselines."""
+"""Colours of the candidates: the language model under test, then the baselines."""
 
 GREY = "#475569"
 
@@ -27,7 +27,7 @@ FAR = 20
 
 
 def page(report: Report) -> str:
-    """Write a report as an HTML page that needs no other file."""
+    """Write a report as an HTML page without further files."""
     template = resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     plots = {task.name: picture(plot_of(report, task)) for task in report.tasks}
@@ -37,12 +37,12 @@ def page(report: Report) -> str:
 
 
 def has_error(report: Report, task: Task) -> bool:
-    """Check whether a task has been compared with anything."""
+    """Check whether any candidate has an error in a task."""
     return any(report.result(task, one).error is not None for one in report.candidates)
 
 
 def picture(figure: Figure) -> str:
-    """Return a figure as the address of an image that holds it."""
+    """Return a figure as a data URL."""
     file = BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None})
     return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"

@@ -1,4 +1,4 @@
-"""What a benchmark would cost: its prompts are written and counted, nobody is asked, and rule twins decide."""
+"""Cost of a benchmark in advance: prompts are written and counted, rule twins decide, and nothing is sent."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from mesa_llm.llm.schema.sampling import sample_value
 from mesa_llm.records import Decision, Failure, Observation, Reply, Request, canonical_json
 
 THOUGHT = "What matters here is weighed in a few sentences, one after the other. " * 5
-"""What stands for a reply in free text that no rule twin writes: about 70 tokens."""
+"""Stand-in for a reply in free text that no rule twin writes: about 70 tokens."""
 
 _DECIDING: ContextVar[tuple[Any, Observation] | None] = ContextVar("mesa_llm_deciding", default=None)
-"""The agent that is deciding here, and what it sees."""
+"""Agent that is deciding in this task of the event loop, and its observation."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What something would cost. Sums with `+`."""
+    """Expected cost. Sums with `+`."""
 
     requests: int = 0
     """Number of requests, without repairs of faulty replies."""
@@ -40,19 +40,19 @@ class Cost:
     """Tokens of prompts, tools and schemas."""
 
     reply_tokens: int = 0
-    """Tokens of replies that say no more than what rule twins decide."""
+    """Tokens of replies that hold the decisions of rule twins and nothing else."""
 
     max_reply_tokens: int = 0
-    """Tokens of replies that are as long as they may be."""
+    """Tokens of replies of the maximum length."""
 
     dollars: float | None = 0.0
-    """US dollars with the short replies; None where a price is not known."""
+    """US dollars with short replies; None without a known price."""
 
     max_dollars: float | None = 0.0
-    """US dollars with the long replies."""
+    """US dollars with replies of the maximum length."""
 
     def __add__(self, other: Cost) -> Cost:
-        """Add two costs, field by field; what is not known makes the sum not known."""
+        """Add two costs, field by field; an unknown price makes the sum unknown."""
         return Cost(
             self.requests + other.requests,
             self.prompt_tokens + other.prompt_tokens,
@@ -64,14 +64,14 @@ class Cost:
 
 
 def rehearse(plans: Sequence[Plan], access: Access, **options: Any) -> dict[str, Cost]:
-    """Work out what runs would cost, and ask nobody.
+    """Compute the cost of runs in advance, without sending a request.
 
-    Of each task the first run is made, in memory; its others are taken to cost as much. Rule twins decide what happens
-    in it. What run logs hold already is not taken off.
+    The first run of each task is made in memory, with the decisions of rule twins; the others are assumed to cost as
+    much. Replies that run logs already hold are not deducted.
 
     Args:
         plans: The runs.
-        access: What they would ask through.
+        access: Access that the runs would use.
         **options: Options of all models.
 
     Returns:
@@ -100,7 +100,7 @@ def _cost_of(plan: Plan, access: Access, options: dict[str, Any]) -> Cost:
 
 
 class _Rehearsed:
-    """Hook of a design: notes who decides, and on what, so that the rule twin can be asked in place of the model."""
+    """Hook of a design: notes agent and observation of each decision, for the rule twin to decide instead."""
 
     def __init__(self, decide: Decide | None) -> None:
         self.decide = decide
@@ -114,10 +114,10 @@ class _Rehearsed:
 
 
 class _CountingAccess(Access):
-    """An access that opens nothing and counts what it is asked.
+    """An access that opens no connection and counts the requests.
 
     Attributes:
-        cost: What has been counted.
+        cost: Cost so far.
     """
 
     def __init__(self, real: Access) -> None:
@@ -126,7 +126,7 @@ class _CountingAccess(Access):
         self.cost = Cost()
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
-        """Open what counts in place of a language model; chance stays what it is."""
+        """Open a counter in place of a language model; random choice stays as it is."""
         known = open_simple(llm) if isinstance(llm, str) else llm
         if known is None:
             capabilities = Capabilities(self.real.name_of(str(llm), is_second=is_second))
@@ -142,7 +142,7 @@ class _CountingAccess(Access):
 
 
 class _Counter:
-    """Stands where a transport would be: counts each request, and replies what the rule twin decides."""
+    """Transport that counts each request, and replies with the decision of the rule twin."""
 
     def __init__(self, access: _CountingAccess, name: str, *, is_free: bool) -> None:
         self.access = access
@@ -153,25 +153,26 @@ class _Counter:
         """Count a request.
 
         Raises:
-            Refused: If the rule twin does nothing, for which there is no reply.
+            Refused: If the rule twin does nothing, which no reply can say.
         """
         reply = _reply(request)
         calls = "".join(canonical_json(call.arguments) for call in reply.tool_calls) if reply else ""
-        asked, told = count_tokens(request), count_tokens((reply.text if reply else "") + calls)
-        longest = max(told, int(request.settings.get("max_tokens") or told))
-        self.access.cost += Cost(1, asked, told, longest, self._price(asked, told), self._price(asked, longest))
+        n_prompt, n_reply = count_tokens(request), count_tokens((reply.text if reply else "") + calls)
+        n_max = max(n_reply, int(request.settings.get("max_tokens") or n_reply))
+        dollars, max_dollars = self._price(n_prompt, n_reply), self._price(n_prompt, n_max)
+        self.access.cost += Cost(1, n_prompt, n_reply, n_max, dollars, max_dollars)
         if reply is None:
             raise Refused("the rule twin does nothing")
         return reply
 
-    def _price(self, asked: int, told: int) -> float | None:
+    def _price(self, prompt_tokens: int, reply_tokens: int) -> float | None:
         if self.is_free:
             return 0.0
-        return None if self.priced_as is None else price(self.priced_as, asked, told)
+        return None if self.priced_as is None else price(self.priced_as, prompt_tokens, reply_tokens)
 
 
 def _reply(request: Request) -> Reply | None:
-    """Return what the rule twin would reply, or any reply that fits; None if the twin does nothing."""
+    """Return the rule twin's decision as a reply, or any valid reply; None if the twin does nothing."""
     deciding = _DECIDING.get()
     is_thought = request.schema is None and not any(spec.is_action for spec in request.tools)
     if deciding is None or request.salt.purpose != "decide" or (is_thought and deciding[1].answer is not str):

@@ -17,7 +17,7 @@ MAX_SCORES = 12
 """Maximum number of scores of a task that the table shows; the page and JSON hold all."""
 
 NOT_KNOWN = "–"
-"""What stands for a figure that there is not."""
+"""Placeholder of a missing figure."""
 
 TINY = 5e-5
 """Figures below it are shown as 0."""
@@ -25,22 +25,22 @@ TINY = 5e-5
 
 @dataclass(frozen=True)
 class Report:
-    """What the runs of a benchmark say."""
+    """Results of a benchmark."""
 
     tasks: Sequence[Task]
     """The tasks, in order."""
 
     candidates: Sequence[Candidate]
-    """Who is measured, and after it the baselines."""
+    """Language model under test, then the baselines."""
 
     runs: Sequence[Run]
-    """All runs, also those that failed."""
+    """All runs, including those that failed."""
 
     options: Mapping[str, Any]
-    """How the benchmark was called, as it may be written down."""
+    """Options of the command, without secrets."""
 
     seconds: float = 0.0
-    """Seconds that it took."""
+    """Duration in seconds."""
 
     def runs_of(self, task: Task, candidate: Candidate) -> list[Run]:
         """Return the runs of a task by one candidate, in the order of their seeds."""
@@ -48,7 +48,7 @@ class Report:
 
     @cached_property
     def results(self) -> Mapping[tuple[str, str], TaskScores]:
-        """Name of a task and of a candidate → what its runs say together."""
+        """Name of a task and of a candidate → scores over its runs."""
         found: dict[tuple[str, str], TaskScores] = {}
         for task in self.tasks:
             for candidate in self.candidates:
@@ -59,12 +59,12 @@ class Report:
         return found
 
     def result(self, task: Task, candidate: Candidate) -> TaskScores:
-        """Return what the runs of a task by one candidate say together."""
+        """Return the scores of one candidate in a task, over its runs."""
         return self.results[task.name, candidate.name]
 
     @property
     def usage(self) -> Usage:
-        """What all runs have used."""
+        """Usage of all runs together."""
         return sum((run.usage for run in self.runs), Usage())
 
     def is_compared(self, task: Task) -> bool:
@@ -72,14 +72,14 @@ class Report:
         return any(run.is_comparable for run in self.runs if run.plan.task.name == task.name)
 
     def published(self, task: Task) -> tuple[Values, Values]:
-        """Return the scores of the target and of people that runs are compared with; none if they cannot be."""
+        """Return the target and people's scores that runs are compared with; empty if they cannot be compared."""
         if not self.is_compared(task):
             return {}, {}
         target, people = ({} if one is None else one.values for one in (task.target, task.people))
         return target, people
 
     def note_on(self, task: Task) -> str:
-        """Say what a task's error is held against, and why it has none if it has none."""
+        """Describe what a task is compared with, and why it is not if it is not."""
         parts = [task.target_note]
         if task.target is not None:
             parts.insert(0, f"target: {task.target.respondent} ({task.target.source})")
@@ -139,7 +139,7 @@ class Report:
         return [*head, "study: agent", "baseline", "unit"]
 
     def error_rows(self) -> Iterator[list[str]]:
-        """Return a row for each task: its errors to the target, and what they are to be held against."""
+        """Return a row for each task: its errors, and the errors to judge them by."""
         for task in self.tasks:
             first = self.result(task, self.candidates[0])
             n = sum(run.error is None for run in self.runs_of(task, self.candidates[0]))

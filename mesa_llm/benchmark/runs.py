@@ -1,4 +1,4 @@
-"""Runs of tasks: at once, on the one event loop, through one access, with a log each."""
+"""Runs of tasks: at once on the one event loop, through one access, each with a log of its own."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ from mesa_llm.text import counted
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 16
-"""Maximum number of runs at once; how many requests are in flight is the access's affair."""
+"""Maximum number of runs at once; the access limits the requests in flight."""
 
 LOOK_S = 0.2
-"""Seconds between two looks at what is still to be stopped."""
+"""Seconds between two attempts to stop the runs under way."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Who is measured: what agents think with, and the design that they have in every task."""
+    """A language model under test, with the design that its agents have in every task."""
 
     name: str
-    """What it is called in reports."""
+    """Name in reports."""
 
     llm: str | LLM
-    """What agents think with."""
+    """Language model that the agents think with."""
 
     design: AgentDesign | None = None
     """Task-independent choice of the agents' components; None: each model's own."""
 
 
 class Plan(NamedTuple):
-    """A run that is to be made."""
+    """A planned run of a task."""
 
     task: Task
-    """The task, with its parameters."""
+    """Task, with its parameters."""
 
     candidate: Candidate
-    """Who is measured."""
+    """Language model under test."""
 
     seed: int
     """Seed of the run."""
 
     def log_in(self, folder: Path, options: Mapping[str, Any]) -> Path:
-        """Return where its run log is kept: another file for each setting, so that none is refused.
+        """Return the path of its run log: a file of its own for each setting, so that no recording is refused.
 
         Args:
             folder: The folder.
@@ -71,8 +71,8 @@ class Plan(NamedTuple):
         candidate = self.candidate
         design = {} if candidate.design is None else candidate.design.to_json()
         chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
-        what = canonical_json([candidate.name, design, dict(self.task.setting), chosen])
-        digest = hashlib.sha256(what.encode()).hexdigest()[:8]
+        setting = canonical_json([candidate.name, design, dict(self.task.setting), chosen])
+        digest = hashlib.sha256(setting.encode()).hexdigest()[:8]
         name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
         return folder / f"{self.task.name}-{name}-{digest}-{self.seed}.sqlite"
 
@@ -91,53 +91,53 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a task, and what came of it."""
+    """A run of a task, and its results."""
 
     plan: Plan
-    """What was to be run."""
+    """The planned run."""
 
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Scores by name; none of a run that did not come to its end."""
+    """Scores by name; none if the run did not come to its end."""
 
     is_comparable: bool = False
-    """Whether it may be compared with the task's target."""
+    """Whether the run may be compared with the task's target."""
 
     steps: int = 0
-    """Number of steps made."""
+    """Number of steps."""
 
     decisions: int = 0
-    """Number of decisions asked for."""
+    """Number of decisions."""
 
     usage: Usage = field(default_factory=Usage)
-    """What it used; failures are those of decisions."""
+    """Usage of the run."""
 
     seconds: float = 0.0
-    """Seconds it took, scoring included."""
+    """Duration in seconds, scoring included."""
 
     digest: str = ""
-    """Digest of the run, by which a replay is compared."""
+    """Digest of the run, which a replay has to reach."""
 
     log: Path | None = None
-    """Its run log."""
+    """Path of the run log; None: it was in memory."""
 
     error: Exception | None = None
-    """Why it produced nothing; None if it has scores."""
+    """Reason why it produced nothing; None if it has scores."""
 
 
 class Runs:
     """Makes runs at once, each in a thread of its own, and all of them on the one event loop.
 
     Attributes:
-        done: The runs that are over, in the order planned.
+        done: Results of the runs, in the order planned.
     """
 
     def __init__(self, plans: Sequence[Plan], *, access: Access, folder: Path | None, **options: Any) -> None:
-        """Set what is to be run; makes nothing yet.
+        """Plan the runs; no model is made yet.
 
         Args:
             plans: The runs.
-            access: What they ask through: one budget, one pace.
-            folder: Where each has its run log: what that holds is used, the rest is recorded; None: in memory.
+            access: Shared access of all runs: one budget, one rate limit.
+            folder: Folder of the run logs, whose replies are used before anything is asked; None: logs in memory.
             **options: Options of all models.
         """
         self.plans = list(plans)
@@ -150,15 +150,15 @@ class Runs:
         self._is_ending = False
 
     def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
-        """Make the runs. One that fails disturbs no other: its error is its result.
+        """Make the runs. A failure is the result of its run, and disturbs no other.
 
         A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
 
         Args:
-            on_run: Called with each run as soon as it is over, one after the other.
+            on_run: Called with each run when it ends, one call at a time.
 
         Raises:
-            KeyboardInterrupt: If it was interrupted; `done` holds what was over by then.
+            KeyboardInterrupt: On Ctrl-C; `done` then holds the runs that had begun.
         """
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ class Runs:
         return self.done
 
     def _end(self, futures: Sequence[Future[Run]]) -> None:
-        """Let nothing more begin, and wait for what is under way."""
+        """Begin no further run, and wait for those under way."""
         self._is_ending = True
         for future in futures:
             future.cancel()
@@ -192,7 +192,7 @@ class Runs:
                 gives_up = True
 
     def _run(self, plan: Plan) -> Run:
-        """Make one run, whatever happens in it."""
+        """Make one run."""
         begun = clock.perf_counter()
         log = None if self.folder is None else plan.log_in(self.folder, self.options)
         if self._is_ending:
@@ -200,40 +200,40 @@ class Runs:
         try:
             model = plan.make(access=self.access, log=log, **self.options)
         except Exception as error:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the others
-            return Run(plan, log=log, error=_told(error, plan))
+            return Run(plan, log=log, error=_readable(error, plan))
         with closing(model):
             with self._lock:
                 self._models.add(model)
             try:
-                error = self._over(plan, model)
+                error = self._step_to_end(plan, model)
             finally:
                 with self._lock:
                     self._models.discard(model)
-            return self._ended(plan, model, begun, error)
+            return self._result(plan, model, begun, error)
 
-    def _over(self, plan: Plan, model: LLMModel) -> Exception | None:
-        """Step a model until its run is over; return what broke it off, if anything did."""
+    def _step_to_end(self, plan: Plan, model: LLMModel) -> Exception | None:
+        """Step a model to the end of its run; return the error that broke it off, if any."""
         try:
             if not self._is_ending:
                 model.run(plan.task.max_steps)
         except Exception as error:  # noqa: BLE001 - as above
-            return _told(error, plan)
+            return _readable(error, plan)
         if self._is_ending and model.running and model.time < plan.task.max_steps:
             return Stopped("stopped before its end")
         return None
 
     @staticmethod
-    def _ended(plan: Plan, model: LLMModel, begun: float, error: Exception | None) -> Run:
-        """Score a run that came to its end; one that produced nothing is an error."""
+    def _result(plan: Plan, model: LLMModel, begun: float, error: Exception | None) -> Run:
+        """Score a run; one that produced nothing is an error."""
         scores: dict[str, float] = {}
         is_comparable = False
         if error is None:
             try:
                 scores = known_scores(plan.task.score(model))
                 is_comparable = plan.task.is_comparable(model)
-                error = _nothing(model, scores)
-            except Exception as broken:  # noqa: BLE001 - as above
-                error = _told(broken, plan)
+                error = _lack_of_results(model, scores)
+            except Exception as fault:  # noqa: BLE001 - as above
+                error = _readable(fault, plan)
         return Run(
             plan,
             {} if error is not None else scores,
@@ -248,8 +248,8 @@ class Runs:
         )
 
 
-def _nothing(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | None:
-    """Return why a run that came to its end produced nothing; None if it did produce something."""
+def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | None:
+    """Return the error of a run that produced nothing; None if it produced something."""
     decisions, failures = model.engine.decisions, model.usage.failures
     if not decisions:
         return NothingDecided("nobody was asked for a decision")
@@ -261,8 +261,8 @@ def _nothing(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | N
     return None if scores else NothingDecided(f"{counted(decisions, 'decision')}, and no score came of them")
 
 
-def _told(error: Exception, plan: Plan) -> Exception:
-    """Return an error that a person can read: one of ours as it is, any other with its kind."""
+def _readable(error: Exception, plan: Plan) -> Exception:
+    """Return an error for a person to read: one of ours as it is, any other with its type."""
     if isinstance(error, MesaLLMError):
         return error
     logger.error("%s, seed %d, broke", plan.task.name, plan.seed, exc_info=error)

@@ -1,4 +1,4 @@
-"""From runs to scores: means, bootstrap intervals, the error to published values, and what it is to be held against."""
+"""Scores over runs: means, bootstrap intervals, the error to published values, and errors to judge it by."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Estimate:
     """A figure over runs."""
 
     value: float
-    """The figure of the mean over runs."""
+    """Mean over runs, or the error of the means."""
 
     low: float | None
     """Lower end of its percentile interval; None of fewer than two runs."""
@@ -37,21 +37,21 @@ class Estimate:
     """Upper end."""
 
     n: int
-    """Number of runs that it rests on."""
+    """Number of runs."""
 
 
 @dataclass(frozen=True)
 class TaskScores:
-    """What the runs of a task say together."""
+    """Scores of a task over several runs."""
 
     scores: Mapping[str, Estimate]
-    """Name of a score → its mean over runs; runs that lack it are left out of it."""
+    """Name of a score → its mean over the runs that have it."""
 
     error: Estimate | None
-    """Error to the target; None where there is nothing to compare with."""
+    """Error to the target; None without comparable values."""
 
     split_error: float | None
-    """Error between the means of every other run and of the rest, so of chance alone; None of fewer than two runs."""
+    """Error between two halves of the runs, a measure of chance; None of fewer than two runs."""
 
 
 def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True) -> TaskScores:
@@ -62,7 +62,7 @@ def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True)
     Args:
         task: The task.
         runs: Scores of each run.
-        is_comparable: Whether they may be compared with the task's target.
+        is_comparable: Whether the runs may be compared with the task's target.
     """
     names = list(dict.fromkeys(name for run in runs for name in run))
     table = np.array([[run.get(name, math.nan) for name in names] for run in runs], dtype=np.float64)
@@ -89,7 +89,7 @@ def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True)
 
 
 def constant_error(task: Task) -> float | None:
-    """Compute the error of somebody whose every score is the mean of the target's; None without a target."""
+    """Compute the error of a respondent whose every score is the mean of the target's; None without a target."""
     if task.target is None:
         return None
     mean = math.fsum(task.target.values.values()) / len(task.target.values)
@@ -97,7 +97,7 @@ def constant_error(task: Task) -> float | None:
 
 
 def people_error(task: Task) -> float | None:
-    """Compute the error of people's published scores; None where one of both is not published."""
+    """Compute the error of people's published scores; None without a target or such scores."""
     if task.target is None or task.people is None:
         return None
     return _finite(task.error(task.people.values, task.target.values))
@@ -112,7 +112,7 @@ def _named(names: Sequence[str], means: FloatArray) -> dict[str, float]:
 
 
 def _means(table: FloatArray) -> FloatArray:
-    """Average over runs what is there; NaN where nothing is. Shape of the table: `(…, runs, scores)`."""
+    """Average over the runs that have a score; NaN if none has. Shape of the table: `(…, runs, scores)`."""
     known = np.isfinite(table)
     counts = known.sum(axis=-2)
     sums = np.where(known, table, 0.0).sum(axis=-2)

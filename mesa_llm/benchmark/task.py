@@ -1,4 +1,4 @@
-"""A task of a benchmark: a model in a published setting, what of its runs is scored, and what that is compared with."""
+"""Benchmark tasks: a model in a published setting, its scores, and the published values that they are compared with."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_models
 
 Level = Literal[1, 2, 3]
-"""How agents meet: one alone (1), several who read the same news (2), several who talk to each other (3)."""
+"""Complexity of a task: one agent alone (1), several who read the same news (2), several who talk to each other (3)."""
 
 Values = Mapping[str, float]
 """Name of a score → its value."""
 
 Error = Callable[[Values, Values], float]
-"""Computes how far scores, averaged over runs, lie from published ones; NaN where they share none."""
+"""Computes the distance of scores, averaged over runs, from published ones; NaN where they share none."""
 
 SHACHI: Mapping[str, Level] = {
     "psychobench": 1,
@@ -54,13 +54,13 @@ class Reference:
     """Published values of scores."""
 
     values: Values
-    """The values, by the names of the scores."""
+    """Values by name of the score."""
 
     respondent: str
-    """Whose they are: a language model, or people."""
+    """The language model that they were measured of, or people."""
 
     source: str
-    """Where they stand."""
+    """Publication or file that holds them."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class PublishedError:
     """The error that a study reports for its own runs."""
 
     agent: float
-    """Error of its agent."""
+    """Error of the study's agent."""
 
     baseline: float
-    """Error of its baseline."""
+    """Error of the study's baseline."""
 
     setting: str
-    """Language model, baseline, and what they were compared with."""
+    """Language model, target and baseline of the study."""
 
     source: str = "Shachi (2025), Table 1"
-    """Where both stand."""
+    """Publication that reports both."""
 
 
 @dataclass(frozen=True)
@@ -94,23 +94,23 @@ class Task:
     """
 
     name: str
-    """What it is called; one word."""
+    """Name, in one word."""
 
     make: Callable[..., LLMModel]
-    """Makes the model of one run: the model's class, or a function that returns one and says so by its annotation. It
+    """Makes the model of one run: the model's class, or a function whose annotation names the class that it returns. It
     takes fields of the scenario and options of all models by keyword."""
 
     score: Callable[[Any], Mapping[str, float | None]]
-    """Scores a run that is over: name → value; None or NaN where there is none."""
+    """Computes the scores of a run after its last step: name → value; None or NaN for a score that it lacks."""
 
     max_steps: int
     """Maximum number of steps of a run; it may end earlier by itself."""
 
     level: Level
-    """How agents meet."""
+    """Complexity of the task."""
 
     source: str
-    """The study that it comes from."""
+    """Study that the task comes from."""
 
     setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Parameters of the published protocol."""
@@ -122,31 +122,31 @@ class Task:
     """Maximum number of steps of a small run; 0: as many."""
 
     original: Mapping[str, Any] | None = None
-    """Parameters that take the published items in place of ours; None: there are none to choose."""
+    """Parameters that choose the published items in place of ours; None: the task has no others."""
 
     target: Reference | None = None
-    """What runs are compared with; None: nothing is published that they could be."""
+    """Published values that runs are compared with; None: there are none."""
 
     target_note: str = ""
-    """Why there is no target, or how it differs from the study's own."""
+    """Reason why there is no target, or its difference from the study's own."""
 
     is_comparable: Callable[[Any], bool] = lambda model: True
-    """Whether a run may be compared with the target, as with published items alone."""
+    """Checks whether a run may be compared with the target, as those with published items may."""
 
     people: Reference | None = None
-    """What people score; None: not published."""
+    """Published scores of people; None: there are none."""
 
     error: Error = mean_absolute_error
-    """How far runs lie from the target."""
+    """Distance of runs from the target."""
 
     unit: str = ""
     """Unit of the error."""
 
     published: PublishedError | None = None
-    """The error that a study reports."""
+    """Error that a study reports for its own runs."""
 
     def __post_init__(self) -> None:
-        """Check what would otherwise fail after everything has been paid for."""
+        """Check level and steps."""
         if self.level not in (1, 2, 3) or self.max_steps < 1:
             raise ConfigError(
                 f"a task's level is 1, 2 or 3 and its max_steps 1 or more, got {self.level!r}, {self.max_steps!r}"
@@ -154,10 +154,10 @@ class Task:
 
     @property
     def model_class(self) -> type[LLMModel]:
-        """Class of its model.
+        """Class of the task's model.
 
         Raises:
-            ConfigError: If `make` is a function that does not say what it returns.
+            ConfigError: If `make` is a function without such an annotation.
         """
         kind: Any = self.make if inspect.isclass(self.make) else get_type_hints(self.make).get("return")
         if not (inspect.isclass(kind) and issubclass(kind, LLMModel)):
@@ -169,11 +169,11 @@ class Task:
         return replace(self, setting={**self.setting, **self.quick}, max_steps=self.quick_steps or self.max_steps)
 
     def with_original_items(self) -> Task:
-        """Return the task with the published items, where there are any to choose."""
+        """Return the task with the published items, if it has any to choose."""
         return replace(self, setting={**self.setting, **(self.original or {})})
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Task:
-        """Return the task with other parameters in place of some of its setting."""
+        """Return the task with other values for some parameters of its setting."""
         return replace(self, setting={**self.setting, **parameters})
 
 
@@ -184,7 +184,7 @@ def find_tasks(wanted: str = "") -> tuple[dict[str, Task], dict[str, str]]:
         wanted: Name of a model, to import its task alone; empty: all.
 
     Returns:
-        Name → task, by level and name; and name of the model → why its task cannot be used.
+        Name → task, by level and name; and name of a model → reason why its task cannot be used.
     """
     found: list[Task] = []
     broken: dict[str, str] = {}
@@ -204,7 +204,7 @@ def find_task(name: str) -> Task:
     """Find a task by its name, or by `module:NAME`.
 
     Raises:
-        ConfigError: If there is none; the text lists those there are.
+        ConfigError: If there is no such task; the text lists the known ones.
     """
     module, colon, qualname = name.partition(":")
     if colon:

@@ -254,12 +254,12 @@ def bench(
     as_json: AsJson = False,
 ) -> None:
     """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
-    from mesa_llm.cli import bench as benchmark
+    from mesa_llm.cli.bench import Benchmark, candidate_of, print_cost, run_benchmark, task_list, tasks_named
     from mesa_llm.cli.run import budget, demand_no_secret, design_in
     from mesa_llm.engine.access import Access
 
     if not tasks:
-        for line in benchmark.task_list():
+        for line in task_list():
             _say(line)
         return
     typed = [("--api-base", api_base), ("--llm", llm), ("--parser", parser), *(("--set", pair) for pair in set_ or [])]
@@ -273,9 +273,9 @@ def bench(
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     access = Access(api_base=api_base, **limits)
-    wanted = benchmark.Wanted(
-        benchmark.tasks_named(tasks, set_ or [], is_quick=quick, items=items),
-        benchmark.candidate_of(llm, design_in(design), design),
+    benchmark = Benchmark(
+        tasks_named(tasks, set_ or [], is_quick=quick, items=items),
+        candidate_of(llm, design_in(design), design),
         range(rng, rng + repeats),
         access,
         options,
@@ -283,9 +283,9 @@ def bench(
     )
     try:
         if dry_run:
-            benchmark.dry_run(wanted, as_json=as_json, say=_say)
+            print_cost(benchmark, as_json=as_json, say=_say)
         else:
-            benchmark.bench(wanted, out, as_json=as_json, say=_say)
+            run_benchmark(benchmark, out, as_json=as_json, say=_say)
     finally:
         access.close()
 

@@ -1,4 +1,4 @@
-"""The benchmark for the command line: which tasks, what they would cost, what came of them."""
+"""The benchmark on the command line: tasks by name, their cost in advance, their report."""
 
 from __future__ import annotations
 
@@ -24,49 +24,49 @@ from mesa_llm.llm.address import written_name
 from mesa_llm.model.scenario import parameters_of
 
 ALL = "all"
-"""What stands for all tasks."""
+"""Name of all tasks together."""
 
 BASELINES = (Candidate("rule", "rule"), Candidate("random", "random"))
-"""Who is measured besides, for nothing: the rule twins, and chance."""
+"""Candidates that are measured besides, at no cost: rule twins and random choice."""
 
 SEVERE: tuple[type[MesaLLMError], ...] = (BudgetSpent, ConfigError, NothingDecided, MesaLLMError)
-"""What failed runs end the command with: the first of these that one of them has."""
+"""Errors of runs, the one that decides the exit code first."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A benchmark, as it was typed."""
+class Benchmark:
+    """Tasks, candidate and options of a benchmark."""
 
     tasks: Sequence[Task]
-    """The tasks, with their parameters."""
+    """Tasks, with their parameters."""
 
     candidate: Candidate
-    """Who is measured."""
+    """Language model under test."""
 
     seeds: Sequence[int]
     """Seeds of the runs."""
 
     access: Access
-    """What is asked through."""
+    """Access of all runs."""
 
     options: Mapping[str, Any]
     """Options of all models."""
 
     written: Mapping[str, Any]
-    """How it was typed, for the report."""
+    """Options of the command, for the report."""
 
     @property
     def candidates(self) -> list[Candidate]:
-        """Who is measured, and after it the baselines."""
+        """Language model under test, then the baselines."""
         return [self.candidate, *(one for one in BASELINES if one.name != self.candidate.name)]
 
     def plans(self) -> list[Plan]:
-        """Return the runs: first those of who is measured."""
+        """Return the planned runs: those of the language model under test first."""
         return [Plan(task, one, seed) for one in self.candidates for task in self.tasks for seed in self.seeds]
 
 
 def task_list() -> Iterator[str]:
-    """Describe the tasks in a line each, and what is missing of Shachi's ten."""
+    """Describe each task in a line, and those of Shachi's ten that are missing."""
     tasks, broken = find_tasks()
     names = [*tasks, *broken, *(name for name in SHACHI if name not in tasks and name not in broken)]
     width = max(len(name) for name in names)
@@ -80,12 +80,12 @@ def task_list() -> Iterator[str]:
 
 
 def tasks_named(names: Sequence[str], given: Sequence[str], *, is_quick: bool, items: str) -> list[Task]:
-    """Find the tasks that were typed, with their parameters.
+    """Find tasks by name, with their parameters.
 
     Args:
         names: Names of tasks, or `all`.
         given: Parameters, as `name=value` for all tasks that have it, or as `task.name=value`.
-        is_quick: Whether small versions are run.
+        is_quick: Whether to run small versions.
         items: `own` or `original`.
 
     Raises:
@@ -99,23 +99,25 @@ def tasks_named(names: Sequence[str], given: Sequence[str], *, is_quick: bool, i
     tasks = [task.with_original_items() if items == "original" else task for task in tasks]
     chosen = {task.name: list[str]() for task in tasks}
     for pair in given:
-        for name, rest in _meant(pair, tasks):
+        for name, rest in _applications(pair, tasks):
             chosen[name].append(rest)
     return [task.with_parameters(parameters(task.model_class, chosen[task.name], None)) for task in tasks]
 
 
-def _meant(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
-    """Find the tasks that a typed parameter is meant for, and return it for each without the task's name."""
+def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
+    """Return the tasks that a parameter applies to, each with the parameter without the task's name."""
     name = pair.partition("=")[0].strip().replace("-", "_")
     task_name, dot, _ = name.partition(".")
     if dot:
-        meant = [(task.name, pair.partition(".")[2]) for task in tasks if task.name.replace("-", "_") == task_name]
+        applications = [
+            (task.name, pair.partition(".")[2]) for task in tasks if task.name.replace("-", "_") == task_name
+        ]
     else:
-        meant = [(task.name, pair) for task in tasks if name in _known(task)]
-    if not meant:
+        applications = [(task.name, pair) for task in tasks if name in _known(task)]
+    if not applications:
         there_are = ", ".join(task.name for task in tasks)
         raise ConfigError(f"--set {pair}: wanted name=value or TASK.name=value, for a parameter of {there_are}")
-    return meant
+    return applications
 
 
 def _known(task: Task) -> set[str]:
@@ -123,26 +125,26 @@ def _known(task: Task) -> set[str]:
 
 
 def candidate_of(llm: str, design: AgentDesign | None, design_file: Path | None) -> Candidate:
-    """Return who is measured."""
+    """Return the language model under test, named for reports."""
     name = written_name(llm)
     return Candidate(name if design_file is None else f"{name} + {design_file.stem}", llm, design)
 
 
-def dry_run(wanted: Wanted, *, as_json: bool, say: Say) -> dict[str, Any]:
-    """Work out what a benchmark would cost, and ask nobody.
+def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, Any]:
+    """Print the cost of a benchmark in advance, without sending a request.
 
     Args:
-        wanted: The benchmark.
-        as_json: Print one line of JSON, and nothing else.
-        say: Where words go.
+        benchmark: The benchmark.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
 
     Returns:
-        What `--json` prints: the costs by task, and together.
+        What `--json` prints: the costs by task, and their sum.
     """
-    candidate = wanted.candidate
-    plans = [Plan(task, candidate, seed) for task in wanted.tasks for seed in wanted.seeds]
+    candidate = benchmark.candidate
+    plans = [Plan(task, candidate, seed) for task in benchmark.tasks for seed in benchmark.seeds]
     is_asked = candidate.llm not in ("rule", "random", "human")
-    costs = rehearse(plans, wanted.access, **wanted.options) if is_asked else {}
+    costs = rehearse(plans, benchmark.access, **benchmark.options) if is_asked else {}
     total = sum(costs.values(), Cost())
     figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total)}
     if as_json:
@@ -152,12 +154,13 @@ def dry_run(wanted: Wanted, *, as_json: bool, say: Say) -> dict[str, Any]:
         say(f"{candidate.name} costs nothing")
         return figures
     head = ["task", "runs", "requests", "prompt tokens", "reply tokens", "at most", "$", "at most"]
-    rows = [_cost_row(name, str(len(wanted.seeds)), cost) for name, cost in costs.items()]
+    rows = [_cost_row(name, str(len(benchmark.seeds)), cost) for name, cost in costs.items()]
     for line in table(head, [*rows, _cost_row("together", str(len(plans)), total)]):
         say(line)
     say(
-        f"\nNobody was asked. Counted are the prompts of one run of each task, seed {wanted.seeds[0]}, in which rule "
-        "twins decide, with the shortest and the longest replies; without repairs, and as if no run log held anything."
+        f"\nNothing was sent. Counted are the prompts of one run of each task (seed {benchmark.seeds[0]}), in which "
+        "rule twins decide, with the shortest and the longest replies. Repairs are not counted, and replies in run "
+        "logs are not deducted."
     )
     if total.dollars is None:
         say(f"litellm knows no price of {candidate.name}.")
@@ -170,24 +173,24 @@ def _cost_row(name: str, runs: str, cost: Cost) -> list[str]:
     return [name, runs, *(f"{count:,}" for count in counts), *dollars]
 
 
-def bench(wanted: Wanted, folder: Path, *, as_json: bool, say: Say) -> Report:
-    """Run a benchmark and report: in words and as files at the end, also where it was stopped.
+def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> Report:
+    """Run a benchmark and write its report, also after an interruption.
 
     Args:
-        wanted: The benchmark.
-        folder: Where run logs and reports are kept.
-        as_json: Print one line of JSON at the end, and nothing else.
-        say: Where words go.
+        benchmark: The benchmark.
+        folder: Folder of the run logs and the report.
+        as_json: Whether to print one line of JSON at the end, and nothing else.
+        say: Prints a line.
 
     Raises:
         ConfigError: If a task's parameters cannot be; nothing has been asked then.
         MesaLLMError: If a run produced nothing; the report holds the others.
     """
     begun = clock.perf_counter()
-    for task in wanted.tasks:
-        with closing(Plan(task, BASELINES[0], wanted.seeds[0]).make()):
+    for task in benchmark.tasks:
+        with closing(Plan(task, BASELINES[0], benchmark.seeds[0]).make()):
             pass  # says before anything is asked what cannot be
-    runs = Runs(wanted.plans(), access=wanted.access, folder=folder, **wanted.options)
+    runs = Runs(benchmark.plans(), access=benchmark.access, folder=folder, **benchmark.options)
     bar = tqdm(total=len(runs.plans), unit="run", disable=as_json or None, dynamic_ncols=True)
     over: list[Run] = []
 
@@ -201,7 +204,9 @@ def bench(wanted: Wanted, folder: Path, *, as_json: bool, say: Say) -> Report:
         runs.run(on_run)
     finally:
         bar.close()
-        report = Report(wanted.tasks, wanted.candidates, runs.done, wanted.written, clock.perf_counter() - begun)
+        report = Report(
+            benchmark.tasks, benchmark.candidates, runs.done, benchmark.written, clock.perf_counter() - begun
+        )
         _write(report, folder, as_json=as_json, say=say)
     _demand_results(report)
     return report
@@ -241,7 +246,7 @@ def _demand_results(report: Report) -> None:
     """Check that every run produced something.
 
     Raises:
-        MesaLLMError: If one did not, of the kind that says most about what to do.
+        MesaLLMError: If one did not: the most severe of their errors.
     """
     failed = [(run, run.error) for run in report.runs if run.error is not None]
     if not failed:

@@ -107,7 +107,7 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nobody(tmp_path) -> None:
     with FaultyServer() as server:
         words = [POT, "--llm", "stub", "--api-base", server.url, "--out", tmp_path / "bench", "--dry-run"]
         assert told(*words)["total"]["requests"] == 36
-        assert "Nobody was asked" in typed(*words).stdout
+        assert "Nothing was sent" in typed(*words).stdout
         assert (server.count, (tmp_path / "bench").exists()) == (0, False)
 
 

@@ -1,4 +1,4 @@
-"""What is measured of the benchmark's tasks, in a process of its own, against an endpoint that replies what fits."""
+"""Measurements of benchmark tasks, in a process of their own, against an endpoint whose replies fit the requests."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ ITEM_BY_ITEM = {
     "history": False,
     "instruments": ["Five traits", "Temperament", "Dark traits", "Interests", "Emotional abilities"],
 }
-"""Parameters of PsychoBench with which 132 items are asked at once, of each respondent."""
+"""Parameters of PsychoBench that ask each respondent 132 items at once."""
 
 WIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "132 items": ("psychobench", ITEM_BY_ITEM),
     "132 items, 3 respondents": ("psychobench", {**ITEM_BY_ITEM, "n_agents": 3}),
     "450 dyads": ("sotopia", {"n_dyads": 450}),
 }
-"""What asks much in one step → its task, and the parameters with which it does."""
+"""Name of a wide step → its task, and the parameters that make it wide."""
 
 
 @contextmanager
-def made(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
+def model_of(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
     """Make the model of a task, which asks the endpoint and keeps its run log in a file."""
     access = Access(api_base=cell.base, concurrency=cell.concurrency)
     with tempfile.TemporaryDirectory() as folder:
@@ -47,13 +47,13 @@ def made(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
 
 def task(cell: Cell) -> dict[str, Any]:
     """Measure whole steps of a task in its published setting, until it has made so many decisions."""
-    asked = find_task(cell.name)
-    small = asked.as_quick()
-    with made(small, cell) as model:  # loads the code, and is not measured
+    published = find_task(cell.name)
+    small = published.as_quick()
+    with model_of(small, cell) as model:  # loads the code, and is not measured
         model.run(min(small.max_steps, 6))
-    with made(asked, cell) as model:
+    with model_of(published, cell) as model:
         model.step()  # connects
-        before, decided, stages = model.usage, model.engine.decisions, [0]
+        usage_before, n_before, stages = model.usage, model.engine.decisions, [0]
         gather = model.engine.gather
 
         def counted_gather(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:
@@ -62,17 +62,17 @@ def task(cell: Cell) -> dict[str, Any]:
 
         model.engine.gather = counted_gather
         with measured() as stretch:
-            while model.running and model.time < asked.max_steps and model.engine.decisions - decided < cell.agents:
+            while model.running and model.engine.decisions - n_before < cell.agents:
                 model.step()
-        used, decisions = model.usage - before, model.engine.decisions - decided
+        used, decisions = model.usage - usage_before, model.engine.decisions - n_before
     counts = {"decisions": decisions, "requests": used.calls, "failures": used.failures, "stages": stages[0]}
     return {**vars(stretch), **counts}
 
 
 def wide(cell: Cell) -> dict[str, Any]:
-    """Measure the second step of a task that asks all it can at once."""
+    """Measure the second of two wide steps."""
     name, parameters = WIDE[cell.name]
-    with made(find_task(name), cell, **parameters) as model:
+    with model_of(find_task(name), cell, **parameters) as model:
         model.step()
         before = model.engine.decisions
         begun = time.perf_counter()
