@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
 from typing_extensions import TypeIs
 
 from mesa_llm import ConfigError
@@ -57,6 +57,17 @@ Moment = Literal["always", "end"]
 
 STUDIES = ("debate", "trolley")
 """Discussions that come with the model."""
+
+
+def _number(value: Any) -> Any:
+    """Refuse texts and truth values, which pydantic would turn into numbers."""
+    if isinstance(value, str | bool):
+        raise ValueError("input should be a valid integer")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_number)]
+"""A whole number, written as a number."""
 
 _LAX = ConfigDict(frozen=True, extra="ignore")
 
@@ -154,9 +165,9 @@ class HostPlan(BaseModel):
 
     class_: Annotated[Literal["Round Robin Host", "random", "moderator", "everyone"], Field(alias="class")]
     """`Round Robin Host`: in turn; `random`; `moderator`: a mind chooses; `everyone`: all at once."""
-    start_person_index: StrictInt | None = None
+    start_person_index: Whole | None = None
     """Who is called on first; negative: from the end."""
-    skip: StrictInt = 1
+    skip: Whole = 1
     """How many seats a round robin moves on."""
     background_story: str = "You moderate the conversation, and see to it that everyone is heard."
     """Who the moderator is."""
@@ -169,7 +180,7 @@ class EndPlan(BaseModel):
 
     class_: Annotated[Literal["iteration", "limits"], Field(alias="class")] = "iteration"
     """`iteration`: SAUCE's number of messages; `limits`: whichever limits are there."""
-    max_num_msgs: StrictInt | None = None
+    max_num_msgs: Whole | None = None
     """Number of messages."""
     start_iteration: int = 0
     """No matter, as in SAUCE."""
@@ -185,7 +196,7 @@ class EndPlan(BaseModel):
     """Id of the survey question that all have to answer alike."""
     judge: str = ""
     """What a judge, who takes no part, is asked about the conversation, such as `Have all agreed on one answer?`."""
-    judge_every: Annotated[StrictInt, Field(ge=1)] | None = None
+    judge_every: Annotated[Whole, Field(ge=1)] | None = None
     """Number of messages between two of the judge's answers; none given: one for each person."""
     combine: Literal["any", "all"] = "any"
     """Whether one of the limits is enough."""
@@ -200,9 +211,9 @@ class SurveyPlan(BaseModel):
     """Its name."""
     question: str
     """What is asked."""
-    iterations: Moment | tuple[StrictInt | Moment, ...] = ()
+    iterations: Moment | tuple[Whole | Moment, ...] = ()
     """Numbers of messages at which it is asked; -1 or `end`: at the end; `always`: at each."""
-    every: Annotated[StrictInt, Field(ge=1)] | None = None
+    every: Annotated[Whole, Field(ge=1)] | None = None
     """Asked at every so many messages, too."""
     every_minutes: Annotated[float, Field(gt=0)] | None = None
     """Asked whenever so many minutes have passed by the clock of the room, too."""
@@ -378,8 +389,9 @@ def _fault(fault: Any) -> str:
     if fault["type"] == "missing":
         wanted = WANTED.get(re.sub(r"\[\d+\]", "", place), "")
         return f"{place}: missing; {wanted}" if wanted else f"{place}: missing"
-    text = fault["msg"].removeprefix("Value error, ").replace("tuple", "list").replace("dictionary", "object")
-    return f"{place}: {text[:1].lower()}{text[1:]}, got {fault['input']!r:.60}"
+    text = fault["msg"].removeprefix("Value error, ")
+    text = f"{text[:1].lower()}{text[1:]}".replace("tuple", "list").replace("dictionary", "object")
+    return f"{place}: {text}, got {fault['input']!r:.60}"
 
 
 def _place(location: tuple[Any, ...]) -> str:
@@ -418,8 +430,9 @@ def _impossible(plan: DiscussionPlan, rules: Rules) -> list[str]:
             faults.append(f"{place}.names: {len(person.names)}, where the first person has {plan.n_rooms}")
         if "background_story" not in person.model_fields_set and not person.names and person.class_ != "fake_person":
             faults.append(f"{place}.background_story: missing; who {person.name or 'the person'} is, in words")
-        if not person.name and not person.names:
-            faults.append(f"{place}.name: missing")
+        is_nameless = not person.name and (rules == "corrected" or "name" not in person.model_fields_set)
+        if is_nameless and not person.names:
+            faults.append(f"{place}.name: missing; what the others call it")
         if person.class_ == "fake_person" and not person.things_to_say:
             faults.append(f"{place}.things_to_say: missing; a fake_person says what stands there")
         if person.class_ == "async_group_discussant" and not person.opinion:

@@ -14,7 +14,6 @@ from mesa_llm import (
     LLM,
     ConfigError,
     Failure,
-    HumanLLM,
     Label,
     LLMModel,
     LLMOptions,
@@ -23,6 +22,7 @@ from mesa_llm import (
     Slider,
     Turn,
 )
+from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
 from mesa_llm.worlds.room import EndRule, Manner, Rules, Verdict
@@ -168,11 +168,7 @@ class DiscussionModel(LLMModel):
 
         Where people play, or nobody is named for all others, a rule judges.
         """
-        given: Any = self.llm
-        if isinstance(given, Mapping):
-            given = given.get("judge", given.get("*", "rule"))
-        chosen: str | LLM = (self.scenario.providers or {}).get("judge") or given
-        return "rule" if chosen == "human" or isinstance(chosen, HumanLLM) else chosen
+        return llm_for((self.scenario.providers or {}).get("judge", self.llm), "judge")
 
     # -- a step
 

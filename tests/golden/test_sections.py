@@ -94,6 +94,8 @@ READ = {
         "demo_trades",
         "social_env",
         "extractors",
+        "extract_entities",
+        "fallback_entities",
     },
 }
 """Golden file → its sections that the modules here read, in the order of the modules."""
@@ -105,8 +107,6 @@ NOT_COMPARED = {
     "unregistered": "classes that no configuration of SAUCE's can name",
     "inner_scheduler_mafia_import": "a module of SAUCE's that cannot be imported",
     "demo_stats": "counts over demo runs whose logs are not recorded",
-    "extract_entities": "there is no generator of casts here: personas come from tables, files and distributions",
-    "fallback_entities": "as extract_entities",
     "parse_tool_calls": "replies are checked against types, and a reply in another form is a failure of one decision",
     "sweep": "sweeps here are Mesa's batch runs",
     "story_classify": "there are no reports here, and the keyword lists belong to SimSwarm",

@@ -1,14 +1,16 @@
-"""SimSwarm's tables of a run, of the log of a run: posts, engagement, trajectories, follows, trades, its graph."""
+"""SimSwarm's tables of a run and its casts: posts, engagement, trajectories, follows, trades; whom a text names."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from models.three_worlds.cast import Character, names_in, read_cast
 from models.three_worlds.report import Deed, Report
-from tests.golden.reading import assert_close, golden
+from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("simswarm")
 
@@ -23,6 +25,7 @@ NOT_COMPARED = {
     "social_graph.edges.follow*_name": "the names of the numbers",
     "graph.nodes.*": "the cast with its counts, which the profiles have",
     "graph.metadata*": "counts of nodes, edges and rounds",
+    "r.raises": "the name of an exception of its own",
 }
 """Parts of the tables that no test reads → why."""
 
@@ -94,3 +97,35 @@ def test_the_tables_of_a_run_are_those_of_simswarm(case: Any) -> None:
     check_posts(report, case)
     check_agents(report, case)
     check_dealings(report, case)
+
+
+def slug_of(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+@pytest.mark.parametrize("case", section(CASES, "extract_entities"))
+def test_a_cast_is_read_from_a_reply(case: Any) -> None:
+    if "raises" in case["r"]:
+        with pytest.raises(ValueError, match=r"wanted a JSON list|nobody is named"):
+            read_cast(case["llm"])
+        return
+    found = [
+        {
+            "id": slug_of(one.name) or f"entity_{index}",
+            "name": one.name,
+            "type": one.type,
+            "summary_default": is_default(one),
+        }
+        for index, one in enumerate(read_cast(case["llm"]))
+    ]
+    assert found == case["r"]["ok"]
+
+
+def is_default(one: Character) -> bool:
+    return not one.summary
+
+
+@pytest.mark.parametrize("case", section(CASES, "fallback_entities"))
+def test_names_are_found_by_their_capitals(case: Any) -> None:
+    found = names_in(case["text"], case["n"]) or ["Entity"]  # the original makes one up
+    assert [[slug_of(name), name] for name in found] == case["r"]

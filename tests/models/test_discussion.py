@@ -57,7 +57,7 @@ def discussion(tmp_path):
     ("changes", "fault"),
     [
         ({"persons": [person("A", "robot")]}, r"persons\[0\]\.class: unknown; one of person, "),
-        ({"persons": []}, r"persons: .*at least 1"),
+        ({"persons": []}, r"persons: list should have at least 1"),
         ({"persons": [person("A"), person("A")]}, r"persons: 'A' is there 2 times; names have to differ"),
         ({"persons": [{"class": "person", "name": "A"}]}, r"persons\[0\]\.background_story: missing"),
         ({"persons": [person("A", "fake_person")]}, r"persons\[0\]\.things_to_say: missing"),
@@ -341,11 +341,10 @@ def test_in_the_trolley_study_people_talk_as_often_as_they_are_talkative() -> No
 
 
 def test_answers_by_choice_are_counted_as_shares_of_those_who_answered() -> None:
-    shares = choice_shares([run_rooms("trolley", n_rooms=3, rng=1)])
-    first = shares[shares["after"] == 0].set_index("answer")
-    assert (first["share"].to_dict(), first["answers"].to_list()) == ({"no": 0.5, "yes": 0.5}, [12, 12])
-    sums: Any = shares.groupby("after")["share"].sum()
-    assert set(sums) == {1.0}
+    shares: Any = choice_shares([run_rooms("trolley", n_rooms=3, rng=1)])
+    first = shares.query("after == 0").to_dict("records")
+    assert [(row["answer"], row["share"], row["answers"]) for row in first] == [("no", 0.5, 12), ("yes", 0.5, 12)]
+    assert shares.groupby("after")["share"].sum().to_list() == [1.0] * shares["after"].nunique()
 
 
 def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:

@@ -278,12 +278,31 @@ def test_the_report_of_a_run_agrees_with_the_worlds() -> None:
     model = ThreeWorldsModel(rng=1)
     model.run_for(12)
     report, engagement = Report.of(model), model.social.engagement()
-    posts: Any = report.top_posts(1000)
+    posts = report.top_posts(1000)
     assert len(posts) > 10
-    rated = zip(posts["likes"], posts["dislikes"], strict=True)
-    assert list(rated) == [engagement[post] for post in posts["post"]]
+    assert posts[["likes", "dislikes"]].to_numpy().tolist() == [list(engagement[post]) for post in posts["post"]]
     assert posts["engagement"].is_monotonic_decreasing
-    trades: Any = report.trades()
-    assert len(trades) == model.datacollector.get_model_vars_dataframe()["trades"].iloc[-1]
-    assert trades["shares"].notna().all()
-    assert int(sum(report.profiles()["actions"])) == len(model.runlog.actions().query("ok"))
+    trades = report.trades()
+    assert len(trades) == model.results()["trades"]
+    assert None not in trades["shares"].to_list()
+    assert sum(report.profiles()["actions"].to_list()) == len(model.runlog.actions().query("ok"))
+
+
+def test_the_citizens_can_be_those_whom_the_background_names(tmp_path) -> None:
+    def reply(request):
+        if request.salt.purpose != "cast":
+            return ToolCall("do_nothing", {})
+        people = [{"name": name, "type": "org", "summary": "Wants it."} for name in ("The Grocers", "the grocers", "X")]
+        return {"characters": people}
+
+    given = {"cast": "named", "seed_text": "Mayor Lund wants a hall.", "n_agents": 3, "rng": 1}
+    log = tmp_path / "run.sqlite"
+    model = ThreeWorldsModel(llm=ScriptedLLM(reply), log=log, **given)
+    model.step()
+    model.close()
+    first, *others = [agent.config for agent in model.agents]
+    assert (first.name, "(org)" in first.persona, len(others)) == ("The Grocers", True, 2)
+    again = ThreeWorldsModel(llm=ScriptedLLM(reply), log=log, replay=True, **given)
+    again.step()
+    assert (again.runlog.digest, again.usage.calls) == (model.runlog.digest, 0)
+    assert [agent.config.name for agent in ThreeWorldsModel(**given).agents][:2] == ["Mayor", "Lund"]
