@@ -29,6 +29,7 @@ LADDER = (
     "social",
     "market",
     "discussion",
+    "sotopia",
     "auction_arena",
     "emotionbench",
     "psychobench",

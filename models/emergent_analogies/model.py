@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import Annotated, Any, Literal, Unpack
 
 from mesa.datacollection import DataCollector
@@ -78,6 +79,7 @@ class EmergentAnalogiesModel(LLMModel):
         self.rounds = self._rounds()
         self.problems = {problem.label: problem for one in self.rounds for problem in one}
         self.world = Questionnaire()
+        self._verdicts: list[tuple[Problem, str, bool] | None] = []  # on the answers so far, in order
         self.worlds = (self.world,)
         self.activation = EmergentAnalogiesModel.problems_of_step
         for _ in range(self.scenario.n_agents):
@@ -162,13 +164,12 @@ class EmergentAnalogiesModel(LLMModel):
     def verdicts(self) -> list[tuple[Problem, str, bool]]:
         """Return each answer that came, with its problem and whether it is right; missing ones are left out."""
         is_bound = {agent.unique_id: agent.is_bound for agent in self.agents}
-        found: list[tuple[Problem, str, bool]] = []
-        for place, answers in self.world.answers.items():
-            problem = self.problems[place.sheet]
+        for place in islice(self.world.answers, len(self._verdicts), None):
+            answers, problem = self.world.answers[place], self.problems[place.sheet]
             written = joined([str(answer) for answer in answers.values()])
-            if len(answers) == len(problem.sheet(is_bound[place.agent_id]).items):
-                found.append((problem, written, problem.is_right(written)))
-        return found
+            is_whole = len(answers) == len(problem.sheet(is_bound[place.agent_id]).items)
+            self._verdicts.append((problem, written, problem.is_right(written)) if is_whole else None)
+        return [verdict for verdict in self._verdicts if verdict is not None]
 
     def accuracy(self, name: str) -> float:
         """Return the share of right answers of a category or type so far; NaN before the first."""

@@ -67,6 +67,13 @@ READ = {
         "individuation_micro_cases",
         "sorted_pair_distance_cases",
     },
+    "sotopia": {
+        "dyadic",
+        "main",
+        "benchmark_stats",
+        "loader",
+        "minmax_normalisation",
+    },
     "simswarm": {
         "belief_update",
         "apply_belief",

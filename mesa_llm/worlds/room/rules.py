@@ -67,6 +67,52 @@ class EveryoneSilent:
 
 
 @dataclass(frozen=True)
+class Stale:
+    """Ends a conversation after too many moves in a row in which nothing was done."""
+
+    maximum: int
+    """Maximum number of such moves."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        count = 0
+        for move in reversed(room.moves):
+            if move.kind == "turn":
+                continue
+            if move.kind != "none":
+                break
+            count += 1
+            if count > self.maximum:
+                return f"nothing was done {count} times in a row"
+        return ""
+
+
+@dataclass(frozen=True)
+class TooFewLeft:
+    """Ends a conversation in which too few people are left."""
+
+    minimum: int = 2
+    """Number of people that it takes."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        names = [one.name for one in room.members.values() if one.agent_id not in room.present]
+        is_over = bool(room.members) and len(room.present) < self.minimum
+        return f"{', '.join(names) or 'nobody'} left" if is_over else ""
+
+
+@dataclass(frozen=True)
+class JustLeft:
+    """Ends a conversation of two if one of the last two moves is to leave."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        left = [move.agent_id for move in room.moves[-2:] if move.kind == "leave"]
+        names = [room.members[one].name for one in left if one is not None]
+        return f"{', '.join(names)} left" if names else ""
+
+
+@dataclass(frozen=True)
 class Agreement:
     """Ends a conversation when everybody last gave the same answer to a question asked aside."""
 
