@@ -24,6 +24,7 @@ TASK = Task(
     "Webb, Holyoak & Lu (2023), Emergent analogical reasoning in large language models, Nature Human Behaviour 7",
     setting={"n_per_type": 5},
     quick={"n_per_type": 1},
+    original={"matrices": "original"},
     target=Reference(
         {"one_rule": 1.0, "two_rule": 0.8542, "three_rule": 0.6925, "logic": 0.80}, "text-davinci-003", SOURCE
     ),

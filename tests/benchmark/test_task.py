@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mesa_llm import ConfigError, LLMModel, Task
+from mesa_llm import ConfigError, LLMModel, Task, parameters_of
 from mesa_llm.benchmark import Reference, find_task, find_tasks, mean_absolute_error
 from mesa_llm.benchmark.scores import known_scores
 from mesa_llm.benchmark.task import SHACHI
@@ -21,6 +21,13 @@ def test_all_tasks_can_be_used_and_go_by_the_names_and_levels_of_shachi() -> Non
     assert BROKEN == {}
     assert {name: task.level for name, task in TASKS.items()}.items() <= SHACHI.items()
     assert set(SHACHI) - set(TASKS) <= {"oasis"}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_settings_and_original_items_are_parameters_of_the_model(name) -> None:
+    task = TASKS[name]
+    known = {parameter.name for parameter in parameters_of(task.model_class)}
+    assert {*task.setting, *task.quick, *(task.original or {})} <= known
 
 
 @pytest.mark.parametrize("llm", ["rule", "random"])
