@@ -96,6 +96,18 @@ class SocialScenario(LLMScenario):
     """What users remember with."""
 
 
+EXAMPLES = (
+    (("create_post",), "write a post of your own"),
+    (("reply", "create_comment"), "reply to {post}"),
+    (("vote", "like_post", "dislike_post"), "vote on {post}"),
+    (("repost", "quote_post"), "pass {post} on"),
+    (("follow",), "follow {author}"),
+    (("send_to_group", "join_group", "create_group"), "talk in a group"),
+    (("purchase_product",), "buy something on offer"),
+)
+"""Actions of which users have at least one → how their instructions put it."""
+
+
 class SocialModel(LLMModel):
     """Users of a social network decide together what to do with what their feeds show, and do it in an order drawn.
 
@@ -168,6 +180,18 @@ class SocialModel(LLMModel):
             posts = [(user, user.remark()) for user in opening]
         for user, post in posts:
             self.world.create_post(user.unique_id, post)
+
+    @property
+    def examples(self) -> str:
+        """Examples of what users can do, as the end of a sentence in their instructions; empty if there are none."""
+        actions = self.world.settings.actions
+        texts = [text for names, text in EXAMPLES if not set(names).isdisjoint(actions)]
+        conjunction = ("", " or ", ", or ")[min(len(texts), 3) - 1] if texts else ""
+        sentence = ", ".join(texts[:-1]) + conjunction + "".join(texts[-1:])
+        author = "its author" if "{post}" in sentence else "the author of a post"
+        first, post, rest = sentence.partition("{post}")
+        named = first + ("a post" if post else "") + rest.replace("{post}", "it")
+        return named and f": {named.replace('{author}', author)}"
 
     # -- asking a user aside
 
@@ -295,7 +319,24 @@ def _story(model: SocialModel) -> str:
         f"{model.n_posts} posts, {model.n_replies} replies, {model.n_reposts} reposts, {model.n_likes} likes, "
         f"{model.n_follows} follows; the largest cascade reached {counted(model.largest_cascade, 'user')}."
     )
-    return "\n".join(["What happened:", *lines, *comments, *follows[-MAX_LINES:], totals])
+    groups, products = _groups_line(world), _products_line(world)
+    return "\n".join(
+        filter(None, ["What happened:", *lines, *comments, *follows[-MAX_LINES:], groups, products, totals])
+    )
+
+
+def _groups_line(world: SocialWorld) -> str:
+    """Say which groups are largest, and how much was said; empty without groups."""
+    groups = sorted(world.groups_table(), key=lambda group: -group["members"])
+    names = ", ".join(f"{quoted(group['name'])} ({counted(group['members'], 'member')})" for group in groups[:3])
+    n_messages = counted(len(world.messages_table()), "message")
+    return f"{counted(len(groups), 'chat group')} with {n_messages}; the largest: {names}." if groups else ""
+
+
+def _products_line(world: SocialWorld) -> str:
+    """Say what was sold; empty without products."""
+    sales = ", ".join(f"{product['name']} {product['sales']}" for product in world.products_table())
+    return f"Sold: {sales}." if sales else ""
 
 
 def _post_line(world: Any, post: dict[str, Any], posts: list[dict[str, Any]]) -> str:
