@@ -50,7 +50,7 @@ def _group(group: GroupView) -> str:
 
 def message_line(message: MessageView) -> str:
     """Write one message in a group."""
-    return f"  {message.author} (user {message.user_id}): {quoted(message.content, MESSAGE_CHARACTERS)}"
+    return f"  From {message.author} (user {message.user_id}): {quoted(message.content, MESSAGE_CHARACTERS)}"
 
 
 def messages_text(groups: Sequence[GroupView], messages: Sequence[MessageView]) -> str:

@@ -53,8 +53,14 @@ def test_a_second_like_is_refused(world: SocialWorld) -> None:
 
 def test_likes_and_dislikes_exclude_one_another(world: SocialWorld) -> None:
     world.like_post(BO, 1)
-    with pytest.raises(ToolError, match=r"You like post 1; that vote stands\."):
+    with pytest.raises(ToolError, match=r"You like post 1; unlike_post takes that back\."):
         world.dislike_post(BO, 1)
+    strict = SocialWorld("herd_effect")
+    strict.sign_up_many([Account(ANN), Account(BO)])
+    strict.create_post(ANN, "x")
+    strict.like_post(BO, 1)
+    with pytest.raises(ToolError, match=r"You like post 1; that vote stands\."):
+        strict.dislike_post(BO, 1)
 
 
 def test_a_vote_is_changed_by_undoing_it() -> None:
