@@ -180,11 +180,14 @@ class SocialUser(Mind, CellAgent):
         return ToolCall("do_nothing") if "do_nothing" in actions else None
 
     def _chat(self, seen: Observation, facts: SocialFacts) -> ToolCall | None:
-        """Write to a group, join or open one, or buy something, now and then; nothing is drawn where none is offered.
+        """Write to a group, join one, open the first one, or buy something; draw nothing where none of it is offered.
 
         In a group with something new it answers, in a quiet one it brings up a topic. It buys what sells.
         """
-        offered = [name for name in CHAT_ACTIONS if name in (seen.tools or ())]
+        has_groups = bool(facts.groups or facts.open_groups)
+        offered = [
+            name for name in CHAT_ACTIONS if name in (seen.tools or ()) and (name != "create_group" or not has_groups)
+        ]
         if not offered or self.random.random() >= CHAT:
             return None
         match self.random.choice(offered):
@@ -199,8 +202,6 @@ class SocialUser(Mind, CellAgent):
             case "join_group":
                 return ToolCall("join_group", {"group_id": self.random.choice(facts.open_groups).group_id})
             case _:
-                if facts.groups or facts.open_groups:
-                    return None
                 return ToolCall("create_group", {"name": self.random.choice(self.topics)[:MAX_NAME]})
 
     def rule_answer(self, question: Question) -> str:

@@ -220,6 +220,9 @@ GROUP_ACTIONS = frozenset(("create_group", "join_group", "leave_group", "send_to
 MAX_LISTED = 10
 """Maximum number of followed users, muted users, groups of one's own and groups to join that are listed."""
 
+MAX_MARKS = 1000
+"""Maximum number of ids in one query, as SQLite takes no more than some 30,000."""
+
 MAX_NEW_MESSAGES = 3
 """Maximum number of new messages of a group in an observation."""
 
@@ -326,19 +329,21 @@ class SocialView(SocialState):
         comment_votes = self._votes("comment", viewer.user_id, comments) if comments else {}
         items: list[FeedItem] = []
         for post in posts:
-            post = _with_votes(post, votes, comment_votes)
+            if votes or comment_votes:
+                post = _with_votes(post, votes, comment_votes)
             followed = bool(viewer.follows[post.author_id])
             is_own = post.source_author_id == viewer.user_id
             items.append(FeedItem(post, followed, is_own, votes.get(post.source_id, 0)))
         return tuple(items)
 
     def _votes(self, kind: Literal["post", "comment"], user_id: int, ids: list[int]) -> dict[int, int]:
-        query = (
-            f"SELECT {kind}_id, value FROM {kind}_vote"
-            f" WHERE user_id = ? AND {kind}_id IN (SELECT value FROM json_each(?))"
-        )
-        rows = self.store.rows(query, user_id, canonical_json(ids))
-        return {int(rated): int(value) for rated, value in rows}
+        votes: dict[int, int] = {}
+        for start in range(0, len(ids), MAX_MARKS):
+            batch = ids[start : start + MAX_MARKS]
+            marks = ", ".join("?" * len(batch))
+            query = f"SELECT {kind}_id, value FROM {kind}_vote WHERE user_id = ? AND {kind}_id IN ({marks})"
+            votes.update(self.store.rows(query, user_id, *batch))
+        return votes
 
     def groups(self, user_id: int) -> tuple[GroupView, ...]:
         """Return the groups a user is in, as far as they are listed, with what is new in them."""
@@ -405,12 +410,13 @@ def _is_hidden(notice: Notice, viewer: Viewer) -> bool:
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:
     """Mark the viewer's votes on what stands under a post; without any, the post stays the one that all share."""
-    under = [*((votes, reply) for reply in post.replies), *((comment_votes, comment) for comment in post.comments)]
-    if not any(reply.reply_id in own_votes for own_votes, reply in under):
+    if not any(reply.reply_id in votes for reply in post.replies) and not any(
+        comment.reply_id in comment_votes for comment in post.comments
+    ):
         return post
-    marked = [replace(reply, vote=own_votes.get(reply.reply_id, 0)) for own_votes, reply in under]
-    n_replies = len(post.replies)
-    return replace(post, replies=tuple(marked[:n_replies]), comments=tuple(marked[n_replies:]))
+    replies = tuple(replace(reply, vote=votes.get(reply.reply_id, 0)) for reply in post.replies)
+    comments = tuple(replace(comment, vote=comment_votes.get(comment.reply_id, 0)) for comment in post.comments)
+    return replace(post, replies=replies, comments=comments)
 
 
 def _without_muted(post: PostView, viewer: Viewer) -> PostView:

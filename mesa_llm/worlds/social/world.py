@@ -59,6 +59,9 @@ OWN_LIST = frozenset(
 )
 """Actions that do not take every id of their kind that is shown, but have a list of their own."""
 
+KEYS = {action: f"{action}.{argument}" if action in OWN_LIST else argument for action, argument in TAKES.items()}
+"""Action → the name of its option."""
+
 UNDO = {
     "unlike_post": ("post_id", 1),
     "undo_dislike_post": ("post_id", -1),
@@ -141,12 +144,12 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         return Observation(
             text=observation_text(facts, lines, self.text_of(facts.feed), self.names),
             tools=tuple(name for name in actions if _is_offered(name, facts, ids, shows_more)),
-            options={_key(name): ids.get(_key(name), ()) for name in actions if name in TAKES} if shows_more else ids,
+            options={KEYS[name]: ids.get(KEYS[name], ()) for name in actions if name in TAKES} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
 
-    def ids(self, facts: SocialFacts) -> dict[str, tuple[int | str, ...]]:
+    def ids(self, facts: SocialFacts) -> Mapping[str, tuple[int | str, ...]]:
         """Return the ids (and names of products) that a user is shown, as options of the actions that take them.
 
         Args:
@@ -155,13 +158,14 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown])
         own = self._own_lists(facts, visible["user_id"])
         takers = [name for name in self.settings.actions if name in TAKES]
-        options = {_key(name): own[name] if name in own else visible[TAKES[name]] for name in takers}
+        options = {KEYS[name]: own[name] if name in own else visible[TAKES[name]] for name in takers}
         return {name: values for name, values in options.items() if values}
 
-    def _own_lists(self, facts: SocialFacts, visible_users: Sequence[int]) -> dict[str, tuple[int | str, ...]]:
+    def _own_lists(self, facts: SocialFacts, visible_users: Sequence[int]) -> Mapping[str, tuple[int | str, ...]]:
         """Return the ids that actions apply to now, of those that do not take all that is shown."""
         followed = set(self.ties(facts.user_id).followed.tolist())
-        strangers = tuple(user_id for user_id in visible_users if user_id not in followed or self.is_original)
+        excluded = () if self.is_original else followed  # there anybody may be followed again
+        strangers = tuple(user_id for user_id in visible_users if user_id not in excluded)
         undo = [name for name in UNDO if name in self.settings.actions]
         votes = visible_votes(facts) if undo else {}
         undone = {name: tuple(key[1] for key, vote in votes.items() if (key[0], vote) == UNDO[name]) for name in undo}
@@ -356,13 +360,8 @@ def visible_votes(facts: SocialFacts) -> dict[tuple[str, int], int]:
     return votes
 
 
-def _key(action: str) -> str:
-    """Return the name of an action's option: that of its argument, unless the action has a list of its own."""
-    return f"{action}.{TAKES[action]}" if action in OWN_LIST else TAKES[action]
-
-
 def _is_offered(action: str, facts: SocialFacts, ids: Mapping[str, object], shows_more: bool) -> bool:
     """Check whether there is something that an action could apply to."""
     if action == "listen_from_group":
         return bool(facts.groups)
-    return action not in TAKES or _key(action) in ids or (shows_more and TAKES[action] in FOUND)
+    return action not in TAKES or KEYS[action] in ids or (shows_more and TAKES[action] in FOUND)

@@ -163,8 +163,9 @@ def test_users_without_these_actions_see_nothing_of_them() -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], why: str) -> None:
+    parameters: dict[str, Any] = {"actions": ALL, **changes}
     with pytest.raises(ConfigError, match=why):
-        SocialWorld("x", **{"actions": ALL, **changes})
+        SocialWorld("x", **parameters)
 
 
 OASIS = {
