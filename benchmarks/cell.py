@@ -27,6 +27,9 @@ class Cell:
     what: str
     """Name of the measurement."""
 
+    name: str = ""
+    """Name of the task that is measured, if one is."""
+
     base: str = ""
     """Base URL of the endpoint."""
 

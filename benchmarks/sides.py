@@ -25,9 +25,9 @@ class NotRun(Exception):
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a process that is measured: no network at import, compiled modules kept, no key."""
+    """Return the environment of a process that is measured: this folder's modules, no network at import, no key."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
-    return {**kept, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_API_KEY": "none"}
+    return {**kept, "PYTHONPATH": str(ROOT), "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_API_KEY": "none"}
 
 
 @dataclass(frozen=True)

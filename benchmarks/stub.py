@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
 import subprocess
 import sys
 import time
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +37,10 @@ class Terms(NamedTuple):
 
     per_second: float = 0.0
     """Requests granted a second, evenly, up to one second's worth saved up; others are told to retry. 0: any number."""
+
+    fits: bool = False
+    """Whether replies fit what was asked: drawn from the schema, or from that of an action; else one of two fixed
+    ones."""
 
 
 FREE = Terms()
@@ -70,6 +76,27 @@ PAY = {"id": "call_1", "type": "function", "function": {"name": "pay", "argument
 CALL = completion(tool_calls=[PAY])
 TEXT = completion(content=json.dumps({"reasoning": "The pot is small.", "action": "I pay 2 coins into the pot."}))
 SLOW_DOWN = b'{"error": {"message": "too many requests", "type": "rate_limit", "code": "rate_limit_exceeded"}}'
+
+
+def fitting(body: bytes) -> bytes:
+    """Write a reply that fits a request: an answer drawn from its schema, a call of one of its actions, or a text.
+
+    What only reads (`read_…`) is not called.
+    """
+    from mesa_llm.llm.schema.sampling import sample_value
+
+    asked, rng = json.loads(body), random.Random(zlib.crc32(body))
+    schema = asked.get("response_format", {}).get("json_schema", {}).get("schema")
+    functions = [tool["function"] for tool in asked.get("tools", ())]
+    actions = [function for function in functions if not function["name"].startswith("read_")]
+    if schema is not None:
+        return completion(content=json.dumps(sample_value(schema, rng)))
+    if not actions or CALLS_NOTHING.search(body):
+        return completion(content="Good morning. I have thought about it, and it will do.")
+    chosen = rng.choice(actions)
+    arguments = json.dumps(sample_value(chosen["parameters"], rng))
+    named = {"name": chosen["name"], "arguments": arguments}
+    return completion(tool_calls=[{"id": "call_1", "type": "function", "function": named}])
 
 
 class Counts:
@@ -161,7 +188,10 @@ class Exchange(asyncio.Protocol):
             return
         counts.in_flight += 1
         counts.most_in_flight = max(counts.most_in_flight, counts.in_flight)
-        reply = CALL if HAS_TOOLS.search(body) and not CALLS_NOTHING.search(body) else TEXT
+        if self._gate.terms.fits:
+            reply = fitting(body)
+        else:
+            reply = CALL if HAS_TOOLS.search(body) and not CALLS_NOTHING.search(body) else TEXT
         latency_s = self._gate.terms.latency_ms / 1000
         if latency_s:
             asyncio.get_running_loop().call_later(latency_s, self._answer, reply)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mesa_llm.agents.agent import LLMAgent, LLMMixin, Mind, ToolMixin
     from mesa_llm.agents.design import AgentDesign
     from mesa_llm.agents.mailbox import TalkMixin
+    from mesa_llm.benchmark.task import Task
     from mesa_llm.config import AgentConfig, ConfigMixin, Settings
     from mesa_llm.engine.access import Access
     from mesa_llm.engine.activation import ByType, Hourly, Turn, one_at_a_time
@@ -65,6 +66,7 @@ _HOME = {
     "engine.activation": ("ByType", "Hourly", "Turn", "one_at_a_time"),
     "agents.agent": ("LLMAgent", "LLMMixin", "Mind", "ToolMixin"),
     "model.bridge": ("Bridge",),
+    "benchmark.task": ("Task",),
     "config": ("AgentConfig", "ConfigMixin", "Settings"),
     "agents.design": ("AgentDesign",),
     "errors": ("BudgetSpent", "ConfigError", "DecisionError", "MesaLLMError", "ReplayError", "Stopped", "ToolError"),
@@ -151,6 +153,7 @@ __all__ = [
     "StreamMemory",
     "SummaryMemory",
     "TalkMixin",
+    "Task",
     "ToolCall",
     "ToolError",
     "ToolMixin",

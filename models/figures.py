@@ -49,6 +49,16 @@ def frame(axes: Any, title: str) -> None:
     tidy(axes)
 
 
+def headline(figure: Figure, title: str) -> None:
+    """Set a title over the whole figure, where long names beside its axes do not push it off the edge.
+
+    Args:
+        figure: The figure.
+        title: Title of the plot.
+    """
+    figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=GREY)
+
+
 def marker(values: Sequence[Any]) -> str:
     """Return the marker of a line: few points are marked, as a line of one point is invisible."""
     return "o" if len(values) <= FEW else ""

@@ -60,6 +60,7 @@ WANTED = [
     "StreamMemory",
     "SummaryMemory",
     "TalkMixin",
+    "Task",
     "ToolCall",
     "ToolError",
     "ToolMixin",

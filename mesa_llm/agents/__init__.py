@@ -1,7 +1,8 @@
-"""Agents whose mind is a language model: mixins, `LLMAgent`, designs."""
+"""Agents whose mind is a language model: mixins, `LLMAgent`, designs; and those who answer questionnaires."""
 
 from mesa_llm.agents.agent import LLMAgent, LLMMixin, Mind, ToolMixin
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.mailbox import Mailbox, TalkMixin
+from mesa_llm.agents.respondent import Respondent
 
-__all__ = ["AgentDesign", "LLMAgent", "LLMMixin", "Mailbox", "Mind", "TalkMixin", "ToolMixin"]
+__all__ = ["AgentDesign", "LLMAgent", "LLMMixin", "Mailbox", "Mind", "Respondent", "TalkMixin", "ToolMixin"]

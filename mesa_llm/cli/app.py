@@ -1,4 +1,4 @@
-"""The command line: list, run, replay, inspect, check, app, doctor."""
+"""The command line: list, run, bench, replay, inspect, check, app, doctor."""
 
 from __future__ import annotations
 
@@ -51,6 +51,9 @@ app = typer.Typer(
 GALLERY = "mesa_llm.viz.gallery"
 """The page of all models."""
 
+DEFAULT_STEPS = 10
+"""Steps of a run, unless something else is asked for."""
+
 DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
 """Exit codes besides 0."""
 
@@ -73,7 +76,7 @@ def _exits(command: Callable[..., None]) -> Callable[..., None]:
             _say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(NOTHING_DECIDED) from None
         except KeyboardInterrupt:
-            _say("mesa-llm: interrupted; the same command with the same --log goes on from here", err=True)
+            _say("mesa-llm: interrupted; the same command goes on from here, with the same --log", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except MesaLLMError as error:
             _say(f"mesa-llm: {error}", err=True)
@@ -152,6 +155,9 @@ def list_models(
 Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
 ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint; without a key in it.")]
 Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
+Design = Annotated[
+    Path | None, typer.Option(help="JSON file with an AgentDesign; functions that it names are imported.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line, also of a stopped run.")]
 
 
@@ -161,9 +167,15 @@ def run(
     model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class of any.")],
     llm: Llm = "rule",
     api_base: ApiBase = None,
-    steps: Annotated[int, typer.Option(min=0, help="Steps to run.")] = 10,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=0, help="Steps to run; 10 by default, and with --config until the model ends by itself."),
+    ] = None,
     rng: Annotated[int | None, typer.Option(help="Seed, 0 or more; without it one is drawn, and printed.")] = None,
     users: Annotated[Path | None, typer.Option(help="File with the population.")] = None,
+    config: Annotated[
+        str | None, typer.Option(help="File that describes the run, for models with a parameter config (discussion).")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
     log: Log = None,
     on_error: Annotated[str, typer.Option(help="skip, rule or raise.")] = "skip",
@@ -179,9 +191,7 @@ def run(
     ] = None,
     reply_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")] = None,
     parser: Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")] = None,
-    design: Annotated[
-        Path | None, typer.Option(help="JSON file with an AgentDesign; functions that it names are imported.")
-    ] = None,
+    design: Design = None,
     csv: Annotated[
         Path | None, typer.Option(help="File for what the model measures: its DataCollector's table, one row a step.")
     ] = None,
@@ -198,12 +208,86 @@ def run(
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     entry = _model(model)
     kind = entry.load()
-    arguments = parameters(kind, set_ or [], users) | spend
+    arguments = parameters(kind, set_ or [], users, config) | spend
+    if steps is None and config is None:
+        steps = DEFAULT_STEPS
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
     arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser, "design": design_in(design)}
     arguments |= {name: value for name, value in options.items() if value is not None}
     run_model(entry.name, kind(**arguments), steps, as_json=as_json, say=_say, csv=csv, is_live=True, warn=_warn)
+
+
+@app.command()
+@_exits
+def bench(
+    tasks: Annotated[
+        list[str] | None, typer.Argument(help="Names of tasks, module:NAME of any, or all; none: lists them.")
+    ] = None,
+    llm: Llm = "rule",
+    design: Design = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each task, with seeds from --rng on.")] = 3,
+    rng: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
+    items: Annotated[str, typer.Option(help="own, or original: the published items, where there are any.")] = "own",
+    quick: Annotated[bool, typer.Option("--quick", help="Small versions of the tasks, to try them out.")] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter, as name=value for all tasks, or TASK.name=value.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the report and of one run log a run, which are gone on with.")
+    ] = (Path("runs", "bench")),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")] = False,
+    api_base: ApiBase = None,
+    max_calls: Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars of all runs together.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Most requests in flight, of all runs together.")] = 64,
+    requests_per_min: Annotated[float | None, typer.Option(help="Rate limit of all runs together.")] = None,
+    retry_failures: Annotated[bool, typer.Option(help="Ask again where a log holds a failure.")] = False,
+    ask_again: Annotated[bool, typer.Option(help="Ask again where a log holds another request.")] = False,
+    moved: Annotated[bool, typer.Option("--moved", help="Go on with the logs though the endpoint has moved.")] = False,
+    reasoning: Annotated[
+        str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")
+    ] = None,
+    reply_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")] = None,
+    parser: Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
+    from mesa_llm.cli.bench import Benchmark, candidate_of, print_cost, run_benchmark, task_list, tasks_named
+    from mesa_llm.cli.run import budget, demand_no_secret, design_in
+    from mesa_llm.engine.access import Access
+
+    if not tasks:
+        for line in task_list():
+            _say(line)
+        return
+    typed = [("--api-base", api_base), ("--llm", llm), ("--parser", parser), *(("--set", pair) for pair in set_ or [])]
+    for option, text in typed:
+        demand_no_secret(option, text)
+    if any(":" in name for name in tasks):
+        _look_here()
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
+    options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
+    access = Access(api_base=api_base, **limits)
+    benchmark = Benchmark(
+        tasks_named(tasks, set_ or [], is_quick=quick, items=items),
+        candidate_of(llm, design_in(design), design),
+        range(rng, rng + repeats),
+        access,
+        options,
+        {"llm": llm, "design": None if design is None else str(design), "items": items, "quick": quick, "set": set_},
+    )
+    try:
+        if dry_run:
+            print_cost(benchmark, as_json=as_json, say=_say)
+        else:
+            run_benchmark(benchmark, out, as_json=as_json, say=_say)
+    finally:
+        access.close()
 
 
 @app.command()

@@ -45,13 +45,16 @@ MAX_CELL = 60
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def parameters(kind: type[Any], assignments: Sequence[str], users: Path | None) -> dict[str, Any]:
+def parameters(
+    kind: type[Any], assignments: Sequence[str], users: Path | None, config: str | None = None
+) -> dict[str, Any]:
     """Turn `name=value` strings into constructor arguments of a model.
 
     Args:
         kind: The model's class.
         assignments: The strings; a value is JSON where the argument's type wants it.
         users: File with the population, for models that take `users`.
+        config: What the model is made from, for models that take `config`.
 
     Raises:
         ConfigError: If a name is unknown or a value does not fit its type.
@@ -71,6 +74,12 @@ def parameters(kind: type[Any], assignments: Sequence[str], users: Path | None) 
         if not users.is_file():
             raise ConfigError(f"--users: there is no file {str(users)!r}")
         arguments["users"] = str(users)
+    if config is not None:
+        if "config" not in by_name:
+            raise ConfigError(f"{kind.__name__} takes no --config; its parameters are given by --set")
+        if arguments.setdefault("config", config) != config:
+            another = arguments["config"]
+            raise ConfigError(f"--config {config}: --set names another, {another!r}; leave one of them out")
     return arguments
 
 
@@ -199,10 +208,14 @@ def budget(**limits: float | None) -> dict[str, float]:
 class _Progress:
     """A bar of steps, with decisions, failures, tokens and dollars."""
 
-    def __init__(self, model: Any, steps: int, *, quiet: bool) -> None:
+    def __init__(self, model: Any, steps: int | None, *, quiet: bool) -> None:
         self.model, self.decided = model, 0
         self.bar = tqdm(total=steps, unit="step", disable=quiet or None, dynamic_ncols=True)
-        self.bar.bar_format = "{l_bar}{bar}| {n:.1f}/{total} steps [{elapsed}<{remaining}] {postfix}"
+        self.bar.bar_format = (
+            "{n:.1f} steps [{elapsed}] {postfix}"
+            if steps is None
+            else "{l_bar}{bar}| {n:.1f}/{total} steps [{elapsed}<{remaining}] {postfix}"
+        )
 
     def decision(self, usage: Usage) -> None:
         """Show one more decision."""
@@ -228,7 +241,7 @@ class _Progress:
 def run_model(
     name: str,
     model: Any,
-    steps: int,
+    steps: int | None,
     *,
     as_json: bool,
     say: Say,
@@ -242,7 +255,7 @@ def run_model(
     Args:
         name: What the model is called.
         model: The model.
-        steps: Number of steps after which the run is over.
+        steps: Number of steps after which the run is over; None: when the model ends by itself.
         as_json: Print one line of JSON, also when the run is stopped, and nothing else.
         say: Where words go.
         also: Further figures for the JSON.
@@ -259,7 +272,7 @@ def run_model(
     """
     start = clock.perf_counter()
     with closing(model):
-        if steps and not model.running:
+        if steps != 0 and not model.running:
             raise ConfigError(f"the model {name!r} has ended before its first step; check its parameters (--set)")
         if csv is not None:
             _demand_writable(csv, model)
@@ -267,7 +280,7 @@ def run_model(
         watch = _FailureWatch(model)
         model.engine.on_decision = progress.decision
         try:
-            while model.running and model.time < steps:
+            while model.running and (steps is None or model.time < steps):
                 model.step()
                 progress.step()
                 if (warning := watch.step()) and warn is not None:
@@ -431,10 +444,12 @@ def _seed(model: Any) -> int | None:
     return next((seed for seed in seeds if isinstance(seed, int)), None)
 
 
-def _describe(model: Any, figures: dict[str, Any], steps: int, say: Say) -> None:
+def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) -> None:
     """Describe what happened in a run."""
     say(model.story())
-    end_text = f" of {steps}: the model ended by itself" if figures["ended"] and figures["steps"] < steps else ""
+    end_text = ""
+    if figures["ended"] and (steps is None or figures["steps"] < steps):
+        end_text = f"{'' if steps is None else f' of {steps}'}: the model ended by itself"
     say(
         f"\n{counted(figures['steps'], 'step')}{end_text}, "
         f"{figures['decisions']} decisions ({figures['failures']} failed), "

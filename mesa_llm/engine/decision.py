@@ -59,6 +59,8 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 
 _ANYTHING = TypeAdapter[Any](Any)
 
+_SCALARS = frozenset({int, float, str, bool, type(None)})
+
 
 @dataclass(frozen=True)
 class Query:
@@ -467,6 +469,8 @@ def plain_answer(answer: Any) -> Any:
 
 
 def _without_sets(value: Any) -> Any:
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, set | frozenset):
         return sorted((_without_sets(item) for item in cast("set[Any]", value)), key=repr)
     if isinstance(value, Mapping):

@@ -9,6 +9,7 @@ import logging
 import random
 import signal
 import threading
+import time as clock
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.decision import Query
-from mesa_llm.engine.loop import run_now, submit
+from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
 from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
@@ -352,6 +353,21 @@ class Engine:
             for signal_number, handler in previous.items():
                 signal.signal(signal_number, handler)
 
+    def finish(self) -> None:
+        """Send nothing more of what is being asked now, and cancel it once the replies to what was sent have come.
+
+        From any thread, as a Ctrl-C does in the main one; returns at once.
+        """
+        asyncio.run_coroutine_threadsafe(self._finished(self._in_flight), EventLoop.get())
+
+    async def _finished(self, in_flight: InFlight) -> None:
+        await _end_in_flight(in_flight)
+        ends = clock.monotonic() + self._transports.access.timeout_s
+        while in_flight.n and clock.monotonic() < ends:
+            await asyncio.sleep(0.01)
+        if in_flight is self._in_flight:  # and nothing else is asked by now
+            self._cancel()
+
     def stop(self) -> bool:
         """Cancel what is being asked now, from any thread; replies that came are kept.
 
@@ -399,6 +415,8 @@ class Engine:
         await asyncio.gather(*workers)
         if errors:
             raise errors[min(errors)]
+        if self._in_flight.is_ending and any(result is None for result in results):
+            raise Stopped("stopped before everybody was asked; nothing has happened in this step yet")
 
     def _count_decision(self, decision: Decision | Failure, purpose: str) -> Decision | Failure:
         if isinstance(decision, Failure):

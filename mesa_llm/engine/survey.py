@@ -5,7 +5,7 @@ Agents are surveyed, memories summed up, and language models that take no part c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from mesa_llm.engine.decision import answer_schema, check_decision, decide
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError
+from mesa_llm.llm.human.desk import HumanLLM
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
 from mesa_llm.tools.toolbox import ToolBox
@@ -315,6 +316,20 @@ def consult(
         for result in results:
             engine.runlog.add(result, jobs[0].now)
     return results
+
+
+def llm_for(llm: Any, purpose: str) -> str | LLM:
+    """Return who is consulted for a purpose, of what `llm=` of a model names: for it, else for all others.
+
+    Args:
+        llm: `llm` of a model.
+        purpose: What for.
+
+    Returns:
+        The language model; `rule` where a person would be asked, or nobody is named.
+    """
+    chosen = llm.get(purpose, llm.get("*", "rule")) if isinstance(llm, Mapping) else llm
+    return "rule" if chosen == "human" or isinstance(chosen, HumanLLM) else chosen
 
 
 async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **options: Any) -> Decision | Failure:

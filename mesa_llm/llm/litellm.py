@@ -16,7 +16,7 @@ from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.openai.errors import Complaint, complaint_of, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
-from mesa_llm.records import Reply, Request
+from mesa_llm.records import Reply, Request, compact_json
 
 MAX_TEXT = 2_000_000
 """Longest text of a reply, in characters."""
@@ -171,3 +171,39 @@ def _price(answer: Any) -> float | None:
     """Return the price litellm worked out, in US dollars; None where it knows none."""
     price = answer._hidden_params.get("response_cost")
     return float(price) if isinstance(price, int | float) and math.isfinite(price) and price >= 0 else None
+
+
+# -- what something would cost
+
+
+def count_tokens(sent: Request | str) -> int:
+    """Estimate how many tokens a text or a request has, schemas and tools included: as OpenAI's models count them.
+
+    Args:
+        sent: A text, or a request, which has four tokens more for each message.
+    """
+    litellm, _ = _load()
+    if isinstance(sent, str):
+        return len(litellm.encode(model="", text=sent))
+    tools = wire_tools(sent.tools, sent.options) if sent.tools else []
+    calls = [dict(call.arguments) for message in sent.messages for call in message.tool_calls]
+    parts = [message.content for message in sent.messages]
+    parts += [compact_json(part).decode() for part in (tools, calls, sent.schema) if part]
+    return len(litellm.encode(model="", text="\n".join(parts))) + 4 * len(sent.messages)
+
+
+def price(model: str, prompt_tokens: int, reply_tokens: int) -> float | None:
+    """Look up in litellm's own price map what tokens cost.
+
+    Args:
+        model: The litellm id.
+        prompt_tokens: Tokens read by the model.
+        reply_tokens: Tokens written by it.
+
+    Returns:
+        US dollars; None where the map has no price.
+    """
+    litellm, _ = _load()
+    prices = litellm.model_cost.get(model) or litellm.model_cost.get(model.partition("/")[2]) or {}
+    read, written = prices.get("input_cost_per_token"), prices.get("output_cost_per_token")
+    return None if read is None or written is None else prompt_tokens * read + reply_tokens * written

@@ -525,14 +525,18 @@ class LLMModel(ResumableModel):
             row["agents_by_type"] = {kind.__qualname__: list(records) for kind, records in by_type.items()}
         return row
 
-    def stop(self) -> None:
+    def stop(self, *, gives_up: bool = True) -> None:
         """Stop the step that is being decided, from any thread: it has not happened, and the run ends.
 
         A step whose agents are acting is finished first, with all its requests.
+
+        Args:
+            gives_up: Whether the requests in flight are given up; else nothing more is sent, and their replies are
+                waited for, as they are paid for.
         """
         super().stop()
         if not self._is_writing:
-            self.engine.stop()
+            (self.engine.stop if gives_up else self.engine.finish)()
 
     # -- looking
 

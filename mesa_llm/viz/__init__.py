@@ -9,7 +9,7 @@ from mesa_llm.viz.markup import Markup, markup
 from mesa_llm.viz.page import LLMPage
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.space import Space, network_plot
-from mesa_llm.viz.tables import ActionTable, EventLog
+from mesa_llm.viz.tables import ActionTable, EventLog, LackingAnswers
 
 __all__ = [
     "ActionTable",
@@ -19,6 +19,7 @@ __all__ = [
     "Figure",
     "HumanPanel",
     "LLMPage",
+    "LackingAnswers",
     "Markup",
     "Measures",
     "Runner",

@@ -57,7 +57,7 @@ def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any],
     """Make a component that shows a model as a figure, drawn once after each step however often the page is.
 
     Args:
-        draw: RNG the model, while it stands still.
+        draw: Draws the model, while it stands still.
     """
 
     def Drawing(model: Any) -> Any:

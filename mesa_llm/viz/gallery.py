@@ -29,10 +29,13 @@ LADDER = (
     "social",
     "market",
     "discussion",
+    "sotopia",
     "auction_arena",
     "emotionbench",
     "psychobench",
     "cognitive_biases",
+    "compost",
+    "emergent_analogies",
     "economy",
     "econ_agent",
     "stock_agent",
@@ -49,10 +52,10 @@ class Exhibit:
     """The model, as it was found."""
 
     page: Any = None
-    """What shows it: an element or a component; None if it cannot be item."""
+    """What shows it: an element or a component; None if it cannot be shown."""
 
     fault: str = ""
-    """Why it cannot be item; empty if it can."""
+    """Why it cannot be shown; empty if it can."""
 
     @property
     def title(self) -> str:

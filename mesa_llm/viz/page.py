@@ -216,7 +216,7 @@ def tabs_of(
 
     Args:
         components: Components, with or without a tab; empty: what the model measures stands on the first tab.
-        space: RNG the space, which goes first; None: it is not drawn.
+        space: Draws the space, which goes first; None: it is not drawn.
         runs: Shows the runs that are kept, last; None: it is not shown.
 
     Returns:

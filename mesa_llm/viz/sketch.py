@@ -1,4 +1,4 @@
-"""RNG the small picture of a model that the gallery shows: its network, or what it measured, in a short run by rule.
+"""Draw the small picture of a model that the gallery shows: its network, or what it measured, in a short run by rule.
 
 `python -m mesa_llm.viz.sketch NAME …` writes `picture.svg` into the folders of models.
 """

@@ -1,4 +1,4 @@
-"""RNG where agents are: a model's space with Mesa's renderer, or who is tied to whom; a click looks into an agent."""
+"""Draw where agents are: a model's space with Mesa's renderer, or who is tied to whom; a click looks into an agent."""
 
 from __future__ import annotations
 

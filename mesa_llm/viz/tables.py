@@ -1,4 +1,4 @@
-"""Tables of what happened: news of the worlds, and actions of agents."""
+"""Tables of what happened: news of the worlds, actions of agents, and answers that a questionnaire lacks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ from mesa_llm.viz.trace import call_text, records, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mesa_llm.worlds.questionnaire import Lack, Questionnaire
+
 ROWS = 30
 """Latest rows that a table shows."""
+
+MAX_ITEMS = 100
+"""Maximum number of items whose lacking answers are shown."""
 
 
 class Row(NamedTuple):
@@ -56,6 +61,24 @@ def ActionTable(model: LLMModel) -> None:
         return action_row(fields, names)
 
     _Table(model, model.runlog.actions, row, ("Step", "Agent", "Action", "Outcome"), "Nobody has done anything yet.")
+
+
+@component
+def LackingAnswers(model: Any) -> None:
+    """Show by item why answers to the questionnaire that is the model's `world` are lacking, most first.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        world: Questionnaire = model.world
+        lacking = sorted(world.lacking().items(), key=lambda item: -sum(item[1].values()))
+    whys: tuple[Lack, ...] = ("out_of_range", "unparsable", "missing")
+    rows = [Row((label, *(f"{lacks.get(why, 0)}" for why in whys))) for label, lacks in lacking[:MAX_ITEMS]]
+    columns = ("Item", "Not among the choices", "Not readable", "Missing")
+    nothing = "Every item asked so far has an answer."
+    Markup("table.html", columns=columns, rows=rows, more=len(lacking) - len(rows), nothing=nothing)
 
 
 @component

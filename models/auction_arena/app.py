@@ -115,7 +115,7 @@ def plot(draw: Callable[[AuctionArena, Any], None], post: Callable[[Any], None])
     """Make a component that draws something of the auction.
 
     Args:
-        draw: RNG on axes.
+        draw: Draws on axes.
         post: Finishes the axes.
     """
 

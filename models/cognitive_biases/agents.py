@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome
+from mesa_llm import Observation
+from mesa_llm.agents import Respondent
 
 if TYPE_CHECKING:
     from models.cognitive_biases.model import CognitiveBiasesModel
 
 
-class Decider(LLMAgent):
+class Decider(Respondent):
     """Decides. By rule, stays in the middle in controls, and is bent by a known strength in treatments."""
 
     model: CognitiveBiasesModel
-
-    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Hand the answer in; a decision that failed is counted as unparsable or missing."""
-        if isinstance(decision, Failure):
-            unparsable = decision.kind in ("Unparsed", "Invalid", "BadReply")
-            self.model.world.fail(self.unique_id, decision.label, is_unparsable=unparsable)
-        return super().act(decision, seen)
 
     @property
     def writes(self) -> bool:

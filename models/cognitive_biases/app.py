@@ -5,7 +5,7 @@ from __future__ import annotations
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.cognitive_biases.charts import bias_figure
 from models.cognitive_biases.model import CognitiveBiasesModel
@@ -41,6 +41,6 @@ def Scores(model: CognitiveBiasesModel) -> None:
 
 page = LLMPage(
     CognitiveBiasesModel,
-    components=[drawn_by(bias_figure), (Scores, "Scores")],
+    components=[drawn_by(bias_figure), (Scores, "Scores"), (LackingAnswers, "Items")],
     name="Cognitive biases",
 )

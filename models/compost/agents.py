@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome
+from mesa_llm import Observation
+from mesa_llm.agents import Respondent
 from models.compost.scores import Cell
-
-UNREADABLE = frozenset({"Unparsed", "Invalid", "BadReply"})
-"""Kinds of failure after which there was a reply, in which no text could be read."""
 
 N_SENTENCES, N_WORDS = 2, 7
 """Sentences of a text of the rule twin, and words of each."""
@@ -17,7 +15,7 @@ MARKED = 0.6
 """Share of words by which the rule twin shows persona or topic."""
 
 
-class Persona(LLMAgent):
+class Persona(Respondent):
     """Somebody who is simulated.
 
     Attributes:
@@ -56,9 +54,3 @@ class Persona(LLMAgent):
             if marked:
                 return self.random.choice(marked)
         return self.random.choice(self.model.filler)
-
-    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Hand the text in, or report that there is none."""
-        if isinstance(decision, Failure):
-            self.model.world.fail(self.unique_id, decision.label, is_unparsable=decision.kind in UNREADABLE)
-        return super().act(decision, seen)

@@ -1,4 +1,4 @@
-"""RNG caricatures: the plane of both scores, and exaggeration by persona and topic."""
+"""Draw caricatures: the plane of both scores, and exaggeration by persona and topic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def plane_figure(model: CompostModel) -> Figure:
         axes.annotate(one_line(name, MAX_LABEL), (told.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
     axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
     axes.axhline(0, color=GREY, lw=1, ls=":")
-    axes.set(xlim=(0.3, 1.08), xlabel="individuation (dotted: chance)", ylabel="exaggeration")
+    axes.margins(y=0.15)
+    axes.set(xlim=(0.3, 1.2), xlabel="individuation (dotted: chance)", ylabel="exaggeration")
     axes.set_title("Caricatures are told apart and exaggerated", loc="left", fontsize=13, color=GREY)
     _bare(axes)
     return figure
@@ -45,7 +46,7 @@ def interval_figure(model: CompostModel) -> Figure:
     """Draw both scores of each persona with their 95 % intervals over topics, beside chance."""
     scores = model.scores()
     names = list(scores.exaggeration)
-    figure = Figure(figsize=(7.2, 1.6 + 0.3 * len(names)), layout="constrained")
+    figure = Figure(figsize=(6.4, 1.8 + 0.35 * len(names)), layout="constrained")
     parts: Any = figure.subplots(1, 2, sharey=True)
     for axes, title, found in zip(
         parts, ("Individuation", "Exaggeration"), (scores.individuation, scores.exaggeration), strict=True
@@ -57,6 +58,7 @@ def interval_figure(model: CompostModel) -> Figure:
                 axes.errorbar(row.mean, height, xerr=error, fmt="o", color=BLUE)
         axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
         axes.set_title(title, loc="left", fontsize=12, color=GREY)
+        axes.set_ylim(-0.6, len(names) - 0.4)
         _bare(axes)
     parts[0].set_yticks(range(len(names)), [one_line(name, MAX_LABEL) for name in reversed(names)])
     return figure
@@ -66,7 +68,7 @@ def topic_figure(model: CompostModel) -> Figure:
     """Draw the exaggeration of each persona on each topic; white cells could not be scored."""
     scores = model.scores()
     names, topics = list(scores.exaggeration), list(scores.by_topic)
-    figure = Figure(figsize=(2.6 + 0.8 * max(len(topics), 3), 1.8 + 0.4 * len(names)), layout="constrained")
+    figure = Figure(figsize=(max(9.0, 2.6 + 0.8 * len(topics)), 2.4 + 0.35 * len(names)), layout="constrained")
     axes: Any = figure.subplots()
     axes.set_title("Exaggeration by topic", loc="left", fontsize=13, color=GREY)
     if not topics:

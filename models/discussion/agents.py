@@ -49,6 +49,26 @@ def attitude_after(own: float, strength: float, lines: Iterable[Line]) -> float:
     return strength * own + (1 - strength) * (own + sum(heard.values())) / (1 + len(heard))
 
 
+AGREED = 2.0
+"""Maximum distance of two attitudes, from 0 to 10, that agree by rule."""
+
+
+def verdict_by_rule(room: Room) -> dict[str, Any]:
+    """Judge a conversation as a rule does: all agree if all have said their attitudes, and these lie close together.
+
+    Args:
+        room: The room.
+
+    Returns:
+        The fields of a `Verdict`.
+    """
+    said = {line.speaker_id: float(found[1]) for line in room.lines if (found := RATING.search(line.text))}
+    if set(said) < set(room.members):
+        return {"agreed": False, "reason": "not everyone has said what they think"}
+    apart = max(said.values()) - min(said.values())
+    return {"agreed": apart <= AGREED, "reason": f"what they think lies {apart:.1f} points of 10 apart"}
+
+
 def config_of(plan: PersonPlan, *, is_original: bool = False) -> AgentConfig:
     """Return who a person is, as its prompt says it.
 

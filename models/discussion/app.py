@@ -73,25 +73,38 @@ def Chat(model: DiscussionModel) -> None:
 
 @component
 def Answers(model: DiscussionModel) -> None:
-    """Show what was answered aside.
+    """Show what was answered aside, and what a judge found, newest first.
 
     Args:
         model: The model.
     """
     update_counter.get()
     with steady(model):
-        answers = [(session.room.name, one) for session in model.sessions for one in session.room.answers]
-    rows = [
-        Row(
-            (room, str(one.after), one.name, one.question, f"missing: {one.failure}" if missing else str(one.answer)),
-            "failed" if missing else "",
-        )
-        for room, one in reversed(answers[-MAX_ITEMS:])
-        for missing in (one.answer is None,)
-    ]
+        rows = [row for session in model.sessions for row in answer_rows(session)]
+    rows.sort(key=lambda row: -int(row.cells[1]))
     columns = ("Room", "After messages", "Who", "Question", "Answer")
     nothing = "Nobody has been asked anything aside yet."
-    Markup("table.html", columns=columns, rows=rows, more=len(answers) - len(rows), nothing=nothing)
+    more = max(len(rows) - MAX_ITEMS, 0)
+    Markup("table.html", columns=columns, rows=rows[:MAX_ITEMS], more=more, nothing=nothing)
+
+
+def answer_rows(session: Session) -> list[Row]:
+    """Return what was answered aside in a room, and what a judge found, as rows of a table.
+
+    Args:
+        session: The room.
+    """
+    room = session.room
+    given = [(one.after, one.name, one.question, one.answer, one.failure) for one in room.answers]
+    for ruling in room.rulings:
+        agreed = None if ruling.agreed is None else f"{'yes' if ruling.agreed else 'no'}: {ruling.reason}"
+        given.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason))
+    return [
+        Row((room.name, str(after), who, question, str(answer)))
+        if answer is not None
+        else Row((room.name, str(after), who, question, f"missing: {failure}"), "failed")
+        for after, who, question, answer, failure in given
+    ]
 
 
 CHOICES = {"type": "Select", "label": "Discussion", "value": "debate", "values": list(STUDIES)}

@@ -8,30 +8,47 @@ from typing import Any
 import numpy as np
 
 from mesa_llm.viz import Figure
-from models.discussion.studies import curve
+from models.discussion.studies import choice_shares, curve
+from models.figures import GREY
 
 COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#ea580c", "#0891b2", "#be185d", "#4d7c0f")
 """Colours of persons and parties, in the order they sit."""
-
-GREY = "#475569"
 
 
 def attitude_figure(models: Any, question: str | None = None) -> Figure:
     """Draw how the attitudes of each party move, with 95 % intervals over rooms and runs.
 
+    Where nothing is answered by number, draw how many give each answer to a question with choices.
+
     Args:
         models: A model, or several.
-        question: Id of the question; None: all that are answered by number.
+        question: Id of the question; None: the first that is answered by number, else by choice.
     """
-    points = curve(models if isinstance(models, Sequence) else [models], question)
+    several = models if isinstance(models, Sequence) else [models]
+    points = curve(several, question)
+    if points.empty:
+        return _choice_figure(choice_shares(several, question))
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()
     for colour, (party, group) in zip(COLOURS, points.groupby("party", sort=False), strict=False):
         axes.plot(group["after"], group["mean"], color=colour, marker="o", label=party or "everyone")
         axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
     _finish(axes, "Attitudes, by party", "messages so far")
+    axes.legend(frameon=False)
+    return figure
+
+
+def _choice_figure(points: Any) -> Figure:
+    figure = Figure(figsize=(7, 3.6))
+    axes = figure.subplots()
+    for colour, (answer, group) in zip(COLOURS, points.groupby("answer", sort=False), strict=False):
+        axes.plot(group["after"], group["share"], color=colour, marker="o", label=answer)
+    axes.set_ylim(-0.03, 1.03)
+    named = "" if points.empty else f" to {points['question'].iloc[0]!r}, shares of those who answered"
+    _finish(axes, f"Answers aside{named}", "messages so far")
     if points.empty:
-        axes.text(0.5, 0.5, "nothing is asked by number", ha="center", transform=axes.transAxes, color=GREY)
+        nothing = "nothing is answered by number or choice yet"
+        axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes, color=GREY)
     else:
         axes.legend(frameon=False)
     return figure

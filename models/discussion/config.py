@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
 from typing_extensions import TypeIs
 
 from mesa_llm import ConfigError
@@ -35,11 +36,38 @@ MANNERS: dict[str, Manner] = {
 }
 """Class of a person → how it comes to speak. The first three are ours, the others SAUCE's."""
 
+PHI = "microsoft/Phi-3-mini-4k-instruct"
+"""Model of SAUCE's persons that name none."""
+
+IMPLIED_MODELS: dict[str, str] = {
+    "person_gpt3_5": "gpt-3.5-turbo",
+    "person_openai_completion": "text-davinci-003",
+    "person_hugging_face": PHI,
+    "first_decides_then_generates": PHI,
+    "first_generates_then_decides": PHI,
+    "async_group_discussant": PHI,
+}
+"""Class of a person → the model that it has in SAUCE where the file names none."""
+
 HOSTS = ("Round Robin Host", "random", "moderator", "everyone")
 """Classes of hosts; the first two are SAUCE's."""
 
+Moment = Literal["always", "end"]
+"""When a question is asked: at each number of messages, or at the end."""
+
 STUDIES = ("debate", "trolley")
 """Discussions that come with the model."""
+
+
+def _number(value: Any) -> Any:
+    """Refuse texts and truth values, which pydantic would turn into numbers."""
+    if isinstance(value, str | bool):
+        raise ValueError("input should be a valid integer")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_number)]
+"""A whole number, written as a number."""
 
 _LAX = ConfigDict(frozen=True, extra="ignore")
 
@@ -81,9 +109,9 @@ class PersonPlan(BaseModel):
     """What passes, where whole texts are read for it; empty: as the class has it."""
     use_turn_token: str = "<speak>"
     """What does not."""
-    share_start_time: bool = True
+    share_start_time: StrictBool = True
     """Whether it knows when the room was opened."""
-    in_context_learning: bool = False
+    in_context_learning: StrictBool = False
     """Whether it reads examples of speaking and waiting."""
     confirmation_bias: Any = None
     """Whether it believes what it thinks already; under the original rules, anything but null switches it on."""
@@ -114,6 +142,16 @@ class PersonPlan(BaseModel):
         """How it comes to speak."""
         return MANNERS[self.class_]
 
+    def models(self, phase: str) -> tuple[str, ...]:
+        """Return what `providers` may call the model of a phase, the most exact name first.
+
+        Args:
+            phase: `decide`, `write`, or empty: another one.
+        """
+        own = self.scheduling_model_name if phase == "decide" else self.generation_model_name
+        named = tuple(filter(None, (own, self.model_path)))
+        return (*(named or filter(None, (IMPLIED_MODELS.get(self.class_),))), self.class_)
+
     @property
     def token(self) -> str:
         """What passes."""
@@ -127,9 +165,9 @@ class HostPlan(BaseModel):
 
     class_: Annotated[Literal["Round Robin Host", "random", "moderator", "everyone"], Field(alias="class")]
     """`Round Robin Host`: in turn; `random`; `moderator`: a mind chooses; `everyone`: all at once."""
-    start_person_index: int | None = None
+    start_person_index: Whole | None = None
     """Who is called on first; negative: from the end."""
-    skip: int = 1
+    skip: Whole = 1
     """How many seats a round robin moves on."""
     background_story: str = "You moderate the conversation, and see to it that everyone is heard."
     """Who the moderator is."""
@@ -142,7 +180,7 @@ class EndPlan(BaseModel):
 
     class_: Annotated[Literal["iteration", "limits"], Field(alias="class")] = "iteration"
     """`iteration`: SAUCE's number of messages; `limits`: whichever limits are there."""
-    max_num_msgs: int | None = None
+    max_num_msgs: Whole | None = None
     """Number of messages."""
     start_iteration: int = 0
     """No matter, as in SAUCE."""
@@ -151,11 +189,15 @@ class EndPlan(BaseModel):
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     """Minutes by the clock of the room."""
     max_silent_turns: Annotated[int, Field(ge=1)] | None = None
-    """Number of turns in a row in which nobody speaks; none given: three for each person."""
+    """Number of turns in a row in which nobody speaks; none given: five for each person."""
     max_calls: Annotated[int, Field(ge=1)] | None = None
     """Number of replies of language models, live or recorded, in all rooms."""
     agreement: str = ""
     """Id of the survey question that all have to answer alike."""
+    judge: str = ""
+    """What a judge, who takes no part, is asked about the conversation, such as `Have all agreed on one answer?`."""
+    judge_every: Annotated[Whole, Field(ge=1)] | None = None
+    """Number of messages between two of the judge's answers; none given: one for each person."""
     combine: Literal["any", "all"] = "any"
     """Whether one of the limits is enough."""
 
@@ -169,10 +211,12 @@ class SurveyPlan(BaseModel):
     """Its name."""
     question: str
     """What is asked."""
-    iterations: Literal["always"] | tuple[int | Literal["always"], ...]
-    """Numbers of messages at which it is asked; -1: at the end; `always`: at each."""
-    every: Annotated[int, Field(ge=1)] | None = None
+    iterations: Moment | tuple[Whole | Moment, ...] = ()
+    """Numbers of messages at which it is asked; -1 or `end`: at the end; `always`: at each."""
+    every: Annotated[Whole, Field(ge=1)] | None = None
     """Asked at every so many messages, too."""
+    every_minutes: Annotated[float, Field(gt=0)] | None = None
+    """Asked whenever so many minutes have passed by the clock of the room, too."""
     choices: tuple[str, ...] = ()
     """What may be answered; none: any text."""
     scale: tuple[int, int] | None = None
@@ -180,9 +224,14 @@ class SurveyPlan(BaseModel):
 
     def is_due(self, n_lines: int, *, is_end: bool) -> bool:
         """Check whether it is asked at a number of messages, or at the end."""
-        if self.iterations == "always" or n_lines in self.iterations or (is_end and -1 in self.iterations):
+        moments = (self.iterations,) if isinstance(self.iterations, str) else self.iterations
+        if "always" in moments or n_lines in moments or (is_end and (-1 in moments or "end" in moments)):
             return True
         return self.every is not None and n_lines % self.every == 0
+
+    def period(self, elapsed_s: float) -> int:
+        """Return how often its minutes have passed; 0 where it is not asked by the clock."""
+        return 0 if self.every_minutes is None else int(elapsed_s / (60 * self.every_minutes))
 
     @property
     def answer(self) -> Any:
@@ -316,14 +365,38 @@ def _without_unknown(raw: dict[str, Any], name: str) -> dict[str, Any]:
     return {**raw, "persons": known}
 
 
+WANTED = {
+    "persons": "a list of persons, each with class, name and background_story",
+    "persons.class": f"one of {', '.join(MANNERS)}",
+    "host": "an object with class and start_person_index",
+    "host.class": f"one of {', '.join(HOSTS)}",
+    "endType": "an object with class and max_num_msgs",
+    "experiment": "an object with scenario and, if anything is asked aside, survey_questions",
+    "experiment.scenario": "what everybody reads first, in words",
+    "experiment.survey_questions.id": "its name",
+    "experiment.survey_questions.question": "what is asked, in words",
+}
+"""Key → what has to stand there."""
+
+
 def _faults(error: ValidationError) -> list[str]:
-    found = error.errors()[:3]
-    texts = [fault["msg"].removeprefix("Value error, ") for fault in found]
-    return [f"{_place(fault['loc'])}: {text[:1].lower()}{text[1:]}" for fault, text in zip(found, texts, strict=True)]
+    return list(dict.fromkeys(_fault(fault) for fault in error.errors()))[:3]
+
+
+def _fault(fault: Any) -> str:
+    """Describe one fault: its key, what is wrong, and what is allowed."""
+    place = _place(fault["loc"])
+    if fault["type"] == "missing":
+        wanted = WANTED.get(re.sub(r"\[\d+\]", "", place), "")
+        return f"{place}: missing; {wanted}" if wanted else f"{place}: missing"
+    text = fault["msg"].removeprefix("Value error, ")
+    text = f"{text[:1].lower()}{text[1:]}".replace("tuple", "list").replace("dictionary", "object")
+    return f"{place}: {text}, got {fault['input']!r:.60}"
 
 
 def _place(location: tuple[Any, ...]) -> str:
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if "tuple" not in str(part)]
+    keys = [part for part in location if isinstance(part, int) or not re.search(r"tuple|literal|\W|int$", part)]
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in keys]
     return "".join(parts).removeprefix(".").replace("class_", "class")
 
 
@@ -357,8 +430,9 @@ def _impossible(plan: DiscussionPlan, rules: Rules) -> list[str]:
             faults.append(f"{place}.names: {len(person.names)}, where the first person has {plan.n_rooms}")
         if "background_story" not in person.model_fields_set and not person.names and person.class_ != "fake_person":
             faults.append(f"{place}.background_story: missing; who {person.name or 'the person'} is, in words")
-        if not person.name and not person.names:
-            faults.append(f"{place}.name: missing")
+        is_nameless = not person.name and (rules == "corrected" or "name" not in person.model_fields_set)
+        if is_nameless and not person.names:
+            faults.append(f"{place}.name: missing; what the others call it")
         if person.class_ == "fake_person" and not person.things_to_say:
             faults.append(f"{place}.things_to_say: missing; a fake_person says what stands there")
         if person.class_ == "async_group_discussant" and not person.opinion:
@@ -373,6 +447,11 @@ def _impossible(plan: DiscussionPlan, rules: Rules) -> list[str]:
     if rules == "corrected" and len(set(ids)) < len(ids):
         faults.append(f"survey_questions: ids have to differ, got {', '.join(ids)}")
     for question in questions:
+        if not {"iterations", "every", "every_minutes"} & question.model_fields_set:
+            faults.append(
+                f"survey_questions.{question.id}.iterations: missing; a list of numbers of messages, in which -1 is "
+                "the end, or 'always'"
+            )
         if question.scale is not None and question.scale[0] >= question.scale[1]:
             faults.append(f"survey_questions.{question.id}.scale: {list(question.scale)}; the smaller number first")
     if host.class_ in HOSTS[:2] and host.start_person_index is None:
@@ -400,8 +479,11 @@ def _stopped(plan: DiscussionPlan) -> list[str]:
         if person.class_ == "async_group_discussant" and (plan.n_rooms or not person.share_start_time):
             faults.append(f"persons[{index}].share_start_time: SAUCE's discussant has to know the start")
     for question in plan.experiment.survey_questions:
-        if question.iterations == "always":
-            faults.append(f"survey_questions.{question.id}.iterations: 'always' stops SAUCE; use rules='corrected'")
+        if isinstance(question.iterations, str) or "iterations" not in question.model_fields_set:
+            faults.append(
+                f"survey_questions.{question.id}.iterations: a list of numbers of messages; anything else stops SAUCE; "
+                "use rules='corrected'"
+            )
     if plan.n_rooms and isinstance(plan.session_room, dict):
         faults.append("sessionRoom: an object stops SAUCE's batches; write a text")
     return faults

@@ -10,14 +10,29 @@ import pandas as pd
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import LLM, Label, LLMModel, LLMOptions, LLMScenario, Question, Slider, Turn
+from mesa_llm import (
+    LLM,
+    ConfigError,
+    Failure,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Question,
+    Slider,
+    Turn,
+)
+from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
-from mesa_llm.worlds.room import EndRule, Manner, Rules
-from models.discussion.agents import Person
-from models.discussion.config import DiscussionPlan, read_plan
+from mesa_llm.worlds.room import EndRule, Manner, Rules, Verdict
+from models.discussion.agents import Person, verdict_by_rule
+from models.discussion.config import IMPLIED_MODELS, MANNERS, DiscussionPlan, read_plan
 from models.discussion.scores import attitudes, missing_answers, talk_table
 from models.discussion.session import Session, end_rules, merged, original_batch
+
+PHASES = ("decide", "write", "judge")
+"""What people, and the judge, are asked for; each can have a language model of its own."""
 
 
 class DiscussionScenario(LLMScenario):
@@ -50,7 +65,8 @@ class DiscussionScenario(LLMScenario):
     """Whether the persons that the file calls human are played by people at the terminal or on the page."""
 
     providers: dict[str, str] | None = None
-    """Name of a model in the file, class of a person, or phase (`decide`, `write`) → what to ask in its place."""
+    """Name of a model in the file, class of a person, or phase (`decide`, `write`, `judge`) → what to ask in its place;
+    a model that SAUCE's class has by default, such as `gpt-3.5-turbo`, goes by its name, too."""
 
     max_shown: Annotated[int, Field(ge=1)] = 100
     """Maximum number of lines that people read."""
@@ -85,6 +101,7 @@ class DiscussionModel(LLMModel):
             self.activation = DiscussionModel._first_stage
         chosen = self.scenario
         self.plan = self._plan()
+        self._check_providers()
         n_rooms = self.plan.n_rooms or chosen.n_rooms
         names = ["room", *(f"room {index + 1}" for index in range(1, n_rooms))]
         self.sessions = [
@@ -114,6 +131,20 @@ class DiscussionModel(LLMModel):
         end = plan.end.model_copy(update={name: value for name, value in given.items() if value is not None})
         return plan.model_copy(update={"end": end})
 
+    def _check_providers(self) -> None:
+        """Check that `providers` maps what there is.
+
+        Raises:
+            ConfigError: If a name is neither a model nor a class of the file, nor a phase.
+        """
+        in_file = {name for person in self.plan.persons for phase in PHASES for name in person.models(phase)}
+        known = {*in_file, *MANNERS, *IMPLIED_MODELS.values(), *PHASES}
+        if unknown := [name for name in self.scenario.providers or {} if name not in known]:
+            raise ConfigError(
+                f"providers: {self.scenario.config} names no model {unknown[0]!r}; what can be mapped: "
+                f"{', '.join(sorted(in_file))}, and the phases {', '.join(PHASES)}"
+            )
+
     def end_rules_of(self, plan: DiscussionPlan) -> list[EndRule]:
         """Return what ends the conversation of a room."""
         rules = end_rules(plan, is_original=self.scenario.rules == "original")
@@ -127,11 +158,17 @@ class DiscussionModel(LLMModel):
             found = next((self.llm[phase] for phase in phases if phase in self.llm), None)
             if found is not None:
                 return found
-        plan = agent.plan if isinstance(agent, Person) else None
-        own = () if plan is None else (plan.scheduling_model_name if deciding else plan.generation_model_name,)
-        names = () if plan is None else (*own, plan.model_path, plan.class_)
+        names = agent.plan.models("decide" if deciding else "write") if isinstance(agent, Person) else ()
         providers = self.scenario.providers or {}
         return next((providers[name] for name in (*phases, *names) if name in providers), super().llm_of(agent))
+
+    @property
+    def judge(self) -> str | LLM:
+        """Who judges, where a judge is asked: what `llm=` or `providers` name for it, else what others think with.
+
+        Where people play, or nobody is named for all others, a rule judges.
+        """
+        return llm_for((self.scenario.providers or {}).get("judge", self.llm), "judge")
 
     # -- a step
 
@@ -166,7 +203,8 @@ class DiscussionModel(LLMModel):
             for session in self.sessions:
                 session.check_end()
             self._survey()
-            for session in self.sessions:  # answers may agree
+            self._judge()
+            for session in self.sessions:  # answers may agree, and a judge may find that people do
                 session.check_end()
             self._survey()
         self.running = any(not session.end for session in self.sessions)
@@ -183,6 +221,26 @@ class DiscussionModel(LLMModel):
             for row in self.survey([asked], list(persons.values())).to_dict("records"):
                 person = persons[row["agent"]]
                 person.room.note_answer(question.id, person.unique_id, row["answer"], row["failure"] or "")
+
+    def _judge(self) -> None:
+        """Ask a judge of the rooms in which it is time whether all have agreed."""
+        rooms = [session.room for session in self.sessions if session.is_judged_now]
+        if not rooms:
+            return
+        question = self.plan.end.judge
+        prompts = [
+            self.prompt("judge.md", topic=room.topic.strip(), conversation=room.transcript(), question=question)
+            for room in rooms
+        ]
+        by_prompt = dict(zip(prompts, rooms, strict=True))
+        given = self.consult(
+            self.judge, prompts, answer=Verdict, rule=lambda prompt: verdict_by_rule(by_prompt[prompt])
+        )
+        for room, one in zip(rooms, given, strict=True):
+            if isinstance(one, Failure):
+                room.note_ruling(None, one.reason)
+            else:
+                room.note_ruling(one.answer)
 
     # -- measures
 

@@ -13,6 +13,7 @@ from mesa_llm.worlds.room import (
     Clock,
     EndRule,
     EveryoneSilent,
+    JudgedAgreement,
     Line,
     MaxLines,
     MaxTime,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 Stages = Iterator[list[Turn]]
 """The stages of a step, each made when the one before is done."""
+
+SILENT_ROUNDS = 5
+"""Number of times that everybody keeps silent, on average, after which a conversation is over."""
 
 PEOPLE = ("human", "asynchronous_human")
 """Classes whose persons are played by people."""
@@ -90,6 +94,7 @@ class Session:
         self.end = ""
         self.records: list[SurveyRecord] = []
         self._asked_at: dict[str, int] = {}
+        self._periods: dict[str, int] = {}
 
     def _seat(self, plan: PersonPlan) -> Person:
         kind = ScriptedPerson if plan.class_ == "fake_person" else Person
@@ -160,15 +165,26 @@ class Session:
     # -- what is asked aside
 
     def due_questions(self) -> list[SurveyPlan]:
-        """Return what is to be asked aside now, each question once at a number of lines, in the order of the file."""
-        n_lines = len(self.room.lines)
-        due = [
-            question
-            for question in self.plan.experiment.survey_questions
-            if question.is_due(n_lines, is_end=bool(self.end)) and self._asked_at.get(question.id) != n_lines
-        ]
-        self._asked_at |= {question.id: n_lines for question in due}
+        """Return what is to be asked aside now, in the order of the file: each question once at a number of lines, and
+        once whenever its minutes have passed.
+        """
+        n_lines, elapsed_s = len(self.room.lines), self.room.clock.elapsed_s
+        due: list[SurveyPlan] = []
+        for question in self.plan.experiment.survey_questions:
+            period = question.period(elapsed_s)
+            is_new = self._asked_at.get(question.id) != n_lines
+            if period > self._periods.get(question.id, 0) or (
+                is_new and question.is_due(n_lines, is_end=bool(self.end))
+            ):
+                due.append(question)
+                self._asked_at[question.id], self._periods[question.id] = n_lines, period
         return due
+
+    @property
+    def is_judged_now(self) -> bool:
+        """Whether a judge is to say now if all have agreed."""
+        rules = [one for rule in self.room.end_rules for one in (rule.parts if isinstance(rule, AllOf) else (rule,))]
+        return not self.end and any(one.is_due(self.room) for one in rules if isinstance(one, JudgedAgreement))
 
     def check_end(self) -> None:
         """Find out whether the conversation is over."""
@@ -288,6 +304,8 @@ def end_rules(plan: DiscussionPlan, *, is_original: bool = False) -> list[EndRul
         rules.append(MaxTime(60 * end.max_minutes))
     if end.agreement:
         rules.append(Agreement(end.agreement))
+    if end.judge:
+        rules.append(JudgedAgreement(end.judge_every or len(plan.persons)))
     if end.combine == "all" and rules:
         rules = [AllOf(tuple(rules))]
-    return [*rules, EveryoneSilent(end.max_silent_turns or 3 * len(plan.persons))]
+    return [*rules, EveryoneSilent(end.max_silent_turns or SILENT_ROUNDS * len(plan.persons))]

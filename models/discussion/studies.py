@@ -62,6 +62,34 @@ def curve(models: Sequence[Any], question: str | None = None, n_resamples: int =
     return pd.DataFrame(rows, columns=["party", "after", "mean", "low", "high", "rooms"])
 
 
+def choice_shares(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
+    """Compute how many gave each answer to a question with choices, after each number of messages.
+
+    Args:
+        models: Models that have run.
+        question: Id of the question; None: the first that has choices.
+
+    Returns:
+        One row an answer that could be given and a number of messages: question, answer, after, share (of the answers
+        that came), answers (how many came).
+    """
+    asked = [one for model in models for one in model.plan.experiment.survey_questions if one.choices]
+    survey = next((one for one in asked if question in (None, one.id)), None)
+    columns = ["question", "answer", "after", "share", "answers"]
+    if survey is None:
+        return pd.DataFrame([], columns=columns)
+    given: dict[int, list[Any]] = {}
+    for one in (one for model in models for session in model.sessions for one in session.room.answers):
+        if one.question == survey.id and one.answer is not None:
+            given.setdefault(one.after, []).append(one.answer)
+    rows = [
+        (survey.id, choice, after, answers.count(choice) / len(answers), len(answers))
+        for after, answers in sorted(given.items())
+        for choice in survey.choices
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
 def drift(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
     """Compute how far each person's attitude moved, from its first answer to its last.
 

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome
+from mesa_llm import Observation
+from mesa_llm.agents import Respondent
 
 if TYPE_CHECKING:
     from models.emergent_analogies.model import EmergentAnalogiesModel
 
 
-class Solver(LLMAgent):
+class Solver(Respondent):
     """Solves problems. By rule, sees the rule of as many problems as it is skilled, and gets the others wrong."""
 
     model: EmergentAnalogiesModel
-
-    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Hand the answer in; a decision that failed is counted as unparsable or missing."""
-        if isinstance(decision, Failure):
-            unparsable = decision.kind in ("Unparsed", "Invalid", "BadReply")
-            self.model.world.fail(self.unique_id, decision.label, is_unparsable=unparsable)
-        return super().act(decision, seen)
 
     @property
     def is_bound(self) -> bool:

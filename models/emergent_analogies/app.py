@@ -6,7 +6,7 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.text import one_line
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.emergent_analogies.charts import accuracy_figure, kind_figure
 from models.emergent_analogies.model import EmergentAnalogiesModel
@@ -43,6 +43,11 @@ def Verdicts(model: EmergentAnalogiesModel) -> None:
 
 page = LLMPage(
     EmergentAnalogiesModel,
-    components=[drawn_by(accuracy_figure), (drawn_by(kind_figure), "Types"), (Verdicts, "Answers")],
+    components=[
+        drawn_by(accuracy_figure),
+        (drawn_by(kind_figure), "Types"),
+        (Verdicts, "Answers"),
+        (LackingAnswers, "Items"),
+    ],
     name="Emergent analogies",
 )

@@ -1,4 +1,4 @@
-"""RNG how many problems were solved."""
+"""Draw how many problems were solved."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
+from models.figures import COLOURS, GREY, LIGHT
 
 if TYPE_CHECKING:
     from models.emergent_analogies.model import EmergentAnalogiesModel
 
-GREY, LIGHT, BLUE = "#475569", "#e2e8f0", "#2563eb"
+BLUE = COLOURS[0]
 
 Z = 1.96
 """Standard errors on each side of a share in a 95 % interval."""

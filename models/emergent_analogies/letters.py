@@ -10,7 +10,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Literal
+
+from models.emergent_analogies.originals import LETTER_STRINGS, read_pickled
 
 Tokens = tuple[str, ...]
 """Letters, numbers or words, in order."""
@@ -193,6 +196,31 @@ def _of_concepts(kind: str, rng: random.Random, concepts: Mapping[str, Tokens]) 
     first, second = transformed(name, range(start, start + len(words)), rng)
     third, fourth = (tuple(words[index] for index in half) for half in transformed(name, range(len(words)), rng))
     return LetterString(kind, (dressed(first, ()), dressed(second, ())), third, fourth, 1)
+
+
+# -- the original's problems
+
+
+def load_letters(
+    path: str | Path, allowed: frozenset[str] = frozenset({LETTER_STRINGS.sha256})
+) -> dict[str, list[LetterString]]:
+    """Load the original's problems from `all_prob.npz`; see `read_pickled`.
+
+    Args:
+        path: The file.
+        allowed: SHA-256 digests that are opened.
+
+    Raises:
+        ConfigError: If there is no such file, or it is another one.
+    """
+    kinds = read_pickled(path, allowed)
+    return {kind: [_stored(kind, pairs) for pairs in kinds[kind]["prob"]] for kind in KINDS if kind in kinds}
+
+
+def _stored(kind: str, pairs: Sequence[Sequence[Sequence[object]]]) -> LetterString:
+    first, second, third, fourth = (tuple(map(str, half)) for pair in pairs for half in pair)
+    n_generalisations = int(kind[0]) if kind[1:4] == "gen" else int(kind not in TRANSFORMATIONS)
+    return LetterString(kind, (first, second), third, fourth, n_generalisations)
 
 
 # -- solving

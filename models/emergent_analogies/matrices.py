@@ -6,7 +6,6 @@ Source:
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 import re
@@ -16,9 +15,7 @@ from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mesa_llm import ConfigError
+from models.emergent_analogies.originals import MATRICES, MATRICES_OF_MORE_RULES, read_pickled
 
 Cell = tuple[int, ...]
 """Digits of a cell, in order; `BLANK` for an empty slot."""
@@ -29,13 +26,8 @@ Grid = tuple[tuple[int, ...], ...]
 BLANK = -1
 """An empty slot of a cell."""
 
-ORIGINAL_SHA256 = frozenset(
-    {
-        "8ccef408112108fd5994d4cc131a498c68f1cc474be185376616ad3ee37f3362",
-        "78160e054e5cf3df083879d44959ac9de56bc245ab88e1f398cc550983a3800d",
-    }
-)
-"""Digests of the original's two files of matrices, at commit 145e72b."""
+ORIGINAL_SHA256 = frozenset({MATRICES.sha256, MATRICES_OF_MORE_RULES.sha256})
+"""Digests of the original's two files of matrices."""
 
 
 @dataclass(frozen=True)
@@ -332,10 +324,7 @@ def _solve_sets(rows: Sequence[Sequence[Digits]]) -> Cell | None:
 
 
 def load_matrices(path: str | Path, allowed: frozenset[str] = ORIGINAL_SHA256) -> dict[str, list[Matrix]]:
-    """Load the original's problems from `all_problems.npz` or `all_problems_1thru5.npz`.
-
-    The files hold pickled objects, which can run code when they are read: a file is opened only if it is, byte by
-    byte, the published one.
+    """Load the original's problems from `all_problems.npz` or `all_problems_1thru5.npz`; see `read_pickled`.
 
     Args:
         path: The file.
@@ -344,17 +333,7 @@ def load_matrices(path: str | Path, allowed: frozenset[str] = ORIGINAL_SHA256) -
     Raises:
         ConfigError: If there is no such file, or it is another one.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
-    digest = hashlib.sha256(content).hexdigest()
-    if digest not in allowed:
-        raise ConfigError(
-            f"{path} has the SHA-256 {digest}, and only the published files are opened: {sorted(allowed)}"
-        )
-    with np.load(path, allow_pickle=True) as archive:
-        kinds: Mapping[str, Any] = archive["all_problems"].item()
+    kinds = read_pickled(path, allowed)
     return {
         kind: [_stored(kind, cells, bool(stored["perm_invariant"])) for cells in stored["prob"]]
         for kind, stored in kinds.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import Annotated, Any, Literal, Unpack
 
 from mesa.datacollection import DataCollector
@@ -12,9 +13,11 @@ from mesa_llm import AgentConfig, Hidden, Label, LLMModel, LLMOptions, LLMScenar
 from mesa_llm.worlds.questionnaire import Questionnaire
 from models.emergent_analogies import letters, matrices
 from models.emergent_analogies.agents import Solver
-from models.emergent_analogies.letters import make_letters
+from models.emergent_analogies.letters import LetterString, load_letters, make_letters
 from models.emergent_analogies.matrices import Matrix, load_matrices, make_matrices
-from models.emergent_analogies.problems import Answers, Problem, joined, of_letters, of_matrix, of_verbal
+from models.emergent_analogies.originals import LETTER_STRINGS, MATRICES, MATRICES_OF_MORE_RULES
+from models.emergent_analogies.problems import Answers, Problem, joined, of_letters, of_matrix, of_story, of_verbal
+from models.emergent_analogies.stories import COMPARED, load_trials
 from models.emergent_analogies.verbal import RELATIONS, load_verbal
 
 
@@ -24,8 +27,8 @@ class EmergentAnalogiesScenario(LLMScenario):
     n_agents: Annotated[int, Field(ge=1), Slider(1, 10, label="Solvers")] = 1
     """Number of solvers; all get the same problems."""
 
-    task: Annotated[Literal["matrices", "letters", "verbal"], Label("Task")] = "matrices"
-    """Digit matrices (what Shachi scores), letter strings, or verbal analogies."""
+    task: Annotated[Literal["matrices", "letters", "verbal", "stories"], Label("Task")] = "matrices"
+    """Digit matrices (what Shachi scores), letter strings, verbal analogies, or stories."""
 
     n_per_type: Annotated[int, Field(ge=1), Slider(1, 50, label="Problems of a type (steps)")] = 5
     """Number of problems of each type, one a step; fewer where a type has no more. The paper has 40 and 50."""
@@ -43,10 +46,18 @@ class EmergentAnalogiesScenario(LLMScenario):
     """Probability that the rule twin sees the rule of a problem."""
 
     matrices: Annotated[str | None, Hidden()] = None
-    """The original's `all_problems.npz` or `all_problems_1thru5.npz`; None: generated matrices."""
+    """The original's `all_problems.npz` or `all_problems_1thru5.npz`, or `original` to download it; None: generated
+    matrices."""
+
+    letters: Annotated[str | None, Hidden()] = None
+    """The original's `all_prob.npz`, or `original` to download it; None: generated letter strings."""
 
     verbal: Annotated[str | None, Hidden()] = None
-    """A CSV file with the columns of the UCLA Verbal Analogy Test; None: our own items."""
+    """A CSV or Excel file with the columns of the UCLA Verbal Analogy Test, or `original` to download that; None: our
+    own items."""
+
+    stories: Annotated[str | None, Hidden()] = None
+    """A CSV file with stories, in the columns of `data/stories.csv`; None: our own."""
 
     memory: str = "none"
     """What solvers remember with; `chat` keeps problems and answers in the prompt, as the second experiment does."""
@@ -68,6 +79,7 @@ class EmergentAnalogiesModel(LLMModel):
         self.rounds = self._rounds()
         self.problems = {problem.label: problem for one in self.rounds for problem in one}
         self.world = Questionnaire()
+        self._verdicts: list[tuple[Problem, str, bool] | None] = []  # on the answers so far, in order
         self.worlds = (self.world,)
         self.activation = EmergentAnalogiesModel.problems_of_step
         for _ in range(self.scenario.n_agents):
@@ -89,10 +101,17 @@ class EmergentAnalogiesModel(LLMModel):
         """Make the problems of each type."""
         chosen, rng, n = self.scenario, self.random, self.scenario.n_per_type
         if chosen.task == "letters":
-            made = {kind: make_letters(kind, n, rng) for kind in letters.KINDS}
             return [
-                [of_letters(f"{kind} {number}", one, chosen.form) for number, one in enumerate(strings, 1)]
-                for kind, strings in made.items()
+                [of_letters(f"{one.kind} {number}", one, chosen.form) for number, one in enumerate(strings, 1)]
+                for strings in self._letters(n)
+            ]
+        if chosen.task == "stories":
+            trials = load_trials(chosen.stories)
+            rng.shuffle(trials)
+            conditions = [[one for one in trials if one.condition == name][:n] for name in COMPARED]
+            return [
+                [of_story(f"{one.condition} {number}", one) for number, one in enumerate(sort, 1)]
+                for sort in conditions
             ]
         if chosen.task == "verbal":
             items = load_verbal(chosen.verbal)
@@ -107,10 +126,18 @@ class EmergentAnalogiesModel(LLMModel):
             for found in self._matrices(n)
         ]
 
+    def _letters(self, n: int) -> list[list[LetterString]]:
+        """Make letter strings of each type, or draw them from the original's."""
+        if given := self.scenario.letters:
+            stored = load_letters(LETTER_STRINGS.path(given, "letters"))
+            return [self.random.sample(found, min(n, len(found))) for found in stored.values()]
+        return [make_letters(kind, n, self.random) for kind in letters.KINDS]
+
     def _matrices(self, n: int) -> list[list[Matrix]]:
         """Make matrices of each type, or draw them from the original's."""
-        if self.scenario.matrices:
-            stored = load_matrices(self.scenario.matrices)
+        if given := self.scenario.matrices:
+            original = MATRICES_OF_MORE_RULES if self.scenario.more_rules else MATRICES
+            stored = load_matrices(original.path(given, "matrices"))
             return [self.random.sample(found, min(n, len(found))) for found in stored.values()]
         ruled = (*matrices.ONE_RULE, *matrices.COMBINATIONS, *matrices.MANY_RULES)
         kinds = ruled if self.scenario.more_rules else matrices.KINDS
@@ -137,13 +164,12 @@ class EmergentAnalogiesModel(LLMModel):
     def verdicts(self) -> list[tuple[Problem, str, bool]]:
         """Return each answer that came, with its problem and whether it is right; missing ones are left out."""
         is_bound = {agent.unique_id: agent.is_bound for agent in self.agents}
-        found: list[tuple[Problem, str, bool]] = []
-        for place, answers in self.world.answers.items():
-            problem = self.problems[place.sheet]
+        for place in islice(self.world.answers, len(self._verdicts), None):
+            answers, problem = self.world.answers[place], self.problems[place.sheet]
             written = joined([str(answer) for answer in answers.values()])
-            if len(answers) == len(problem.sheet(is_bound[place.agent_id]).items):
-                found.append((problem, written, problem.is_right(written)))
-        return found
+            is_whole = len(answers) == len(problem.sheet(is_bound[place.agent_id]).items)
+            self._verdicts.append((problem, written, problem.is_right(written)) if is_whole else None)
+        return [verdict for verdict in self._verdicts if verdict is not None]
 
     def accuracy(self, name: str) -> float:
         """Return the share of right answers of a category or type so far; NaN before the first."""

@@ -11,6 +11,7 @@ from mesa_llm.worlds.questionnaire import Item, Sheet
 from models.emergent_analogies import letters, matrices
 from models.emergent_analogies.letters import ALPHABET, CONCEPTS, LetterString
 from models.emergent_analogies.matrices import BLANK, Cell, Matrix
+from models.emergent_analogies.stories import OPTIONS, StoryTrial
 from models.emergent_analogies.verbal import Verbal
 
 Answers = Literal["free", "choice"]
@@ -134,7 +135,8 @@ def _same(matrix: Matrix, cell: Cell) -> Any:
 def of_letters(label: str, one: LetterString, form: letters.Format) -> Problem:
     """Ask for the second half of a pair of letter strings."""
     if one.kind.startswith("realworld"):
-        known: tuple[str, ...] = next(words for words in CONCEPTS.values() if set(one.key) <= set(words))
+        words = {*one.target, *one.key}
+        known: tuple[str, ...] = next((own for own in CONCEPTS.values() if words <= set(own)), tuple(sorted(words)))
     else:
         known = tuple(map(str, range(27))) if one.target[0].isdigit() else ALPHABET
     chosen = len(known) ** -len(one.key)
@@ -146,7 +148,7 @@ def of_letters(label: str, one: LetterString, form: letters.Format) -> Problem:
         one.text(form),
         lambda text: letters.is_right(read(text), one.key, form),
         lambda text: bool(text.strip()),
-        " ".join((letters.solve(one) or [()])[0]),
+        " ".join((letters.solve(one) or [one.key])[0]),
         chosen,
         elements=(known,) * len(one.key),
     )
@@ -157,6 +159,14 @@ def of_verbal(label: str, one: Verbal, rng: random.Random) -> Problem:
     options = tuple(rng.sample([one.key, one.foil], 2))
     text = f"{one.text} …\n\nWhich word completes it: {options[0]} or {options[1]}?"
     return Problem(label, one.relation, one.relation, text, one.key.__eq__, options.__contains__, one.key, 0.5, options)
+
+
+def of_story(label: str, one: StoryTrial) -> Problem:
+    """Ask which of two stories is like a first one."""
+    chance = 1 / len(OPTIONS)
+    return Problem(
+        label, one.condition, one.condition, one.text, one.key.__eq__, OPTIONS.__contains__, one.key, chance, OPTIONS
+    )
 
 
 def joined(answers: Sequence[str]) -> str:

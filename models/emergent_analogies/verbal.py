@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from mesa_llm import ConfigError
 from mesa_llm.text import one_line
+from models.emergent_analogies.originals import VERBAL, read_sheet
 
 OWN = resources.files("models.emergent_analogies").joinpath("data", "verbal.csv")
 """Our own items, six for each relation."""
@@ -46,34 +48,48 @@ def load_verbal(path: str | Path | None = None) -> list[Verbal]:
     """Load verbal analogies.
 
     Args:
-        path: A CSV file with the columns of the UCLA Verbal Analogy Test; None or empty: our own.
+        path: A CSV or Excel file with the columns of the UCLA Verbal Analogy Test; `original`: that test, downloaded at
+            first use; None or empty: our own.
 
     Raises:
         ConfigError: If the file cannot be read, or lacks a column or a word.
     """
+    if not path:
+        return analogies_in(csv.reader(OWN.read_text(encoding="utf-8").splitlines()), "verbal.csv")
+    file = VERBAL.path(path, "verbal")
+    if file.suffix == ".xlsx":
+        return analogies_in(read_sheet(file), str(file))
     try:
-        name, text = (
-            (str(path), Path(path).read_text(encoding="utf-8-sig"))
-            if path
-            else ("verbal.csv", OWN.read_text(encoding="utf-8"))
-        )
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
-    reader = csv.DictReader(text.splitlines())
-    if lacking := [column for column in COLUMNS if column not in (reader.fieldnames or ())]:
+        raise ConfigError(f"{file} cannot be read: {error}") from None
+    return analogies_in(csv.reader(text.splitlines()), str(file))
+
+
+def analogies_in(table: Iterable[Sequence[str]], name: str) -> list[Verbal]:
+    """Check a table of verbal analogies, whose first row names the columns.
+
+    Args:
+        table: Its rows.
+        name: What errors call it.
+
+    Raises:
+        ConfigError: If it lacks a column or a word, or has another relation.
+    """
+    header, *rows = [[cell.strip() for cell in row] for row in table] or [[]]
+    if lacking := [column for column in COLUMNS if column not in header]:
         raise ConfigError(f"{name}: there is no column {lacking[0]!r}; it needs {', '.join(COLUMNS)}")
+    places = [header.index(column) for column in COLUMNS]
     found: list[Verbal] = []
-    for row in reader:
-        words = [one_line(row[column] or "", 100) for column in COLUMNS]
+    for line, row in enumerate(rows, 2):
+        if not any(row):
+            continue
+        words = [one_line(row[place], 100) if place < len(row) else "" for place in places]
         if not all(words):
-            raise ConfigError(
-                f"{name}, line {reader.line_num}: a word is missing; each of {', '.join(COLUMNS)} has one"
-            )
+            raise ConfigError(f"{name}, line {line}: a word is missing; each of {', '.join(COLUMNS)} has one")
         relation = words[0].casefold()
         if relation not in RELATIONS:
-            raise ConfigError(
-                f"{name}, line {reader.line_num}: Relation is one of {', '.join(RELATIONS)}, got {words[0]!r}"
-            )
+            raise ConfigError(f"{name}, line {line}: Relation is one of {', '.join(RELATIONS)}, got {words[0]!r}")
         found.append(Verbal(relation, (words[1], words[2], words[3]), words[4], words[5]))
     if not found:
         raise ConfigError(f"{name} holds no analogies")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mesa_llm import Decision, Failure, LLMAgent, Observation, Outcome
+from mesa_llm import Observation, agents
 from mesa_llm.worlds.questionnaire import Instrument, Sheet
 
 if TYPE_CHECKING:
@@ -17,17 +17,10 @@ SPREAD = 0.2
 """Standard deviation of its answers, as a part of the scale's length."""
 
 
-class Respondent(LLMAgent):
+class Respondent(agents.Respondent):
     """Fills in sheets. By rule, it feels less good and worse in a situation, and the other way round in its twin."""
 
     model: EmotionBenchModel
-
-    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Hand the sheet in; one that failed is counted as unparsable or missing."""
-        if isinstance(decision, Failure):
-            unparsable = decision.kind in ("Unparsed", "Invalid", "BadReply")
-            self.model.world.fail(self.unique_id, decision.label, is_unparsable=unparsable)
-        return super().act(decision, seen)
 
     def rule(self, seen: Observation) -> dict[str, int]:
         """Answer each item by how the situation moves its subscale, with a normal error."""

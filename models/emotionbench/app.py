@@ -5,7 +5,7 @@ from __future__ import annotations
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.emotionbench.charts import change_figure, factor_figure
 from models.emotionbench.model import EmotionBenchModel
@@ -21,6 +21,7 @@ def Changes(model: EmotionBenchModel) -> None:
     update_counter.get()
     with steady(model):
         changes = [one for one in model.changes() if not one.factor]
+        chance = {one.name: model.instrument.random_mean(one) for one in model.instrument.subscales}
     rows = [
         Row(
             (
@@ -31,16 +32,22 @@ def Changes(model: EmotionBenchModel) -> None:
                 str(one.summary.n),
                 f"{one.change:+.1f}",
                 one.relation,
+                f"{chance[one.subscale]:g}",
             )
         )
         for one in changes
     ]
-    columns = ("Emotion", "Score", "Mean", "SD", "Sheets", "Change", "Relation")
+    columns = ("Emotion", "Score", "Mean", "SD", "Sheets", "Change", "Relation", "At random")
     Markup("table.html", columns=columns, rows=rows, more=0, nothing="No sheet has all its answers yet.")
 
 
 page = LLMPage(
     EmotionBenchModel,
-    components=[drawn_by(change_figure), (drawn_by(factor_figure), "Situations"), (Changes, "Scores")],
+    components=[
+        drawn_by(change_figure),
+        (drawn_by(factor_figure), "Situations"),
+        (Changes, "Scores"),
+        (LackingAnswers, "Items"),
+    ],
     name="EmotionBench",
 )

@@ -1,4 +1,4 @@
-"""RNG how feelings change in situations."""
+"""Draw how feelings change in situations."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
 from models.emotionbench.scores import Change, published
+from models.figures import COLOURS, GREY, LIGHT, headline
 
 if TYPE_CHECKING:
     from models.emotionbench.model import EmotionBenchModel
-
-COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#f97316", "#0891b2")
-
-GREY, LIGHT = "#475569", "#e2e8f0"
 
 Z = 1.96
 """Standard errors on each side of a mean in a 95 % interval."""
@@ -36,9 +33,9 @@ def factor_figure(model: EmotionBenchModel) -> Figure:
 
 def _intervals(model: EmotionBenchModel, rows: list[Change], title: str, labels: list[str]) -> Figure:
     names = list(dict.fromkeys(labels))
-    figure = Figure(figsize=(8, 1.6 + 0.32 * max(len(names), 3)), layout="constrained")
+    figure = Figure(figsize=(10, 1.8 + 0.24 * max(len(names), 6)), layout="constrained")
+    headline(figure, title)
     axes: Any = figure.subplots()
-    axes.set_title(title, loc="left", fontsize=13, color=GREY)
     axes.axvline(0, color=GREY, lw=1)
     base = {subscale.name: model.default_scores() for subscale in model.instrument.subscales}
     for number, subscale in enumerate(list(base)[:SUBSCALES_DRAWN]):
@@ -53,6 +50,8 @@ def _intervals(model: EmotionBenchModel, rows: list[Change], title: str, labels:
         for number, subscale in enumerate(base):
             people = {one.emotion: one.change for one in published() if _is_of_people(one, subscale)}
             shown = [name for name in names if name in people]
+            if not shown:
+                continue
             axes.plot(
                 [people[name] for name in shown],
                 [names.index(name) + 0.12 * number for name in shown],
@@ -61,12 +60,12 @@ def _intervals(model: EmotionBenchModel, rows: list[Change], title: str, labels:
                 label=f"{subscale}, people",
             )
     axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(axis="x", color=LIGHT)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(colors=GREY, length=0)
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize=9)
+        figure.legend(*axes.get_legend_handles_labels(), frameon=False, fontsize=9, loc="outside lower center", ncols=6)
     return figure
 
 

@@ -12,10 +12,23 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from mesa_llm import ConfigError
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.questionnaire import Instrument, Scale, Subscale
+from mesa_llm.worlds.questionnaire import Instrument, Original, Scale, Subscale
 
 OWN = resources.files("models.emotionbench").joinpath("data", "affect_list.json")
 """Our own instrument, in the form of the original's file."""
+
+BASE = "https://raw.githubusercontent.com/CUHK-ARISE/EmotionBench/48f6e1b01c449c213374172b24e6a461b59cd088/"
+
+LICENCE = "GPL-3.0, for research alone; the instruments are third parties'"
+
+QUESTIONNAIRES = Original(
+    "emotionbench",
+    "questionnaires.json",
+    f"{BASE}questionnaires.json",
+    "62df9edf007ba5da0c8e80b027113159ac490574a1f536bbb3d4177af5751585",
+    LICENCE,
+)
+"""The original's nine instruments; published numbers hold for this very file alone."""
 
 PLACEHOLDER = "SCENARIO"
 """Where the situation stands in an instrument's instructions."""
@@ -49,15 +62,20 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
     """Load instruments.
 
     Args:
-        path: The original's `questionnaires.json`, or a file of its form; None or empty: our own list.
+        path: The original's `questionnaires.json`, or a file of its form; `original`: that file, downloaded at first
+            use; None or empty: our own list.
 
     Returns:
-        Name → instrument; those of a file count as original.
+        Name → instrument; those of the very file of the original count as original.
 
     Raises:
         ConfigError: If the file cannot be read, or holds something else.
     """
-    name, text = ("affect_list.json", OWN.read_text(encoding="utf-8")) if not path else read_text(path)
+    if path:
+        name, text = read_text(QUESTIONNAIRES.path(path, "questionnaires"))
+    else:
+        name, text = "affect_list.json", OWN.read_text(encoding="utf-8")
+    is_original = QUESTIONNAIRES.is_content(text.encode())
     try:
         written = _FILE.validate_json(text)
     except ValidationError as error:
@@ -65,7 +83,7 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
     found: dict[str, Instrument] = {}
     for one in written:
         try:
-            found[one.name] = _instrument(one, is_original=bool(path))
+            found[one.name] = _instrument(one, is_original=is_original)
         except ValueError as error:
             raise ConfigError(f"{name}: {error}") from None
     return found
@@ -81,7 +99,7 @@ def read_text(path: str | Path) -> tuple[str, str]:
     try:
         if file.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{file}: {file.stat().st_size} bytes, and at most {MAX_BYTES} are read")
-        return str(file), file.read_text(encoding="utf-8")
+        return str(file), file.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
 

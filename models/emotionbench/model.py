@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Any, Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
-from mesa_llm.worlds.questionnaire import Questionnaire, Sheet
+from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, Questionnaire, Sheet
 from models.emotionbench.agents import Respondent
 from models.emotionbench.instruments import checked_name, load_instruments, with_situation
 from models.emotionbench.scores import Change, Factor, Scores, changes, mean_distance
-from models.emotionbench.situations import Occasion, load_situations
+from models.emotionbench.situations import SITUATIONS, Occasion, load_situations
 
 
 class EmotionBenchScenario(LLMScenario):
@@ -51,10 +52,10 @@ class EmotionBenchScenario(LLMScenario):
     """Name of the instrument; None: the first of the file, or our own AffectList-20."""
 
     questionnaires: str | None = None
-    """The original's `questionnaires.json`; None: our own instrument."""
+    """The original's `questionnaires.json`, or `original` to download it; None: our own instrument."""
 
     situations: str | None = None
-    """The original's `situations.json`; None: our own situations."""
+    """The original's `situations.json`, or `original` to download it; None: our own situations."""
 
     memory: str = "none"
     """What respondents remember with; the original's have none."""
@@ -81,8 +82,12 @@ class EmotionBenchModel(LLMModel):
         self.occasions = load_situations(
             chosen.situations, emotions=chosen.emotions, per_factor=chosen.n_situations, has_twins=chosen.twins
         )
+        is_panas = self.instrument.is_original and self.instrument.name == "PANAS"
+        situations = chosen.situations
+        self._is_comparable = is_panas and (situations == ORIGINAL or SITUATIONS.is_file(situations))
         self._by_label = {one.label: one for one in self.occasions}
         self.world = Questionnaire()
+        self._sheets: list[tuple[Occasion, Scores | None]] = []  # those answered so far, in order
         self.worlds = (self.world,)
         self.activation = EmotionBenchModel.repetition
         for _ in range(chosen.n_agents):
@@ -125,18 +130,21 @@ class EmotionBenchModel(LLMModel):
 
     def _scored(self) -> list[tuple[Occasion, Scores]]:
         """Return the scores of each sheet that has all its answers; others are left out, not filled up."""
-        scored: list[tuple[Occasion, Scores]] = []
-        for place, answers in self.world.answers.items():
-            numbered = {
-                number: int(answers[label])
-                for number in self.instrument.items
-                if (label := f"{self.instrument.name} {number}") in answers
-            }
-            scores = self.instrument.score(numbered)
-            if len(numbered) == len(self.instrument.items):
-                whole = {name: score for name, score in scores.items() if score is not None}
-                scored.append((self.occasion_of(place.sheet), whole))
-        return scored
+        for place in islice(self.world.answers, len(self._sheets), None):
+            self._sheets.append((self.occasion_of(place.sheet), self._score(self.world.answers[place])))
+        return [(occasion, scores) for occasion, scores in self._sheets if scores is not None]
+
+    def _score(self, answers: Mapping[str, Answer]) -> Scores | None:
+        """Score a sheet; None if it lacks an answer."""
+        numbered = {
+            number: int(answers[label])
+            for number in self.instrument.items
+            if (label := f"{self.instrument.name} {number}") in answers
+        }
+        if len(numbered) < len(self.instrument.items):
+            return None
+        scores = self.instrument.score(numbered)
+        return {name: score for name, score in scores.items() if score is not None}
 
     def default_scores(self) -> list[Scores]:
         """Return the scores of each default sheet."""
@@ -188,8 +196,7 @@ class EmotionBenchModel(LLMModel):
     @property
     def is_comparable(self) -> bool:
         """Whether this is the real PANAS in the original's situations, which the published means are of."""
-        is_panas = self.instrument.is_original and self.instrument.name == "PANAS"
-        return is_panas and bool(self.scenario.situations)
+        return self._is_comparable
 
     def distance(self, respondent: str, *, of_changes: bool = False) -> float:
         """Compute the mean absolute difference from a published respondent, over emotions and subscales.

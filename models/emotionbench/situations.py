@@ -13,10 +13,20 @@ from pydantic import BaseModel, Field, ValidationError
 from mesa_llm import ConfigError
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
-from models.emotionbench.instruments import read_text
+from mesa_llm.worlds.questionnaire import Original
+from models.emotionbench.instruments import BASE, LICENCE, read_text
 
 OWN = resources.files("models.emotionbench").joinpath("data", "situations.json")
 """Our own situations, two for each factor, and a pleasant twin for each emotion."""
+
+SITUATIONS = Original(
+    "emotionbench",
+    "situations.json",
+    f"{BASE}situations.json",
+    "3b4ef2ea1e5452814064bb480ec89feb83228f151a51ff9472134c3d68152b35",
+    LICENCE,
+)
+"""The original's 428 situations; published numbers hold for this very file alone."""
 
 MAX_CHARACTERS = 2000
 """Maximum number of characters of a situation."""
@@ -67,7 +77,8 @@ def load_situations(
     """Load situations.
 
     Args:
-        path: The original's `situations.json`, or a file of its form; None or empty: our own.
+        path: The original's `situations.json`, or a file of its form; `original`: that file, downloaded at first use;
+            None or empty: our own.
         emotions: Which emotions; None: all.
         per_factor: Maximum number of situations of a factor, the first of each; None: all.
         has_twins: Whether the pleasant twins come along, where there are any.
@@ -75,7 +86,9 @@ def load_situations(
     Raises:
         ConfigError: If the file cannot be read or holds something else, or there is no such emotion.
     """
-    name, text = ("situations.json", OWN.read_text(encoding="utf-8")) if not path else read_text(path)
+    name, text = ("situations.json", OWN.read_text(encoding="utf-8"))
+    if path:
+        name, text = read_text(SITUATIONS.path(path, "situations"))
     try:
         written = _Written.model_validate_json(text)
     except ValidationError as error:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm import ChatMessage, Decision, Failure, LLMAgent, Observation, Outcome
+from mesa_llm import ChatMessage, Observation, agents
 from mesa_llm.engine.decision import written_answer
 from mesa_llm.worlds.questionnaire import Instrument, Sheet, describe_sheet
-
-UNREADABLE = frozenset({"Unparsed", "Invalid", "BadReply"})
-"""Kinds of failure after which there was a reply, in which no answer could be read."""
 
 NOISE = 0.5
 """Chance that an answer of the rule twin lies one beside the one it means."""
 
 
-class Respondent(LLMAgent):
+class Respondent(agents.Respondent):
     """Somebody who fills in questionnaires.
 
     Attributes:
@@ -64,9 +61,3 @@ class Respondent(LLMAgent):
             written = written_answer(answer, page.answer)
             earlier += [ChatMessage("user", describe_sheet(page)), ChatMessage("assistant", written)]
         return (*before, *earlier, sheet)
-
-    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Hand the answer in, or report that there is none."""
-        if isinstance(decision, Failure):
-            self.model.world.fail(self.unique_id, decision.label, is_unparsable=decision.kind in UNREADABLE)
-        return super().act(decision, seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.psychobench.charts import interest_figure, interval_figure, radar_figure
 from models.psychobench.model import PsychoBenchModel
@@ -40,31 +40,14 @@ def Scores(model: PsychoBenchModel) -> None:
     Markup("table.html", columns=columns, rows=rows, more=0, nothing="Nothing is scored yet.")
 
 
-@component
-def Lacking(model: PsychoBenchModel) -> None:
-    """Show by item why answers are lacking.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        rows = [
-            Row((label, *(f"{lacks.get(why, 0)}" for why in ("out_of_range", "unparsable", "missing"))))
-            for label, lacks in model.world.lacking().items()
-        ]
-    columns = ("Item", "Not on the scale", "Not readable", "Missing")
-    Markup("table.html", columns=columns, rows=rows, more=0, nothing="Every item asked so far has an answer.")
-
-
 page = LLMPage(
     PsychoBenchModel,
     components=[
         drawn_by(radar_figure),
         drawn_by(interval_figure),
-        (drawn_by(interest_figure), "Interests"),
+        drawn_by(interest_figure),
         (Scores, "Scores"),
-        (Lacking, "Items"),
+        (LackingAnswers, "Items"),
     ],
     name="PsychoBench",
 )

@@ -1,4 +1,4 @@
-"""RNG the scores: a radar of each group, and every score between its ends, beside chance and norms."""
+"""Draw the scores: a radar of each group, and every score between its ends, beside chance and norms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
-from models.figures import COLOURS, GREY, LIGHT
+from models.figures import COLOURS, GREY, LIGHT, headline
 
 if TYPE_CHECKING:
     from models.psychobench.model import PsychoBenchModel
@@ -17,8 +17,11 @@ BLUE, ORANGE = COLOURS[:2]
 MAX_ROWS = 45
 """Maximum number of scores on one plot of intervals."""
 
-RADARS_A_ROW = 3
+RADARS_A_ROW = 2
 """Maximum number of radars side by side."""
+
+WIDTH = 5.4
+"""Width of a figure that stands beside another, in inches."""
 
 INTERVAL = 1.96
 """Standard errors on each side of a mean."""
@@ -31,29 +34,38 @@ def radar_figure(model: PsychoBenchModel) -> Figure:
     if not names:
         return _note("No questionnaire here has three to twelve scores, as a radar needs.")
     n_rows = math.ceil(len(names) / RADARS_A_ROW)
-    figure = Figure(figsize=(4.2 * min(len(names), RADARS_A_ROW), 3.9 * n_rows), layout="constrained")
+    height = 0.5 + 2.1 * n_rows
+    figure = Figure(figsize=(WIDTH, height))  # names beside the circles would make an automatic layout shrink these
+    figure.subplots_adjust(0.2, 0.75 / height, 0.8, 1 - 0.6 / height, wspace=1.05, hspace=0.75)
     for place, name in enumerate(names, 1):
-        axes: Any = figure.add_subplot(n_rows, min(len(names), RADARS_A_ROW), place, projection="polar")
+        axes: Any = figure.add_subplot(n_rows, RADARS_A_ROW, place, projection="polar")
         _radar(axes, name, [row for row in rows if row.instrument == name])
+    key = {text: line for axes in figure.axes for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(key.values(), key.keys(), frameon=False, fontsize=9, loc="lower center", ncols=3)
     return figure
 
 
 def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
-    angles = [2 * math.pi * place / len(rows) for place in range(len(rows))]
+    turn = math.pi / 2 - math.pi / len(rows)  # no axis lies flat, where its name would need most room
+    angles = [turn + 2 * math.pi * place / len(rows) for place in range(len(rows))]
     around = [*angles, angles[0]]
     chance = [row.share(row.random_mean) for row in rows]
     axes.plot(around, [*chance, chance[0]], color=GREY, lw=1, ls=":", label="at random")
     norms = [row.share(row.norms[0].norm.mean) for row in rows if row.norms]
     if len(norms) == len(rows):
-        axes.plot(around, [*norms, norms[0]], color=ORANGE, lw=1.6, label=f"people ({rows[0].norms[0].norm.group})")
+        axes.plot(around, [*norms, norms[0]], color=ORANGE, lw=1.6, label="people")
     if all(row.n for row in rows):
         shares = [row.share(row.mean) for row in rows]
         axes.plot(around, [*shares, shares[0]], color=BLUE, lw=2.2, label="respondents")
         axes.fill(around, [*shares, shares[0]], color=BLUE, alpha=0.15)
     axes.set_ylim(0, 1)
     axes.set_yticks([0.25, 0.5, 0.75], [])
-    axes.set_xticks(angles, [row.subscale for row in rows], fontsize=8, color=GREY)
-    axes.set_title(name, color=GREY, fontsize=12)
+    axes.set_xticks(angles, [row.subscale for row in rows], fontsize=7.5, color=GREY)
+    for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
+        beside = math.cos(angle)
+        label.set_horizontalalignment("left" if beside > 0.1 else "right" if beside < -0.1 else "center")
+    axes.tick_params(axis="x", pad=-2)
+    axes.set_title(name, color=GREY, fontsize=11)
     axes.spines["polar"].set_color(LIGHT)
 
 
@@ -77,21 +89,21 @@ def _wide(model: PsychoBenchModel) -> list[str]:
 
 
 def _intervals(rows: list[ScoreRow], title: str) -> Figure:
-    figure = Figure(figsize=(7.2, 1.2 + 0.24 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 1.3 + 0.22 * len(rows)), layout="constrained")
+    headline(figure, title)
     axes: Any = figure.subplots()
     for height, row in enumerate(reversed(rows)):
         _interval(axes, height, row)
-    axes.set_yticks(
-        range(len(rows)), [f"{row.instrument}: {row.subscale}" for row in reversed(rows)], fontsize=8, color=GREY
-    )
+    names = [f"{row.instrument}: {row.subscale}" for row in reversed(rows)]
+    axes.set_yticks(range(len(rows)), names, fontsize=8.5, color=GREY)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xticks([0, 0.5, 1], ["lowest", "middle", "highest"], color=GREY)
-    axes.set_title(title, loc="left", fontsize=13, color=GREY)
-    axes.set_xlabel("● respondents with 95 % interval   | at random   ◆ people with their SD", color=GREY, fontsize=9)
     axes.grid(axis="x", color=LIGHT)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
+    figure.supxlabel("● respondents, 95 % interval   | at random   ◆ people, SD", fontsize=9, color=GREY)
     return figure
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,17 +12,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.text import one_line
-from mesa_llm.worlds.questionnaire import Instrument, Mode, Norm, Scale, Subscale, describe_scale
+from mesa_llm.worlds.questionnaire import Instrument, Mode, Norm, Original, Scale, Subscale, describe_scale
 
-ORIGINAL_SHA256 = "eb5d531edd8f9815eb4495fa3de1ff1a783e2f1b5c8a90a8a527967873906826"
-"""Digest of the original `questionnaires.json`; norms are compared with this very file alone."""
-
-ORIGINAL_URL = (
+QUESTIONNAIRES = Original(
+    "psychobench",
+    "questionnaires.json",
     "https://raw.githubusercontent.com/CUHK-ARISE/PsychoBench/d514fb0810f4c79571b4e13e588ffe7f5daaa24f/"
-    "questionnaires.json"
+    "questionnaires.json",
+    "eb5d531edd8f9815eb4495fa3de1ff1a783e2f1b5c8a90a8a527967873906826",
+    "GPL-3.0, for research alone; the instruments are third parties'",
 )
-"""Where the original file is."""
+"""The original file; norms are compared with this very file alone."""
 
 CORRECTED_NAMES: Mapping[tuple[str, str], str] = {
     ("EPQ-R", "Pschoticism"): "Psychoticism",
@@ -238,26 +236,6 @@ def _own(entry: Mapping[str, Any]) -> Instrument:
 # -- the original file
 
 
-def fetch_original() -> Path:
-    """Download the original file, once, and check its digest; it is kept in the user's cache.
-
-    Raises:
-        ConfigError: If pooch is not installed, or the file cannot be had.
-    """
-    advice = f"download {ORIGINAL_URL} yourself, and give its path as items="
-    try:
-        pooch = importlib.import_module("pooch")
-    except ImportError:
-        raise ConfigError(f"items='original' needs pooch: `pip install pooch`, or {advice}") from None
-    folder = Path(pooch.os_cache("mesa_llm"), "psychobench")
-    digest = f"sha256:{ORIGINAL_SHA256}"
-    try:
-        return Path(pooch.retrieve(ORIGINAL_URL, digest, fname="questionnaires.json", path=folder))
-    except (OSError, ValueError) as error:
-        reason = one_line(str(error), 200)
-        raise ConfigError(f"the original questionnaires cannot be fetched ({reason}); {advice}") from error
-
-
 class _Crowd(BaseModel):
     crowd_name: str
     mean: float
@@ -303,13 +281,13 @@ def read_original(path: str | Path) -> list[Instrument]:
         raw = Path(path).read_bytes()
         entries = _FILE.validate_json(raw)
     except OSError as error:
-        reason = f"{path}: {error.strerror}; the original file is at {ORIGINAL_URL}"
+        reason = f"{path}: {error.strerror}; the original file is at {QUESTIONNAIRES.url}"
         raise ConfigError(f"{reason}, or leave items='own' for statements of our own") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise ConfigError(f"{path}: {where}: {first['msg']}; wanted the form of {ORIGINAL_URL}") from None
-    is_original = hashlib.sha256(raw).hexdigest() == ORIGINAL_SHA256
+        raise ConfigError(f"{path}: {where}: {first['msg']}; wanted the form of {QUESTIONNAIRES.url}") from None
+    is_original = QUESTIONNAIRES.is_content(raw)
     wanted = [entry for entry in entries if entry.name != "16P"]
     if unknown := [entry.name for entry in wanted if entry.name not in FORMS]:
         raise ConfigError(f"{path}: name {unknown[0]!r} is no instrument here; allowed: {', '.join(FORMS)}")
@@ -357,8 +335,8 @@ def load_instruments(items: str, names: Sequence[str] | None = None) -> list[Ins
     Raises:
         ConfigError: If there is no file, or no instrument of a name.
     """
-    path = fetch_original() if items == "original" else items
-    known = {one.name: one for one in (own_instruments() if items == "own" else read_original(path))}
+    found = own_instruments() if items == "own" else read_original(QUESTIONNAIRES.path(items, "items"))
+    known = {one.name: one for one in found}
     if names is None:
         return list(known.values())
     if unknown := [name for name in names if name not in known]:

@@ -13,6 +13,7 @@ from mesa_llm.viz.tables import Row
 from models.three_worlds.bridge import is_newsworthy
 from models.three_worlds.charts import market_figure, money_figure, news_figure, opinion_figure
 from models.three_worlds.model import ThreeWorldsModel
+from models.three_worlds.report import Report
 
 MAX_NEWS = 40
 """Maximum number of pieces of news that are listed, the latest."""
@@ -46,6 +47,22 @@ def News(model: ThreeWorldsModel) -> None:
 
 
 @component
+def Posts(model: ThreeWorldsModel) -> None:
+    """Show the citizens' posts that were liked and passed on most.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        posts = Report.of(model).top_posts().to_dict("records")
+    fields = ("step", "name", "text", "likes", "dislikes", "shares")
+    rows = [Row(tuple(str(post[field]) for field in fields)) for post in posts]
+    columns = ("Step", "Who", "Post", "Likes", "Dislikes", "Passed on")
+    Markup("table.html", columns=columns, rows=rows, more=0, nothing="Nobody has posted yet.")
+
+
+@component
 def Prompt(model: ThreeWorldsModel) -> None:
     """Show the text that all citizens read first: the question, the background and the circumstances.
 
@@ -64,6 +81,7 @@ page = LLMPage(
         drawn_by(news_figure),
         drawn_by(money_figure),
         (News, "Bridge"),
+        (Posts, "Posts"),
         (Prompt, "Prompt"),
     ],
     name="Three worlds",

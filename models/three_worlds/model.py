@@ -32,6 +32,7 @@ from models.three_worlds.bridge import (
     is_newsworthy,
     shock_event,
 )
+from models.three_worlds.cast import cast_of
 
 GOAL = "Will the new market hall do the town good?"
 
@@ -74,6 +75,9 @@ class ThreeWorldsScenario(LLMScenario):
 
     seed_text: Annotated[str, Label("Background")] = SEED_TEXT
     """Background, in every prompt; up to 4,000 characters."""
+
+    cast: Annotated[Literal["invented", "named"], Label("Who the citizens are")] = "invented"
+    """`invented`: invented people; `named`: those whom the background names, as far as there are any."""
 
     variables: Mapping[str, Setting] | None = None
     """Circumstances, in every prompt as they are by then; `tax_rate` and `minimum_wage` act on the economy."""
@@ -189,7 +193,8 @@ class ThreeWorldsModel(LLMModel):
     def _move_in(self) -> None:
         """Give each citizen an account on the network, a firm or the town hall, and a first opinion."""
         n = self.scenario.n_agents
-        personas = invented(n, self.random)
+        named = cast_of(self, n) if self.scenario.cast == "named" else []
+        personas = [*named, *invented(n - len(named), self.random)]
         for index, persona in enumerate(personas):
             Citizen(
                 self,

@@ -61,6 +61,25 @@ def test_a_run_tells_one_json_object_at_the_end() -> None:
     assert (run["model"], run["steps"], run["decisions"], run["calls"]) == ("social", 3, 15, 0)
 
 
+def test_a_run_of_a_file_goes_to_its_end(tmp_path) -> None:
+    file = tmp_path / "talk.json"
+    persons = [{"class": "person", "name": name, "background_story": ""} for name in "AB"]
+    talk = {"host": {"class": "Round Robin Host", "start_person_index": 0}, "experiment": {"scenario": "A room"}}
+    end = {"class": "iteration", "max_num_msgs": 13}
+    file.write_text(json.dumps({"persons": persons, "endType": end, **talk}))
+    run = figures_of("run", "discussion", "--config", file, "--rng", 1)
+    assert (run["steps"], run["ended"], run["results"]["messages"]) == (13, True, 13)
+    assert "13 steps: the model ended by itself" in run_command("run", "discussion", "--config", file).stdout
+    assert figures_of("run", "discussion", "--config", file, "--steps", 2)["steps"] == 2
+    for words, fault in {
+        ("social", "--config", str(file)): "SocialModel takes no --config",
+        ("discussion", "--config", str(file), "--set", "config=debate"): "--set names another, 'debate'",
+        ("discussion", "--config", "nowhere.json"): "config=nowhere.json: wanted one of debate, trolley, or a file",
+    }.items():
+        refused = run_command("run", *words)
+        assert (refused.exit_code, fault in refused.stderr) == (2, True)
+
+
 def test_a_run_without_json_says_in_words_what_happened(tmp_path) -> None:
     done = run_command("run", "social", "--steps", 2, "--rng", 1, "--log", tmp_path / "run.sqlite")
     assert "What happened" in done.stdout
@@ -351,7 +370,8 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
         (["run", "social", "--stepz", "1"], "No such option: --stepz"),
         (["rum"], "No such command 'rum'"),
         (["run", "social", "--set", "colour=red"], "wanted name=value, with one of the names n_agents"),
-        (["run", "social", "--set", "n_agents=many"], "n_agents=many"),
+        (["run", "social", "--set", "n_agents=many"], "--set n_agents=many: input should be a valid integer"),
+        (["run", "social", "--set", "n_agents=true"], "--set n_agents=true: input should be a valid integer"),
         (["run", "social", "--users", "nowhere.csv"], "no file 'nowhere.csv'"),
         (["run", "social", "--on-error", "cry"], "on_error is"),
         (["run", "social", "--max-calls", "0"], "--max-calls 0: a budget is more than 0"),

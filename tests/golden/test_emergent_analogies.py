@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from models.emergent_analogies import letters, matrices
+from models.emergent_analogies import letters, matrices, originals
 from models.emergent_analogies.letters import LetterString
 from models.emergent_analogies.matrices import Matrix
 from tests.golden.reading import decoded, golden, section
@@ -101,4 +101,5 @@ def test_a_reply_to_a_letter_string_is_judged(case: Any) -> None:
 
 def test_the_digests_of_the_original_files_are_those_that_are_opened() -> None:
     digests = CASES["source"]["sha256"]
-    assert {digest for name, digest in digests.items() if name.startswith("digit_mat/")} == matrices.ORIGINAL_SHA256
+    files = (originals.MATRICES, originals.MATRICES_OF_MORE_RULES, originals.LETTER_STRINGS, originals.VERBAL)
+    assert {one.url.removeprefix(originals.BASE): one.sha256 for one in files} == dict(digests)

@@ -67,6 +67,13 @@ READ = {
         "individuation_micro_cases",
         "sorted_pair_distance_cases",
     },
+    "sotopia": {
+        "dyadic",
+        "main",
+        "benchmark_stats",
+        "loader",
+        "minmax_normalisation",
+    },
     "simswarm": {
         "belief_update",
         "apply_belief",
@@ -86,6 +93,9 @@ READ = {
         "market_env",
         "demo_trades",
         "social_env",
+        "extractors",
+        "extract_entities",
+        "fallback_entities",
     },
 }
 """Golden file → its sections that the modules here read, in the order of the modules."""
@@ -97,15 +107,12 @@ NOT_COMPARED = {
     "unregistered": "classes that no configuration of SAUCE's can name",
     "inner_scheduler_mafia_import": "a module of SAUCE's that cannot be imported",
     "demo_stats": "counts over demo runs whose logs are not recorded",
-    "extract_entities": "there is no generator of casts here: personas come from tables, files and distributions",
-    "fallback_entities": "as extract_entities",
     "parse_tool_calls": "replies are checked against types, and a reply in another form is a failure of one decision",
     "sweep": "sweeps here are Mesa's batch runs",
     "story_classify": "there are no reports here, and the keyword lists belong to SimSwarm",
     "story_week_range": "as story_classify",
     "story_signals": "as story_classify",
     "keyword_sentiment": "as story_classify",
-    "extractors": "tables here are those of the run log",
 }
 """Sections that no module reads → why."""
 

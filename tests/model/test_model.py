@@ -164,6 +164,23 @@ def test_what_was_answered_before_a_stop_is_not_asked_for_again() -> None:
     assert len(asked) <= 5 + 1
 
 
+def test_a_stop_that_gives_up_nothing_sends_no_more_and_waits_for_what_was_sent() -> None:
+    sent = []
+
+    def takes(request):
+        sent.append(request.salt.agent)
+        if len(sent) == 2:
+            model.stop(gives_up=False)
+        return 0.1
+
+    model = PotModel(5, ScriptedLLM(honest_reply, delay_s=takes), rng=5, concurrency=2)
+    with pytest.raises(Stopped):
+        model.step()
+    assert (len(sent), model.usage.calls, model.time) == (2, 2, 0)
+    assert run(model) == run(PotModel(5, ScriptedLLM(honest_reply), rng=5))
+    assert model.usage.replayed == 2
+
+
 def test_a_spent_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path) -> None:
     whole = run(PotModel(4, honest(), rng=5, log=tmp_path / "whole.sqlite"), 3)
     poor = PotModel(4, honest(), rng=5, log=tmp_path / "parts.sqlite", max_calls=6)

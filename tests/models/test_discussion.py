@@ -17,7 +17,7 @@ from models.discussion.app import CHAT, chat_items
 from models.discussion.config import MANNERS, plan_of, read_plan
 from models.discussion.model import DiscussionModel
 from models.discussion.output import main, sauce_output
-from models.discussion.studies import curve, drift, run_rooms, talk_shares
+from models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}
 QUESTION = {"id": "vote", "question": "Yes or no?", "iterations": [0, 2, -1], "choices": ["yes", "no"]}
@@ -57,7 +57,7 @@ def discussion(tmp_path):
     ("changes", "fault"),
     [
         ({"persons": [person("A", "robot")]}, r"persons\[0\]\.class: unknown; one of person, "),
-        ({"persons": []}, r"persons: .*at least 1"),
+        ({"persons": []}, r"persons: list should have at least 1"),
         ({"persons": [person("A"), person("A")]}, r"persons: 'A' is there 2 times; names have to differ"),
         ({"persons": [{"class": "person", "name": "A"}]}, r"persons\[0\]\.background_story: missing"),
         ({"persons": [person("A", "fake_person")]}, r"persons\[0\]\.things_to_say: missing"),
@@ -66,7 +66,18 @@ def discussion(tmp_path):
         ({"host": {**HOST, "start_person_index": 2}}, r"host\.start_person_index: 2; a number from -2 to 1"),
         ({"endType": {"class": "iteration"}}, r"endType\.max_num_msgs: missing"),
         ({"endType": {"class": "limits", "agreement": "x"}}, r"endType\.agreement: no survey question is called 'x'"),
-        ({"experiment": {}}, r"experiment\.scenario: field required"),
+        ({"experiment": {}}, r"experiment\.scenario: missing; what everybody reads first"),
+        ({"persons": [{"name": "A"}]}, r"persons\[0\]\.class: missing; one of person, "),
+        ({"persons": "Ada"}, r"persons: input should be a valid list, got 'Ada'"),
+        ({"endType": {"class": "iteration", "max_num_msgs": "6"}}, r"endType\.max_num_msgs: .* valid integer, got '6'"),
+        (
+            {"experiment": {"scenario": "s", "survey_questions": [{"id": "q", "question": "?"}]}},
+            r"survey_questions\.q\.iterations: missing; a list of numbers of messages",
+        ),
+        (
+            {"experiment": {"scenario": "s", "survey_questions": [{**QUESTION, "iterations": ["never"]}]}},
+            r"survey_questions\[0\]\.iterations\[0\]: .* got 'never'",
+        ),
         ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day is HH:MM"),
         (
             {"experiment": {"scenario": "s", "survey_questions": [QUESTION] * 2}},
@@ -109,8 +120,8 @@ def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> N
 def test_silent_persons_do_not_go_on_for_ever(discussion) -> None:
     quiet = [person(name, "first_decides_then_generates", talkativeness=0) for name in "AB"]
     model = finished(discussion(config_of(*quiet)))
-    assert (model.n_messages, model.time) == (0, 6)
-    assert model.results()["ends"] == {"nobody spoke for 6 turns": 1}
+    assert (model.n_messages, model.time) == (0, 10)
+    assert model.results()["ends"] == {"nobody spoke for 10 turns": 1}
 
 
 @pytest.mark.parametrize(
@@ -140,6 +151,14 @@ def test_models_that_a_file_names_are_mapped_to_others(discussion) -> None:
     persons = [person("A", "person_hugging_face", model_path="big"), person("B", "person_gpt3_5")]
     model = finished(discussion(config_of(*persons), providers={"big": "random", "person_gpt3_5": "rule"}))
     assert set(model.runlog.decisions()["by"]) == {"random", "rule"}
+
+
+def test_a_model_that_a_class_implies_is_mapped_and_one_that_is_nowhere_is_refused(discussion) -> None:
+    config = config_of(person("A", "person_gpt3_5"), person("B", "person"))
+    model = finished(discussion(config, providers={"gpt-3.5-turbo": "random"}))
+    assert set(model.runlog.decisions()["by"]) == {"random", "rule"}
+    with pytest.raises(ConfigError, match=r"names no model 'gpt-5'; .* gpt-3.5-turbo, person, .* phases decide, write"):
+        discussion(config, providers={"gpt-5": "random"})
 
 
 def test_a_failed_reply_is_a_silence_with_its_reason(discussion) -> None:
@@ -209,6 +228,13 @@ def test_a_question_is_asked_once_at_a_number_of_messages_however_long_the_silen
     assert len(model.sessions[0].room.answers) == 2
 
 
+def test_a_question_is_asked_by_the_clock(discussion) -> None:
+    question = {"id": "q", "question": "?", "every_minutes": 0.25}
+    clock = {"pause_s": 10, "word_s": 0}  # four turns of ten seconds
+    model = finished(discussion(config_of(questions=[question], clock=clock)))
+    assert [answer.after for answer in model.sessions[0].room.answers] == [2, 2, 3, 3]
+
+
 def test_a_missing_answer_is_counted_and_never_a_zero(discussion) -> None:
     question = {**QUESTION, "choices": [], "scale": [0, 10], "iterations": [0]}
 
@@ -227,6 +253,31 @@ def test_agreement_ends_the_talk(discussion) -> None:
     question = {**QUESTION, "iterations": "always", "choices": ["no", "yes"]}
     model = finished(discussion(config_of(*persons, questions=[question], end={"agreement": "vote"})))
     assert model.results()["ends"] == {"all answered 'vote' alike: yes": 1}
+
+
+@pytest.mark.parametrize(("apart", "end"), [(1, "a judge found agreement"), (5, "6 lines")])
+def test_a_judge_by_rule_ends_the_talk_of_those_who_agree(discussion, apart, end) -> None:
+    persons = [person(name, attitude=attitude, strength=1) for name, attitude in (("A", 4), ("B", 4 + apart))]
+    config = config_of(*persons, end={"max_num_msgs": 6, "judge": "Do they agree?"})
+    model = finished(discussion(config))
+    assert model.results()["ends"] == {end: 1}
+    assert [ruling.after for ruling in model.sessions[0].room.rulings] == ([2] if apart == 1 else [2, 4])
+
+
+def test_a_judge_sees_the_talk_and_a_judge_who_fails_ends_nothing(discussion, tmp_path) -> None:
+    def reply(request):
+        if request.salt.purpose != "judge":
+            return ToolCall("say", {"text": "Well."})
+        return {"agreed": True, "reason": "They do."} if request.messages[-1].content.count("Well.") > 2 else "Hm."
+
+    log = tmp_path / "run.sqlite"
+    config = config_of(end={"max_num_msgs": 9, "judge": "Agreed?", "judge_every": 1})
+    model = finished(discussion(config, llm=ScriptedLLM(reply), log=log, attempts=1))
+    model.close()
+    assert [ruling.agreed for ruling in model.sessions[0].room.rulings] == [None, None, True]
+    assert model.usage_by_purpose["judge"].failures == 2
+    again = finished(discussion(config, llm=ScriptedLLM(reply), log=log, attempts=1, replay=True))
+    assert (again.runlog.digest, again.usage.calls) == (model.runlog.digest, 0)
 
 
 def test_scripted_persons_say_each_of_their_lines_once(discussion) -> None:
@@ -287,6 +338,13 @@ def test_in_the_trolley_study_people_talk_as_often_as_they_are_talkative() -> No
     # 60 rooms × about 13 calls: a standard error of at most 0.02, and 0.08 is four of them
     assert shares["spoke"].to_list() == pytest.approx([0.9, 0.5, 0.25, 0.15], abs=0.08)
     assert shares["share"].is_monotonic_decreasing
+
+
+def test_answers_by_choice_are_counted_as_shares_of_those_who_answered() -> None:
+    shares: Any = choice_shares([run_rooms("trolley", n_rooms=3, rng=1)])
+    first = shares.query("after == 0").to_dict("records")
+    assert [(row["answer"], row["share"], row["answers"]) for row in first] == [("no", 0.5, 12), ("yes", 0.5, 12)]
+    assert shares.groupby("after")["share"].sum().to_list() == [1.0] * shares["after"].nunique()
 
 
 def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:

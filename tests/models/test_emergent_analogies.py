@@ -2,6 +2,8 @@
 
 import hashlib
 import random
+import zipfile
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 from mesa_llm import ConfigError, ScriptedLLM
 from models.emergent_analogies import letters, matrices
 from models.emergent_analogies.model import EmergentAnalogiesModel
-from models.emergent_analogies.problems import distractors
+from models.emergent_analogies.problems import distractors, of_letters
+from models.emergent_analogies.stories import load_trials
 from models.emergent_analogies.verbal import load_verbal
 
 
@@ -48,13 +51,15 @@ def test_the_seven_distractors_are_wrong_and_different(kind, seed) -> None:
     assert len({*wrong, key}) == 8
 
 
-@pytest.mark.parametrize("task", ["matrices", "letters", "verbal"])
+@pytest.mark.parametrize("task", ["matrices", "letters", "verbal", "stories"])
 def test_the_rule_twin_solves_as_much_as_it_is_skilled(task) -> None:
     assert run(task=task).mean_accuracy == 1
     assert run(task=task, skill=0).mean_accuracy == 0
 
 
-@pytest.mark.parametrize(("task", "answers"), [("matrices", "free"), ("matrices", "choice"), ("verbal", "free")])
+@pytest.mark.parametrize(
+    ("task", "answers"), [("matrices", "free"), ("matrices", "choice"), ("verbal", "free"), ("stories", "free")]
+)
 def test_random_answers_have_the_exact_expectation(task, answers) -> None:
     model = run(task=task, answers=answers, llm="random", n_agents=20, n_per_type=3)
     for name in model.categories:
@@ -94,6 +99,57 @@ def test_a_file_of_the_original_form_is_read(tmp_path) -> None:
     (matrix,) = matrices.load_matrices(path, frozenset({digest}))["row_constant"]
     assert matrix.text == "[6] [6] [6]\n[1] [1] [1]\n[3] [3] ["
     assert matrices.solve(matrix) == matrix.key == (3,)
+
+
+def test_letter_strings_of_the_original_form_are_read(tmp_path) -> None:
+    path = tmp_path / "all_prob.npz"
+    pairs = [[list("abcd"), list("abce")], [list("ijkl"), list("ijkm")]]
+    words = [[list("bedc"), list("bcde")], [["hot", "cold", "warm"], ["cold", "warm", "hot"]]]
+    stored = {"succ": {"prob": [pairs]}, "realworld_sort": {"prob": [words]}}
+    np.savez(path, all_prob=np.array(stored, dtype=object))
+    found = letters.load_letters(path, frozenset({hashlib.sha256(path.read_bytes()).hexdigest()}))
+    (plain,), (real,) = found["succ"], found["realworld_sort"]
+    assert letters.solve(plain) == [plain.key] == [tuple("ijkm")]
+    assert (plain.category, real.category) == ("0_generalisations", "real_world")
+    assert of_letters("realworld_sort 1", real, "lead").solution == "cold warm hot"
+
+
+def sheet_of_excel(path, rows):
+    """Write a sheet as Excel does: numbers and inline texts in cells, all else in a list shared by all."""
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    texts = list(dict.fromkeys(text for row in rows for text in row))
+    cells = [
+        "".join(f'<c r="{"ABCDEF"[at]}{n}" t="s"><v>{texts.index(text)}</v></c>' for at, text in enumerate(row) if text)
+        for n, row in enumerate(rows, 1)
+    ]
+    listed = "".join(f"<si><r><t>{escape(text[:1])}</t></r><r><t>{escape(text[1:])}</t></r></si>" for text in texts)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/sharedStrings.xml", f"<sst {space}>{listed}</sst>")
+        data = "".join(f"<row>{row}</row>" for row in cells)
+        archive.writestr("xl/worksheets/sheet1.xml", f"<worksheet {space}><sheetData>{data}</sheetData></worksheet>")
+
+
+def test_verbal_analogies_are_read_from_a_sheet_of_excel(tmp_path) -> None:
+    path = tmp_path / "UCLA_VAT.xlsx"
+    sheet_of_excel(path, [["Relation", "A", "B", "C", "D", "D'"], ["Synonym", "rob", "steal", "cry", "weep", "eyes"]])
+    (one,) = load_verbal(path)
+    assert (one.relation, one.text, one.key, one.foil) == ("synonym", "rob is to steal as cry is to", "weep", "eyes")
+    path.write_text("no archive")
+    with pytest.raises(ConfigError, match=r"UCLA_VAT\.xlsx cannot be read as a sheet"):
+        load_verbal(path)
+
+
+def test_each_story_is_asked_in_both_conditions_and_orders() -> None:
+    trials = load_trials()
+    assert len(trials) == len({one.text for one in trials}) == 16
+    assert {(one.condition, one.key) for one in trials} == {
+        (condition, side) for condition in ("near", "far") for side in ("Story A", "Story B")
+    }
+
+
+def test_both_equally_is_wrong_and_no_failure() -> None:
+    results = run(task="stories", llm=ScriptedLLM(lambda request: {"answer": "both equally"})).results()
+    assert (results["mean"], results["unreadable"], results["out_of_range"]) == (0, 0, 0)
 
 
 def test_there_are_six_verbal_analogies_of_each_relation() -> None:

@@ -1,6 +1,9 @@
 """EmotionBench: sheets by default and in situations, and how they differ."""
 
 import math
+import os
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +91,33 @@ def test_the_situation_stands_where_the_instrument_says() -> None:
 def test_published_means_are_not_compared_with_our_own_items() -> None:
     with pytest.raises(ConfigError, match="give questionnaires= and situations="):
         run(emotions=["Fear"]).distance("human-crowd")
+
+
+FOLDER = Path(os.environ.get("MESA_LLM_DATA", "nowhere"), "emotionbench")
+FILES = ("questionnaires.json", "situations.json")
+needs_original = pytest.mark.skipif(not (FOLDER / FILES[0]).is_file(), reason="MESA_LLM_DATA holds no emotionbench")
+
+
+@needs_original
+def test_the_original_files_are_fetched_once_and_compared_with_people(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "mesa_llm" / "emotionbench").mkdir(parents=True)
+    for name in FILES:
+        shutil.copy(FOLDER / name, tmp_path / "mesa_llm" / "emotionbench")
+    model = run(questionnaires="original", situations="original", emotions=["Fear"], n_situations=1, n_defaults=2)
+    assert len(model.occasions) == 5
+    assert model.distance("human-crowd") > 0
+
+
+@needs_original
+@pytest.mark.parametrize("changed", FILES)
+def test_a_changed_file_is_not_compared_with_anybody(tmp_path, changed) -> None:
+    for name in FILES:
+        text = (FOLDER / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace(" the ", " a ", 1) if name == changed else text, encoding="utf-8")
+    files = {name.removesuffix(".json"): str(tmp_path / name) for name in FILES}
+    with pytest.raises(ConfigError, match="published means hold for"):
+        run(**files, emotions=["Fear"], n_situations=1, n_defaults=1).distance("human-crowd")
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ STEPS = 3
 every_model = pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
 
 
-def run_command(entry, llm, log, *command, lines=()) -> str:
+def run_command(entry, llm, log, *options, lines=()) -> str:
     """Run a model as its user types it, and return what that shows."""
     command = ["run", entry.name, "--llm", llm, "--rng", "4", "--steps", str(STEPS), "--log", str(log)]
-    done = CliRunner().invoke(app, [*command, *command], input="".join(f"{line}\n" for line in lines))
+    done = CliRunner().invoke(app, [*command, *options], input="".join(f"{line}\n" for line in lines))
     assert done.exit_code == 0, done.output
     return done.stdout
 

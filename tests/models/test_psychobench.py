@@ -63,6 +63,11 @@ def test_without_history_every_page_is_asked_by_itself() -> None:
     assert [len(json.loads(prompt)) for prompt in model.runlog.calls()["prompt"]] == [2, 2, 2]
 
 
+def test_a_respondent_who_is_asked_nothing_has_a_prompt_as_the_page_shows_it() -> None:
+    (respondent,) = PsychoBenchModel(rng=1).agents
+    assert respondent.prompt(respondent.observe())[0].role == "system"
+
+
 def test_the_published_order_comes_first_where_it_is_asked_for() -> None:
     model = PsychoBenchModel(instruments=["Money"], order="published first", rng=1)
     texts = []

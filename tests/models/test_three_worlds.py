@@ -11,6 +11,7 @@ from mesa_llm import Event, ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.scripted import call
 from models.three_worlds.model import ThreeWorldsModel, ThreeWorldsScenario
+from models.three_worlds.report import Report
 from models.three_worlds.scores import compare
 
 WORLDS = {"social", "market", "economy"}
@@ -271,3 +272,37 @@ def test_results_hold_the_scores_of_a_run() -> None:
     assert results["lag"] == pytest.approx(sum(lags) / len(lags))
     assert (results["brier"], results["bets"]) == (model.brier, model.crossings.n_bets)
     assert all(isinstance(score, int | float) for score in results.values())
+
+
+def test_the_report_of_a_run_agrees_with_the_worlds() -> None:
+    model = ThreeWorldsModel(rng=1)
+    model.run_for(12)
+    report, engagement = Report.of(model), model.social.engagement()
+    posts = report.top_posts(1000)
+    assert len(posts) > 10
+    assert posts[["likes", "dislikes"]].to_numpy().tolist() == [list(engagement[post]) for post in posts["post"]]
+    assert posts["engagement"].is_monotonic_decreasing
+    trades = report.trades()
+    assert len(trades) == model.results()["trades"]
+    assert None not in trades["shares"].to_list()
+    assert sum(report.profiles()["actions"].to_list()) == len(model.runlog.actions().query("ok"))
+
+
+def test_the_citizens_can_be_those_whom_the_background_names(tmp_path) -> None:
+    def reply(request):
+        if request.salt.purpose != "cast":
+            return ToolCall("do_nothing", {})
+        people = [{"name": name, "type": "org", "summary": "Wants it."} for name in ("The Grocers", "the grocers", "X")]
+        return {"characters": people}
+
+    given = {"cast": "named", "seed_text": "Mayor Lund wants a hall.", "n_agents": 3, "rng": 1}
+    log = tmp_path / "run.sqlite"
+    model = ThreeWorldsModel(llm=ScriptedLLM(reply), log=log, **given)
+    model.step()
+    model.close()
+    first, *others = [agent.config for agent in model.agents]
+    assert (first.name, "(org)" in first.persona, len(others)) == ("The Grocers", True, 2)
+    again = ThreeWorldsModel(llm=ScriptedLLM(reply), log=log, replay=True, **given)
+    again.step()
+    assert (again.runlog.digest, again.usage.calls) == (model.runlog.digest, 0)
+    assert [agent.config.name for agent in ThreeWorldsModel(**given).agents][:2] == ["Mayor", "Lund"]

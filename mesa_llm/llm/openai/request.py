@@ -88,6 +88,7 @@ class Writer:
         """Write for a model, by the name its endpoint knows it by."""
         self.model = model
         self._tools: dict[tuple[str, ...], list[bytes]] = {}
+        self._formats: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
         """Write the body of a request as JSON."""
@@ -102,7 +103,7 @@ class Writer:
         if dialect.seed:
             body.setdefault("seed", request.salt.seed)
         if request.schema is not None and dialect.schema != "none":
-            body["response_format"] = response_format(request.schema, dialect.schema)
+            body["response_format"] = self._format(request.schema, dialect.schema)
         if not request.tools:
             return compact_json(body)
         if not dialect.tools:
@@ -111,6 +112,17 @@ class Writer:
         if dialect.choice != "none":
             body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
         return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._tools_json(request))
+
+    def _format(self, schema: Mapping[str, Any], form: Literal["schema", "object"]) -> dict[str, Any]:
+        """Ask for a reply that follows a schema; what is written of a schema is kept, as the same one comes again."""
+        if form == "object":
+            return response_format(schema, form)
+        kept = self._formats.get(id(schema))
+        if kept is None:
+            if len(self._formats) >= 256:
+                self._formats.clear()
+            kept = self._formats[id(schema)] = (schema, response_format(schema))  # held, so that its id stays its own
+        return kept[1]
 
     def _tools_json(self, request: Request) -> bytes:
         """Write the tools: what is the same for many requests once, and between it the values offered now."""

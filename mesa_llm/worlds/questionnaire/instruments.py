@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from mesa_llm.worlds.questionnaire.items import Answers, Item
@@ -153,7 +154,11 @@ class Instrument:
         Args:
             order: Item numbers in the order presented; None: their own order.
         """
-        return [self.item(number) for number in (self.items if order is None else order)]
+        return [self._items[number] for number in (self.items if order is None else order)]
+
+    @cached_property
+    def _items(self) -> dict[int, Item]:
+        return {number: self.item(number) for number in self.items}
 
     def score(self, answers: Answers) -> dict[str, float | None]:
         """Compute the scores of one administration.

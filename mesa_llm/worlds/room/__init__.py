@@ -1,27 +1,53 @@
-"""A room in which people talk, one at a time or all at once, and may keep silent."""
+"""A room in which people talk, one at a time or all at once, and may keep silent, do something, or leave."""
 
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
-from mesa_llm.worlds.room.rules import Agreement, AllOf, EndRule, EveryoneSilent, MaxLines, MaxTime, MaxTurns
-from mesa_llm.worlds.room.state import Line, Manner, Member, Silence, SurveyAnswer
-from mesa_llm.worlds.room.world import Room, Rules, Wish
+from mesa_llm.worlds.room.hosts import Everyone, Host, Moderated, RandomHost, RoundRobin
+from mesa_llm.worlds.room.rules import (
+    Agreement,
+    AllOf,
+    EndRule,
+    EveryoneSilent,
+    JudgedAgreement,
+    JustLeft,
+    MaxLines,
+    MaxTime,
+    MaxTurns,
+    Stale,
+    TooFewLeft,
+)
+from mesa_llm.worlds.room.state import Kind, Line, Manner, Member, Move, Ruling, Silence, SurveyAnswer
+from mesa_llm.worlds.room.world import Room, Rules, Verdict, Wish
 
 __all__ = [
     "Agreement",
     "AllOf",
     "Clock",
     "EndRule",
+    "Everyone",
     "EveryoneSilent",
+    "Host",
+    "JudgedAgreement",
+    "JustLeft",
+    "Kind",
     "Line",
     "Manner",
     "MaxLines",
     "MaxTime",
     "MaxTurns",
     "Member",
+    "Moderated",
+    "Move",
+    "RandomHost",
     "Room",
     "RoomFacts",
+    "RoundRobin",
     "Rules",
+    "Ruling",
     "Silence",
+    "Stale",
     "SurveyAnswer",
+    "TooFewLeft",
+    "Verdict",
     "Wish",
 ]

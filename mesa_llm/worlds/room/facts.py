@@ -33,10 +33,19 @@ class RoomFacts:
     """Seconds until the time is up; None: there is no limit, or it is not shown."""
 
     phase: str
-    """What is asked: `write`, `choose`, `decide`, `draft`, `token`; empty: nothing."""
+    """What is asked: `write`, `choose`, `decide`, `draft`, `token`, `interact`; empty: nothing."""
 
     draft: str = ""
     """What it has written, and may send now."""
 
     question: str = ""
     """What everybody is asked aside, under the original rules."""
+
+    turn: int = 1
+    """Number of the turn, from 1."""
+
+    brief: str = ""
+    """What it alone reads, where it reads that now; empty: it has read it, or reads it elsewhere."""
+
+    is_news: bool = False
+    """Whether the lines are only those since it was asked last."""

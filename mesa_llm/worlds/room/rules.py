@@ -67,6 +67,52 @@ class EveryoneSilent:
 
 
 @dataclass(frozen=True)
+class Stale:
+    """Ends a conversation after too many moves in a row in which nothing was done."""
+
+    maximum: int
+    """Maximum number of such moves."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        count = 0
+        for move in reversed(room.moves):
+            if move.kind == "turn":
+                continue
+            if move.kind != "none":
+                break
+            count += 1
+            if count > self.maximum:
+                return f"nothing was done {count} times in a row"
+        return ""
+
+
+@dataclass(frozen=True)
+class TooFewLeft:
+    """Ends a conversation in which too few people are left."""
+
+    minimum: int = 2
+    """Number of people that it takes."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        names = [one.name for one in room.members.values() if one.agent_id not in room.present]
+        is_over = bool(room.members) and len(room.present) < self.minimum
+        return f"{', '.join(names) or 'nobody'} left" if is_over else ""
+
+
+@dataclass(frozen=True)
+class JustLeft:
+    """Ends a conversation of two if one of the last two moves is to leave."""
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        left = [move.agent_id for move in room.moves[-2:] if move.kind == "leave"]
+        names = [room.members[one].name for one in left if one is not None]
+        return f"{', '.join(names)} left" if names else ""
+
+
+@dataclass(frozen=True)
 class Agreement:
     """Ends a conversation when everybody last gave the same answer to a question asked aside."""
 
@@ -79,6 +125,23 @@ class Agreement:
         given = [last.get(agent_id) for agent_id in room.members]
         agreed = bool(given) and None not in given and all(one == given[0] for one in given)
         return f"all answered {self.question!r} alike: {given[0]}" if agreed else ""
+
+
+@dataclass(frozen=True)
+class JudgedAgreement:
+    """Ends a conversation when a judge, who takes no part, finds that all have agreed."""
+
+    every: int
+    """Number of lines between two rulings."""
+
+    def is_due(self, room: Room) -> bool:
+        """Check whether the judge is to be asked now: once at each multiple of the number of lines."""
+        n_lines = len(room.lines)
+        return n_lines > 0 and n_lines % self.every == 0 and all(ruling.after != n_lines for ruling in room.rulings)
+
+    def reason(self, room: Room) -> str:
+        """Return why the conversation is over; empty: it is not."""
+        return "a judge found agreement" if room.rulings and room.rulings[-1].agreed else ""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ Manner = Literal["speak", "choose", "decide_write", "write_decide", "pass_token"
 """How somebody comes to speak when called on: always; speak or wait, at once; first decide whether, then write; first
 write, then decide whether to send it; write, where a token in the text passes."""
 
-FIRST_PHASE: dict[Manner, str] = {
+FIRST_PHASE: dict[str, str] = {
+    "interact": "interact",
     "speak": "write",
     "choose": "choose",
     "decide_write": "decide",
@@ -17,6 +18,12 @@ FIRST_PHASE: dict[Manner, str] = {
     "pass_token": "token",
 }
 """Manner → what is asked first."""
+
+Kind = Literal["say", "gesture", "do", "leave"]
+"""What a line is: words; a sign without words; a deed; the speaker leaves."""
+
+MoveKind = Literal["turn", "none", "say", "gesture", "do", "leave"]
+"""What a move is: a turn begins; nothing is done; or a line of a kind."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,8 @@ class Member:
     name: str
     """What the others call it."""
 
-    manner: Manner = "speak"
-    """How it comes to speak."""
+    manner: Manner | Literal["interact"] = "speak"
+    """How it comes to speak; `interact`: it speaks, shows or does something, leaves, or waits, at once."""
 
     pass_token: str = "<pass>"
     """What passes, where whole texts are read for it."""
@@ -49,6 +56,12 @@ class Member:
 
     is_prefixed: bool = False
     """Whether, in the original, its replies go on after its own time and name."""
+
+    brief: str = ""
+    """What it alone reads first."""
+
+    reads_once: bool = False
+    """Whether it reads each line, and its brief, only once, as somebody who remembers them by itself."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +86,26 @@ class Line:
     survey: str = ""
     """Id of the question that it answers, under the original rules; empty: part of the conversation."""
 
+    kind: Kind = "say"
+    """What it is."""
+
+    turn: int = 0
+    """Turn in which it was said, from 1."""
+
     def is_heard_by(self, agent_id: int) -> bool:
         """Check whether somebody hears it."""
         return self.viewers is None or agent_id in self.viewers
+
+
+@dataclass(frozen=True)
+class Move:
+    """What somebody did in a turn; or that a turn began."""
+
+    agent_id: int | None
+    """Who; None: a turn began."""
+
+    kind: MoveKind
+    """What it is."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +129,20 @@ class Silence:
 
     draft: str = ""
     """What it wrote and did not send."""
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a judge, who takes no part, found in a conversation."""
+
+    after: int
+    """Number of lines there were."""
+
+    agreed: bool | None
+    """Whether all have agreed; None: no usable reply came."""
+
+    reason: str
+    """Why, in its own words, or why there is no ruling."""
 
 
 @dataclass(frozen=True)

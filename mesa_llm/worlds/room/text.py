@@ -16,6 +16,7 @@ TASKS = {
     "decide": "Do you want to speak now, or would you rather wait and hear what the others say? Decide, and say why.",
     "draft": "Write what you would say now, in fewer than 40 words. You decide afterwards whether to say it.",
     "token": "Write what you say now, in fewer than 40 words.",
+    "interact": "It is your turn: say something, show something without words, do something, leave, or wait.",
 }
 """Phase → what is asked."""
 
@@ -38,13 +39,33 @@ def conversation(facts: RoomFacts) -> str:
 def _line(line: Line) -> str:
     time = f"[{line.time}] " if line.time else ""
     aside = "" if line.viewers is None else " (not to everyone)"
-    return f"{time}{one_line(line.speaker, MAX_NAME)}{aside}: {quoted(line.text)}"
+    return f"{time}{one_line(line.speaker, MAX_NAME)}{aside}{deed(line)}"
+
+
+def deed(line: Line) -> str:
+    """Return what a line is, to stand after who it is of; what was written is quoted."""
+    match line.kind:
+        case "say":
+            return f": {quoted(line.text)}"
+        case "gesture":
+            return f", without words: {quoted(line.text)}"
+        case "do":
+            return f" does something: {quoted(line.text)}"
+        case "leave":
+            return " left."
+
+
+def turns(lines: Sequence[Line]) -> str:
+    """Describe what happened turn by turn, a line each; no line can forge another."""
+    return "\n".join(f"Turn {line.turn}: {_line(line)}" for line in lines)
 
 
 def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
     """Describe the room to somebody in it, and say what is asked."""
     others = ", ".join(one_line(name, MAX_NAME) for name in facts.others) or "nobody else"
-    parts = [f"In the room with you: {others}."]
+    parts = [facts.brief, f"In the room with you: {others}."] if facts.brief else [f"In the room with you: {others}."]
+    if member.manner == "interact":
+        return "\n".join([*parts, *_interaction(facts)])
     if member.shows_opening and member.is_timed:
         parts.append(f"The conversation was opened at [{facts.opening}].")
     parts.append(f"What you have heard so far:\n{conversation(facts)}")
@@ -58,6 +79,14 @@ def description(facts: RoomFacts, member: Member, *, is_original: bool = False) 
     if facts.phase:
         parts.append(_task(facts, member, is_original=is_original))
     return "\n".join(parts)
+
+
+def _interaction(facts: RoomFacts) -> list[str]:
+    earlier = f"({counted(facts.n_earlier, 'earlier line')} not shown)\n" if facts.n_earlier else ""
+    heading = "What has happened since your last turn" if facts.is_news else "What has happened so far"
+    happened = turns(facts.lines) or "nothing yet."
+    lines = f"{heading}:\n{earlier}{happened}" if facts.lines else f"{heading}: {happened}"
+    return [lines, f"This is turn {facts.turn}.", *([TASKS["interact"]] if facts.phase else [])]
 
 
 def _task(facts: RoomFacts, member: Member, *, is_original: bool) -> str:

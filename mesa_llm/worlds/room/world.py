@@ -15,7 +15,7 @@ from mesa_llm.tools.tool import action
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.rules import EndRule, MaxTime, cleaned, first_reason, speaks
-from mesa_llm.worlds.room.state import FIRST_PHASE, Line, Member, Silence, SurveyAnswer
+from mesa_llm.worlds.room.state import FIRST_PHASE, Kind, Line, Member, Move, Ruling, Silence, SurveyAnswer
 from mesa_llm.worlds.room.text import conversation, description
 
 Rules = Literal["original", "corrected"]
@@ -33,6 +33,16 @@ class Wish(BaseModel, frozen=True):
 
     speak: bool
     """True to speak now, false to keep silent and listen."""
+
+    reason: Annotated[str, Field(max_length=300)]
+    """Why, in one short sentence."""
+
+
+class Verdict(BaseModel, frozen=True):
+    """What a judge finds in a conversation."""
+
+    agreed: bool
+    """True if all of them have agreed, false if anybody has not, or has not said so."""
 
     reason: Annotated[str, Field(max_length=300)]
     """Why, in one short sentence."""
@@ -63,7 +73,9 @@ class Room:
         members: Who is there, by number, in the order they sit.
         lines: What was said.
         silences: Who was called on and said nothing.
+        moves: What everybody did, turn by turn.
         answers: What was answered aside.
+        rulings: What a judge found, where one is asked.
         aside: What was said under the original rules and kept out of the lines.
         n_turns: Number of turns so far.
         n_silent_turns: Number of the last turns in a row in which nobody spoke.
@@ -83,6 +95,7 @@ class Room:
         has_whispers: bool = False,
         shows_time_left: bool = True,
         max_shown: int = 100,
+        counts_absent: bool = False,
     ) -> None:
         """Open an empty room.
 
@@ -95,26 +108,39 @@ class Room:
             has_whispers: Whether one can speak to one person alone.
             shows_time_left: Whether people read how much time is left, where there is a limit.
             max_shown: Maximum number of lines that people read.
+            counts_absent: Whether doing nothing is a move of those, too, who were not called on.
         """
         self.name, self.topic, self.rules = name, topic, rules
         self.clock = clock or Clock()
         self.end_rules = tuple(end_rules)
         self.has_whispers, self.shows_time_left, self.max_shown = has_whispers, shows_time_left, max_shown
+        self.counts_absent = counts_absent
         self.members: dict[int, Member] = {}
         self.lines: list[Line] = []
         self.silences: list[Silence] = []
+        self.moves: list[Move] = []
         self.answers: list[SurveyAnswer] = []
+        self.rulings: list[Ruling] = []
         self.aside: list[Line] = []
         self.n_turns = self.n_silent_turns = 0
         self.next_speaker: int | None = None
         self._floors: dict[int, _Floor] = {}
         self._n_before = 0
+        self._done: dict[int, Kind] = {}
+        self._waited: set[int] = set()
+        self._n_read: dict[int, int] = {}
 
     # -- who is there
 
     def seat(self, member: Member) -> None:
         """Let somebody in."""
         self.members[member.agent_id] = member
+
+    @property
+    def present(self) -> list[int]:
+        """Numbers of those whose last move was not to leave, in the order they sit."""
+        last = {move.agent_id: move.kind for move in self.moves}
+        return [agent_id for agent_id in self.members if last.get(agent_id) != "leave"]
 
     @property
     def end(self) -> str:
@@ -131,6 +157,7 @@ class Room:
     def begin_turn(self) -> None:
         """Begin a turn: one call of the host."""
         self._n_before, self.next_speaker = len(self.lines), None
+        self._done, self._waited = {}, set()
 
     def call(
         self,
@@ -167,11 +194,18 @@ class Room:
             self.clock.ask()
         for floor in self._floors.values():
             floor.is_asked = True
-        return {agent_id: self.observe(agent_id, floor.phase) for agent_id, floor in self._floors.items()}
+        due = {agent_id: self.observe(agent_id, floor.phase) for agent_id, floor in self._floors.items()}
+        self._n_read |= dict.fromkeys(due, len(self.lines))
+        return due
 
     def end_turn(self) -> None:
         """End a turn, and count it."""
         self.n_turns += 1
+        present = self.present
+        self.moves.append(Move(None, "turn"))
+        for agent_id in present:
+            if agent_id in self._done or agent_id in self._waited or self.counts_absent:
+                self.moves.append(Move(agent_id, self._done.get(agent_id, "none")))
         self.n_silent_turns = 0 if len(self.lines) > self._n_before else self.n_silent_turns + 1
 
     # -- what people see
@@ -186,7 +220,9 @@ class Room:
         member = self.members.get(agent_id) or Member(agent_id, "")
         facts = self.facts(agent_id, phase)
         text = description(facts, member, is_original=self.rules == "original")
-        seen: dict[str, Any] = {"instructions": self.topic, "facts": facts, "label": phase, "world": self.name}
+        brief = "" if member.reads_once else member.brief
+        instructions = "\n\n".join(filter(None, (self.topic, brief)))
+        seen: dict[str, Any] = {"instructions": instructions, "facts": facts, "label": phase, "world": self.name}
         if not phase:
             return Observation(text, tools=self._tools("choose"), options=self._hearers(agent_id), **seen)
         if self.rules == "original" or phase == "token":
@@ -198,22 +234,27 @@ class Room:
         return Observation(text, tools=self._tools(phase), options=self._hearers(agent_id), **seen)
 
     def _tools(self, phase: str) -> tuple[str, ...]:
-        whisper = ("whisper",) if self.has_whispers and len(self.members) > 1 else ()
-        return ("say", *whisper, *(("wait",) if phase == "choose" else ()))
+        whisper = ("whisper",) if self.has_whispers and len(self.present) > 1 else ()
+        others = {"choose": ("wait",), "interact": ("gesture", "do", "leave", "wait")}
+        return ("say", *whisper, *others.get(phase, ()))
 
     def _hearers(self, agent_id: int) -> dict[str, tuple[Any, ...]]:
-        others = tuple(one_line(one.name, MAX_NAME) for one in self.members.values() if one.agent_id != agent_id)
+        others = tuple(one_line(self.members[one].name, MAX_NAME) for one in self.present if one != agent_id)
         return {"whisper.to": others} if self.has_whispers and others else {}
 
     def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
         """Return what somebody sees, as values."""
         floor = self._floors.get(agent_id) or _Floor("")
         heard = [line for line in self.lines[: floor.n_heard] if line.is_heard_by(agent_id)]
+        member = self.members.get(agent_id) or Member(agent_id, "")
+        n_read = self._n_read.get(agent_id) if member.reads_once and phase else None
+        if n_read is not None:
+            heard = [one for one in self.lines[n_read:] if one.is_heard_by(agent_id) and one.speaker_id != agent_id]
         shown = heard[-self.max_shown :]
         limit_s = self.limit_s if self.shows_time_left else None
         return RoomFacts(
-            self.members[agent_id].name if agent_id in self.members else "",
-            tuple(one.name for one in self.members.values() if one.agent_id != agent_id),
+            member.name,
+            tuple(self.members[one].name for one in self.present if one != agent_id),
             tuple(shown),
             len(heard) - len(shown),
             self.clock.now,
@@ -222,12 +263,15 @@ class Room:
             phase,
             floor.draft,
             floor.question[1],
+            self.n_turns + 1,
+            member.brief if member.reads_once and n_read is None else "",
+            n_read is not None,
         )
 
     def moderation(self, agent_id: int) -> Observation:
         """Show a moderator the conversation, and ask who speaks next."""
         facts = self.facts(agent_id, "moderate")
-        names = tuple(one_line(one.name, MAX_NAME) for one in self.members.values())
+        names = tuple(one_line(self.members[one].name, MAX_NAME) for one in self.present)
         text = (
             f"You moderate a conversation between {', '.join(names)}.\n{conversation(facts)}\n"
             f"It is now [{facts.now}]. Give the floor to one of them."
@@ -264,6 +308,32 @@ class Room:
             raise ToolError(f"there is nobody else called {to!r} here.")
         self._speak(agent_id, text, (agent_id, hearer.agent_id))
         return f"{to} heard you."
+
+    @action
+    def gesture(self, agent_id: int, text: Text) -> str:
+        """Show something without words: a look, a smile, a shrug.
+
+        Args:
+            text: What the others see, in a few words.
+        """
+        self._speak(agent_id, text, kind="gesture")
+        return "Everyone saw it."
+
+    @action
+    def do(self, agent_id: int, text: Text) -> str:
+        """Do something: take, give, write, open or move something.
+
+        Args:
+            text: What you do, in a few words.
+        """
+        self._speak(agent_id, text, kind="do")
+        return "Everyone saw it."
+
+    @action
+    def leave(self, agent_id: int) -> str:
+        """Leave for good: the conversation is over for you."""
+        self._speak(agent_id, "", kind="leave")
+        return "You left."
 
     @action
     def wait(self, agent_id: int, reason: Annotated[str, Field(max_length=300)]) -> str:
@@ -343,19 +413,21 @@ class Room:
         if agent_id not in self.members:
             raise ToolError("you are not in this room.")
 
-    def _speak(self, agent_id: int, text: str, viewers: tuple[int, ...] | None = None) -> None:
+    def _speak(self, agent_id: int, text: str, viewers: tuple[int, ...] | None = None, kind: Kind = "say") -> None:
         self._demand_member(agent_id)
         member = self.members[agent_id]
         floor = self._floors.pop(agent_id, _Floor(""))
         if member.is_timed:
             self.clock.say(text)
         time = self.clock.now if member.is_timed else ""
-        line = Line(agent_id, member.name, text, time, viewers, floor.question[0])
+        line = Line(agent_id, member.name, text, time, viewers, floor.question[0], kind, self.n_turns + 1)
+        self._done[agent_id] = kind
         (self.lines if floor.is_kept else self.aside).append(line)
 
     def _keep_silent(self, agent_id: int, reason: str) -> None:
         floor = self._floors.pop(agent_id, _Floor(""))
         name = self.members[agent_id].name
+        self._waited.add(agent_id)
         why = one_line(reason, 300) or "it gave no reason"
         self.silences.append(Silence(agent_id, name, len(self.lines), self.clock.now, why, floor.draft))
 
@@ -372,6 +444,20 @@ class Room:
         """
         name = self.members[agent_id].name
         self.answers.append(SurveyAnswer(question, agent_id, name, len(self.lines), answer, failure))
+
+    def transcript(self) -> str:
+        """Return the conversation as one reads it who was there and is none of the members."""
+        return conversation(self.facts(0))
+
+    def note_ruling(self, verdict: Verdict | None, failure: str = "") -> None:
+        """Note what a judge found; nobody in the room hears of it.
+
+        Args:
+            verdict: What it found; None: no usable reply came.
+            failure: Why there is none.
+        """
+        agreed, reason = (None, failure) if verdict is None else (verdict.agreed, one_line(verdict.reason, 300))
+        self.rulings.append(Ruling(len(self.lines), agreed, reason))
 
     def n_said(self, agent_id: int) -> int:
         """Return how often somebody has spoken so far, asides included."""

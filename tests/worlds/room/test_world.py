@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +14,17 @@ from mesa_llm.worlds.room import (
     AllOf,
     Clock,
     EveryoneSilent,
+    JustLeft,
     Manner,
     MaxLines,
     MaxTime,
     MaxTurns,
     Member,
+    Move,
     Room,
+    RoundRobin,
+    Stale,
+    TooFewLeft,
     Wish,
 )
 from mesa_llm.worlds.room.rules import cleaned, first_reason, speaks
@@ -25,7 +32,7 @@ from mesa_llm.worlds.room.rules import cleaned, first_reason, speaks
 ADA, BEN, CLEO = 1, 2, 3
 
 
-def room_of(manner: Manner = "speak", **options) -> Room:
+def room_of(manner: Manner | Literal["interact"] = "speak", **options) -> Room:
     room = Room("The park", Clock("23:59:50", pause_s=5, word_s=1), **options)
     for agent_id, name in ((ADA, "Ada"), (BEN, "Ben"), (CLEO, "Cleo")):
         room.seat(Member(agent_id, name, manner))
@@ -153,3 +160,56 @@ def test_a_cleaned_text_holds_no_mark_and_speaks_or_not(text, prefix) -> None:
     assert "</s>" not in found
     assert prefix or "\n" not in found
     assert speaks(found, "<pass>") == (bool(found.strip()) and "<pass>" not in found)
+
+
+# -- more than words
+
+
+def turn_of(room: Room, agent_ids: list[int], act) -> None:
+    room.begin_turn()
+    room.call(agent_ids)
+    room.due()
+    act()
+    room.due()
+    room.end_turn()
+
+
+def test_people_show_and_do_something_and_who_has_left_is_not_called_on() -> None:
+    room, host = room_of("interact", end_rules=(TooFewLeft(),)), RoundRobin()
+    turn_of(room, host.call(room), lambda: room.gesture(ADA, "nods"))
+    turn_of(room, host.call(room), lambda: room.leave(BEN))
+    turn_of(room, host.call(room), lambda: room.do(CLEO, "opens\nthe door"))
+    assert [one.text for one in room.lines if "\n" in one.text] == ["opens\nthe door"]
+    seen = room.observe(ADA, "interact")
+    assert "with you: Cleo.\nWhat has happened so far:\nTurn 1: [23:59:56] Ada, without words: “nods”" in seen.text
+    assert "Ben left.\nTurn 3" in seen.text
+    assert "Cleo does something: “opens the door”" in seen.text
+    assert (seen.tools, room.end) == (("say", "gesture", "do", "leave", "wait"), "")
+    assert [host.call(room), host.call(room), room.present] == [[ADA], [CLEO], [ADA, CLEO]]
+    turn_of(room, [CLEO], lambda: room.leave(CLEO))
+    assert room.end == "Ben, Cleo left"
+
+
+@pytest.mark.parametrize(("counts_absent", "end"), [(True, "nothing was done 3 times in a row"), (False, "")])
+def test_doing_nothing_counts_for_those_not_called_on_only_where_it_is_said(counts_absent, end) -> None:
+    room = room_of("interact", counts_absent=counts_absent, end_rules=(Stale(2), JustLeft()))
+    turn_of(room, [BEN], lambda: room.wait(BEN, "no"))
+    kinds = [Move(one, "none") for one in ((ADA, BEN, CLEO) if counts_absent else (BEN,))]
+    assert (room.moves, room.end) == ([Move(None, "turn"), *kinds], end)
+
+
+def test_who_reads_once_is_told_the_brief_first_and_later_what_others_have_done_since() -> None:
+    room = Room("The park")
+    for agent_id, name in ((ADA, "Ada"), (BEN, "Ben")):
+        room.seat(Member(agent_id, name, "interact", is_timed=False, brief=f"For {name}", reads_once=agent_id == ADA))
+    assert room.observe(BEN, "interact").instructions == "The park\n\nFor Ben"
+    room.begin_turn()
+    room.call([ADA])
+    assert room.due()[ADA].text.startswith("For Ada")
+    room.say(ADA, "Hello")
+    room.end_turn()
+    turn_of(room, [BEN], lambda: room.say(BEN, "Good day"))
+    room.call([ADA])
+    text = room.due()[ADA].text
+    assert "since your last turn:\nTurn 2: Ben: “Good day”" in text
+    assert ("Hello" in text, "For Ada" in text) == (False, False)

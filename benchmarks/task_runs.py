@@ -1,0 +1,84 @@
+"""Measurements of benchmark tasks, in a process of their own, against an endpoint whose replies fit the requests."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cell import Cell, measured, run_cell
+from ours import steps
+
+from mesa_llm import Access, LLMModel
+from mesa_llm.benchmark import Task, find_task
+
+ITEM_BY_ITEM = {
+    "administrations": 100,
+    "per_request": 1,
+    "history": False,
+    "instruments": ["Five traits", "Temperament", "Dark traits", "Interests", "Emotional abilities"],
+}
+"""Parameters of PsychoBench that ask each respondent 132 items at once."""
+
+WIDE: dict[str, tuple[str, dict[str, Any]]] = {
+    "132 items": ("psychobench", ITEM_BY_ITEM),
+    "132 items, 3 respondents": ("psychobench", {**ITEM_BY_ITEM, "n_agents": 3}),
+    "450 dyads": ("sotopia", {"n_dyads": 450}),
+}
+"""Name of a wide step → its task, and the parameters that make it wide."""
+
+
+@contextmanager
+def model_of(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
+    """Make the model of a task, which asks the endpoint and keeps its run log in a file."""
+    access = Access(api_base=cell.base, concurrency=cell.concurrency)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "run.sqlite")
+        model = task.make(**{**task.setting, **parameters}, llm="stub", access=access, log=log, rng=1)
+        try:
+            yield model
+        finally:
+            model.close()
+            access.close()
+
+
+def task(cell: Cell) -> dict[str, Any]:
+    """Measure whole steps of a task in its published setting, until it has made so many decisions."""
+    published = find_task(cell.name)
+    small = published.as_quick()
+    with model_of(small, cell) as model:  # loads the code, and is not measured
+        model.run(min(small.max_steps, 6))
+    with model_of(published, cell) as model:
+        model.step()  # connects
+        usage_before, n_before, stages = model.usage, model.engine.decisions, [0]
+        gather = model.engine.gather
+
+        def counted_gather(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:
+            stages[0] += 1
+            return gather(agents, observations)
+
+        model.engine.gather = counted_gather
+        with measured() as stretch:
+            while model.running and model.engine.decisions - n_before < cell.agents:
+                model.step()
+        used, decisions = model.usage - usage_before, model.engine.decisions - n_before
+    counts = {"decisions": decisions, "requests": used.calls, "failures": used.failures, "stages": stages[0]}
+    return {**vars(stretch), **counts}
+
+
+def wide(cell: Cell) -> dict[str, Any]:
+    """Measure the second of two wide steps."""
+    name, parameters = WIDE[cell.name]
+    with model_of(find_task(name), cell, **parameters) as model:
+        model.step()
+        before = model.engine.decisions
+        begun = time.perf_counter()
+        model.step()
+        return {"wall_s": time.perf_counter() - begun, "decisions": model.engine.decisions - before}
+
+
+if __name__ == "__main__":
+    run_cell({kind.__name__: kind for kind in (steps, task, wide)})

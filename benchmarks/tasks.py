@@ -1,0 +1,175 @@
+"""What a decision of each benchmark task costs our own code, beside the plain engine's; and how wide a step can be.
+
+Every task that `mesa-llm bench` lists runs in its published setting against an endpoint on this machine, which is a
+process of its own and replies what fits the request; beside it, the agents of `benchmarks/overhead.py` (one world, one
+action), as many at once as decide at once in the task. Each in a fresh process, in turn, with a run log in a file;
+loading code and connecting are not measured. CPU is processor time of all threads of the asking process.
+
+Then steps that ask as much as they can at once, at 200 ms: questionnaires item by item, and dyads, where there are
+such tasks.
+
+A goal that is missed by more than half fails the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any
+
+from cell import Cell
+from goals import Goal, shown, table
+from overhead import load
+from sides import NotRun, Side
+from stub import Terms
+from task_runs import WIDE
+
+from mesa_llm.benchmark import find_tasks
+
+CONCURRENCY = 512
+"""Maximum number of requests in flight."""
+
+DECISIONS = 1_000
+"""Number of decisions after which a task is measured no further."""
+
+WIDTHS = (1, 3, 10, 30, 100)
+"""Numbers of agents who decide at once, with which the plain engine is measured: a decision alone costs most."""
+
+LATENCY_MS = 200
+"""Milliseconds until a request of a wide step is answered."""
+
+SIDE = Side("this project", sys.executable, "task_runs.py")
+
+Readings = dict[str, list[dict[str, Any]]]
+"""Name of a task, or of the plain engine → what was measured in each round."""
+
+
+def cost_us(readings: list[dict[str, Any]]) -> float | None:
+    """Return the median of the CPU of a decision, in microseconds; None if it was not run."""
+    return median(1e6 * one["cpu_s"] / one["decisions"] for one in readings) if readings else None
+
+
+def measure(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
+    """Measure the plain engine and each task, in turn; return also why something was not run."""
+    cells = {plain(width): Cell("steps", agents=width, steps=DECISIONS // width) for width in WIDTHS}
+    cells |= {name: Cell("task", agents=DECISIONS, name=name) for name in names}
+    readings: Readings = {name: [] for name in cells}
+    troubles: dict[str, str] = {}
+    for _ in range(rounds):
+        for name, cell in cells.items():
+            try:
+                terms = Terms(fits=cell.what == "task")
+                readings[name].append(SIDE.measure(replace(cell, concurrency=CONCURRENCY), terms, 180))
+            except NotRun as error:
+                troubles[name] = str(error)
+    return readings, troubles
+
+
+def plain(width: int) -> str:
+    """Name the plain engine with so many agents who decide at once."""
+    return f"plain, {width} at once"
+
+
+def width_of(readings: list[dict[str, Any]]) -> float:
+    """Return how many decide at once in a task, on average."""
+    return sum(one["decisions"] for one in readings) / sum(one["stages"] for one in readings)
+
+
+def plain_cost_us(readings: Readings, width: float) -> float | None:
+    """Return what a decision of the plain engine costs at the nearest width that was measured."""
+    return cost_us(readings[plain(min(WIDTHS, key=lambda one: abs(math.log(one / width))))])
+
+
+def widest(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
+    """Measure the widest step of each task that has one."""
+    readings: Readings = {name: [] for name, (task, _) in WIDE.items() if task in names}
+    troubles: dict[str, str] = {}
+    for name in readings:
+        for _ in range(rounds):
+            try:
+                cell = Cell("wide", concurrency=CONCURRENCY, name=name)
+                readings[name].append(SIDE.measure(cell, Terms(LATENCY_MS, fits=True), 180))
+            except NotRun as error:
+                troubles[name] = str(error)
+    return readings, troubles
+
+
+def ideal_percent(reading: dict[str, Any]) -> float:
+    """Return how near a step comes to what latency alone would take, in percent."""
+    ideal_s = math.ceil(reading["decisions"] / CONCURRENCY) * LATENCY_MS / 1000
+    return 100 * ideal_s / reading["wall_s"]
+
+
+def times_plain(readings: Readings, name: str) -> float | None:
+    """Return how many times a decision of the plain engine, with as many at once, one of a task costs."""
+    found = readings[name]
+    cost = cost_us(found)
+    plain_cost = plain_cost_us(readings, width_of(found)) if found else None
+    return cost / plain_cost if cost and plain_cost else None
+
+
+def goals(names: list[str], readings: Readings, wide: Readings) -> list[Goal]:
+    """Hold the measurements to the goals."""
+    held = [
+        Goal(f"{name}: CPU a decision beside the plain engine", times_plain(readings, name), 1.5, "×") for name in names
+    ]
+    for name, found in wide.items():
+        share = median(map(ideal_percent, found)) if found else None
+        held.append(Goal(f"{name} in one step: of the latency ideal of {LATENCY_MS} ms", share, 80, "%", True))
+    return held
+
+
+def costs(readings: Readings, troubles: dict[str, str]) -> str:
+    """Write the table of costs."""
+    widest_plain = cost_us(readings[plain(WIDTHS[-1])])
+    rows: list[list[str]] = []
+    for name, found in readings.items():
+        cost = cost_us(found)
+        if cost is None:
+            rows.append([name, troubles.get(name, "not run"), "", "", "", "", "", ""])
+            continue
+        decisions = sum(one["decisions"] for one in found)
+        best = min(1e6 * one["cpu_s"] / one["decisions"] for one in found)
+        requests = sum(one["requests"] for one in found) / decisions
+        failed = 100 * sum(one["failures"] for one in found) / decisions
+        is_task = "stages" in found[0]
+        width, times = (width_of(found), times_plain(readings, name)) if is_task else (None, None)
+        figures = [cost, best, width, times, cost / widest_plain if widest_plain else None, requests]
+        rows.append([name, *("" if one is None else shown(one) for one in figures), f"{failed:.1f}"])
+    head = ["task", "CPU µs a decision", "best", "at once", "× plain, as wide"]
+    return table([*head, f"× plain, {WIDTHS[-1]} at once", "requests a decision", "failed %"], rows)
+
+
+def main() -> int:
+    """Measure, print, and say by the exit status whether a goal is missed by more than half."""
+    parser = argparse.ArgumentParser(description="Measure what decisions of the benchmark's tasks cost our own code.")
+    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default 3)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TASK", help="these tasks alone")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
+    given = parser.parse_args()
+    tasks, broken = find_tasks()
+    if unknown := [name for name in given.only if name not in tasks]:
+        raise SystemExit(f"there is no {', '.join(unknown)}; choose from {', '.join(tasks)}")
+    names = given.only or list(tasks)
+    readings, troubles = measure(names, given.rounds)
+    wide, wide_troubles = widest(names, given.rounds)
+    held = goals(names, readings, wide)
+    if given.json:
+        rows = [{**asdict(goal), "verdict": goal.verdict} for goal in held]
+        print(json.dumps({"readings": readings, "wide": wide, "goals": rows, "troubles": troubles | wide_troubles}))
+    else:
+        print(f"{datetime.now(UTC).date()}, {given.rounds} rounds, {load()}.\n")
+        print(costs(readings, troubles))
+        for name, trouble in [*broken.items(), *wide_troubles.items()]:
+            print(f"{name}: not run: {trouble}")
+        print("\n" + table(["goal", "wanted", "measured", ""], [goal.row for goal in held]))
+    return int(bool(troubles) or any(goal.verdict == "FAILED" for goal in held))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+"""Somebody who answers a questionnaire."""
+
+from __future__ import annotations
+
+from mesa_llm.agents.agent import LLMAgent
+from mesa_llm.records import Decision, Failure, Observation, Outcome
+from mesa_llm.worlds.questionnaire import Questionnaire
+
+UNREADABLE = frozenset({"Unparsed", "Invalid", "BadReply"})
+"""Kinds of failure after which there was a reply, in which no answer could be read."""
+
+
+class Respondent(LLMAgent):
+    """Somebody who answers the sheets of a `Questionnaire`, which is its model's `world`."""
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Hand the answer in, or report that there is none: the items of the sheet then count as such."""
+        if isinstance(decision, Failure):
+            world: Questionnaire = self.model.world
+            world.fail(self.unique_id, decision.label, is_unparsable=decision.kind in UNREADABLE)
+        return super().act(decision, seen)

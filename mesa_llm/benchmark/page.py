@@ -1,0 +1,154 @@
+"""The report of a benchmark as one HTML file with plots."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from importlib import resources
+from io import BytesIO
+from typing import Any
+
+import jinja2
+from matplotlib.figure import Figure
+
+from mesa_llm.benchmark.report import Report, shown
+from mesa_llm.benchmark.scores import Estimate, constant_error, people_error
+from mesa_llm.benchmark.task import Task
+
+COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
+"""Colours of the candidates: the language model under test, then the baselines."""
+
+GREY = "#475569"
+
+MAX_ROWS = 24
+"""Maximum number of scores that have a row each; more are points over the target's."""
+
+FAR = 20
+"""Ratio of the largest to the smallest target from which axes are logarithmic."""
+
+
+def page(report: Report) -> str:
+    """Write a report as an HTML page without further files."""
+    template = resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    plots = {task.name: picture(plot_of(report, task)) for task in report.tasks}
+    compared = [task for task in report.tasks if has_error(report, task)]
+    errors = picture(error_plot(report, compared)) if compared else ""
+    return environment.from_string(template).render(report=report, plots=plots, errors=errors, shown=shown)
+
+
+def has_error(report: Report, task: Task) -> bool:
+    """Check whether any candidate has an error in a task."""
+    return any(report.result(task, one).error is not None for one in report.candidates)
+
+
+def picture(figure: Figure) -> str:
+    """Return a figure as a data URL."""
+    file = BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
+
+
+def error_plot(report: Report, tasks: list[Task]) -> Figure:
+    """Draw the errors of each task on a scale of its own, as their units differ."""
+    columns = min(3, len(tasks))
+    rows = -(-len(tasks) // columns)
+    height = 0.9 + 0.24 * (len(report.candidates) + 4)
+    figure = Figure(figsize=(4.1 * columns, height * rows), layout="constrained")
+    plots: Any = figure.subplots(rows, columns, squeeze=False)
+    for axes, task in zip(plots.flat, tasks, strict=False):
+        marks: list[tuple[str, Estimate | None, str]] = [
+            (one.name, report.result(task, one).error, colour)
+            for one, colour in zip(report.candidates, COLOURS, strict=False)
+        ]
+        beside = {"constant": constant_error(task), "people": people_error(task)}
+        if task.published is not None:
+            beside |= {"study: agent": task.published.agent, "study: baseline": task.published.baseline}
+        marks += [(name, _point(value), GREY) for name, value in beside.items() if value is not None]
+        _dots(axes, marks)
+        axes.set_xlim(left=0)
+        axes.set_title(task.name, loc="left", color=GREY)
+        axes.set_xlabel(f"error, {task.unit}" if task.unit else "error", color=GREY)
+    for axes in list(plots.flat)[len(tasks) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def _point(value: float) -> Estimate:
+    return Estimate(value, None, None, 0)
+
+
+def _dots(axes: Any, marks: list[tuple[str, Estimate | None, str]]) -> None:
+    """Draw a row for each estimate, with its interval."""
+    for row, (_, estimate, colour) in enumerate(marks):
+        if estimate is not None:
+            _dot(axes, estimate, row, colour)
+    axes.set_yticks(range(len(marks)), [name for name, _, _ in marks])
+    axes.set_ylim(len(marks) - 0.5, -0.5)
+    _tidy(axes)
+
+
+def _dot(axes: Any, estimate: Estimate, row: float, colour: str, label: str = "") -> None:
+    if estimate.low is not None and estimate.high is not None:
+        axes.plot([estimate.low, estimate.high], [row, row], color=colour, linewidth=2, solid_capstyle="round")
+    axes.plot([estimate.value], [row], "o", color=colour, markersize=5, label=label or "_")
+
+
+def _tidy(axes: Any) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(colors=GREY)
+    axes.grid(axis="x", color="#e2e8f0", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def plot_of(report: Report, task: Task) -> Figure:
+    """Draw the scores of a task beside the target: a row each, or, if there are many, as points over the target's."""
+    names = list(dict.fromkeys(name for one in report.candidates for name in report.result(task, one).scores))
+    if len(names) > MAX_ROWS and has_error(report, task):
+        return _scatter(report, task)
+    return _rows(report, task, names)
+
+
+def _rows(report: Report, task: Task, names: list[str]) -> Figure:
+    names = names[: 4 * MAX_ROWS]
+    figure = Figure(figsize=(8.6, 1.3 + 0.3 * max(len(names), 1)), layout="constrained")
+    axes: Any = figure.subplots()
+    spread = 0.5 / max(len(report.candidates), 1)
+    for index, (one, colour) in enumerate(zip(report.candidates, COLOURS, strict=False)):
+        scores = report.result(task, one).scores
+        for row, name in enumerate(names):
+            if name in scores:
+                _dot(axes, scores[name], row + (index - (len(report.candidates) - 1) / 2) * spread, colour)
+        axes.plot([], [], "o", color=colour, label=one.name)
+    for values, marker, label in zip(report.published(task), "Dx", ("target", "people"), strict=True):
+        known = [(row, values[name]) for row, name in enumerate(names) if name in values]
+        if known:
+            axes.plot([value for _, value in known], [row for row, _ in known], marker, color=GREY, label=label)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    _tidy(axes)
+    figure.legend(loc="outside lower center", ncols=len(report.candidates) + 2, frameon=False)
+    return figure
+
+
+def _scatter(report: Report, task: Task) -> Figure:
+    target = report.published(task)[0]
+    figure = Figure(figsize=(6.4, 5.4), layout="constrained")
+    axes: Any = figure.subplots()
+    for one, colour in reversed(list(zip(report.candidates, COLOURS, strict=False))):
+        scores = {name: score for name, score in report.result(task, one).scores.items() if name in target}
+        for name, score in scores.items():
+            if score.low is not None and score.high is not None:
+                axes.plot([target[name]] * 2, [score.low, score.high], color=colour, alpha=0.4)
+        values = [score.value for score in scores.values()]
+        axes.plot([target[name] for name in scores], values, "o", color=colour, markersize=4, label=one.name)
+    ends = [min(target.values()), max(target.values())]
+    axes.plot(ends, ends, color=GREY, linewidth=1, label="as the target")
+    if ends[0] > 0 and ends[1] > FAR * ends[0]:
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=ends[0] / 2)
+    axes.set_xlabel("target", color=GREY)
+    axes.set_ylabel("mean over runs", color=GREY)
+    _tidy(axes)
+    figure.legend(loc="outside lower center", ncols=len(report.candidates) + 1, frameon=False)
+    return figure

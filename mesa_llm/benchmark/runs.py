@@ -1,0 +1,269 @@
+"""Runs of tasks: at once on the one event loop, through one access, each with a log of its own."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import logging
+import re
+import threading
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.benchmark.scores import known_scores
+from mesa_llm.benchmark.task import Task
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import MesaLLMError, NothingDecided, Stopped
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import RESUME_OPTIONS
+from mesa_llm.records import Usage, canonical_json
+from mesa_llm.text import counted
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 16
+"""Maximum number of runs at once; the access limits the requests in flight."""
+
+LOOK_S = 0.2
+"""Seconds between two attempts to stop the runs under way."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A language model under test, with the design that its agents have in every task."""
+
+    name: str
+    """Name in reports."""
+
+    llm: str | LLM
+    """Language model that the agents think with."""
+
+    design: AgentDesign | None = None
+    """Task-independent choice of the agents' components; None: each model's own."""
+
+
+class Plan(NamedTuple):
+    """A planned run of a task."""
+
+    task: Task
+    """Task, with its parameters."""
+
+    candidate: Candidate
+    """Language model under test."""
+
+    seed: int
+    """Seed of the run."""
+
+    def log_in(self, folder: Path, options: Mapping[str, Any]) -> Path:
+        """Return the path of its run log: a file of its own for each setting, so that no recording is refused.
+
+        Args:
+            folder: The folder.
+            options: Options of all models.
+        """
+        candidate = self.candidate
+        design = {} if candidate.design is None else candidate.design.to_json()
+        chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
+        setting = canonical_json([candidate.name, design, dict(self.task.setting), chosen])
+        digest = hashlib.sha256(setting.encode()).hexdigest()[:8]
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
+        return folder / f"{self.task.name}-{name}-{digest}-{self.seed}.sqlite"
+
+    def make(self, **options: Any) -> LLMModel:
+        """Make its model.
+
+        Args:
+            **options: Options of all models.
+
+        Raises:
+            ConfigError: If the task's parameters cannot be.
+        """
+        design = {} if self.candidate.design is None else {"design": self.candidate.design}
+        return self.task.make(**{**self.task.setting, **design, **options, "llm": self.candidate.llm, "rng": self.seed})
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a task, and its results."""
+
+    plan: Plan
+    """The planned run."""
+
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Scores by name; none if the run did not come to its end."""
+
+    is_comparable: bool = False
+    """Whether the run may be compared with the task's target."""
+
+    steps: int = 0
+    """Number of steps."""
+
+    decisions: int = 0
+    """Number of decisions."""
+
+    usage: Usage = field(default_factory=Usage)
+    """Usage of the run."""
+
+    seconds: float = 0.0
+    """Duration in seconds, scoring included."""
+
+    digest: str = ""
+    """Digest of the run, which a replay has to reach."""
+
+    log: Path | None = None
+    """Path of the run log; None: it was in memory."""
+
+    error: Exception | None = None
+    """Reason why it produced nothing; None if it has scores."""
+
+
+class Runs:
+    """Makes runs at once, each in a thread of its own, and all of them on the one event loop.
+
+    Attributes:
+        done: Results of the runs, in the order planned.
+    """
+
+    def __init__(self, plans: Sequence[Plan], *, access: Access, folder: Path | None, **options: Any) -> None:
+        """Plan the runs; no model is made yet.
+
+        Args:
+            plans: The runs.
+            access: Shared access of all runs: one budget, one rate limit.
+            folder: Folder of the run logs, whose replies are used before anything is asked; None: logs in memory.
+            **options: Options of all models.
+        """
+        self.plans = list(plans)
+        self.access = access
+        self.folder = folder
+        self.options = options
+        self.done: list[Run] = []
+        self._models: set[LLMModel] = set()
+        self._lock = threading.Lock()
+        self._is_ending = False
+
+    def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
+        """Make the runs. A failure is the result of its run, and disturbs no other.
+
+        A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
+
+        Args:
+            on_run: Called with each run when it ends, one call at a time.
+
+        Raises:
+            KeyboardInterrupt: On Ctrl-C; `done` then holds the runs that had begun.
+        """
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        asks_person = any(plan.candidate.llm == "human" for plan in self.plans)
+        with ThreadPoolExecutor(1 if asks_person else AT_ONCE, thread_name_prefix="mesa-llm-run") as pool:
+            futures = [pool.submit(self._run, plan) for plan in self.plans]
+            try:
+                for future in concurrent.futures.as_completed(futures):
+                    on_run(future.result())
+            except BaseException:
+                self._end(futures)
+                raise
+            finally:
+                self.done = [future.result() for future in futures if future.done() and not future.cancelled()]
+        return self.done
+
+    def _end(self, futures: Sequence[Future[Run]]) -> None:
+        """Begin no further run, and wait for those under way."""
+        self._is_ending = True
+        for future in futures:
+            future.cancel()
+        gives_up = False
+        while [future for future in futures if not future.done()]:
+            try:
+                with self._lock:
+                    models = list(self._models)
+                for model in models:  # again and again, as one may just have been between two steps
+                    model.stop(gives_up=gives_up)
+                concurrent.futures.wait(futures, timeout=LOOK_S)
+            except KeyboardInterrupt:
+                gives_up = True
+
+    def _run(self, plan: Plan) -> Run:
+        """Make one run."""
+        begun = clock.perf_counter()
+        log = None if self.folder is None else plan.log_in(self.folder, self.options)
+        if self._is_ending:
+            return Run(plan, log=log, error=Stopped("stopped before it began"))
+        try:
+            model = plan.make(access=self.access, log=log, **self.options)
+        except Exception as error:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the others
+            return Run(plan, log=log, error=_readable(error, plan))
+        with closing(model):
+            with self._lock:
+                self._models.add(model)
+            try:
+                error = self._step_to_end(plan, model)
+            finally:
+                with self._lock:
+                    self._models.discard(model)
+            return self._result(plan, model, begun, error)
+
+    def _step_to_end(self, plan: Plan, model: LLMModel) -> Exception | None:
+        """Step a model to the end of its run; return the error that broke it off, if any."""
+        try:
+            if not self._is_ending:
+                model.run(plan.task.max_steps)
+        except Exception as error:  # noqa: BLE001 - as above
+            return _readable(error, plan)
+        if self._is_ending and model.running and model.time < plan.task.max_steps:
+            return Stopped("stopped before its end")
+        return None
+
+    @staticmethod
+    def _result(plan: Plan, model: LLMModel, begun: float, error: Exception | None) -> Run:
+        """Score a run; one that produced nothing is an error."""
+        scores: dict[str, float] = {}
+        is_comparable = False
+        if error is None:
+            try:
+                scores = known_scores(plan.task.score(model))
+                is_comparable = plan.task.is_comparable(model)
+                error = _lack_of_results(model, scores)
+            except Exception as fault:  # noqa: BLE001 - as above
+                error = _readable(fault, plan)
+        return Run(
+            plan,
+            {} if error is not None else scores,
+            is_comparable,
+            int(model.time),
+            model.engine.decisions,
+            model.usage,
+            clock.perf_counter() - begun,
+            model.runlog.digest,
+            model.runlog.path,
+            error,
+        )
+
+
+def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | None:
+    """Return the error of a run that produced nothing; None if it produced something."""
+    decisions, failures = model.engine.decisions, model.usage.failures
+    if not decisions:
+        return NothingDecided("nobody was asked for a decision")
+    if failures >= decisions:
+        first = next(iter(model.runlog.failures()), "unknown")[:300]
+        return NothingDecided(
+            f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: {first}"
+        )
+    return None if scores else NothingDecided(f"{counted(decisions, 'decision')}, and no score came of them")
+
+
+def _readable(error: Exception, plan: Plan) -> Exception:
+    """Return an error for a person to read: one of ours as it is, any other with its type."""
+    if isinstance(error, MesaLLMError):
+        return error
+    logger.error("%s, seed %d, broke", plan.task.name, plan.seed, exc_info=error)
+    return MesaLLMError(f"the task broke: {type(error).__name__}: {error}")

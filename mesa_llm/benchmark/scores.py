@@ -1,0 +1,146 @@
+"""Scores over runs: means, bootstrap intervals, the error to published values, and errors to judge it by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mesa_llm.benchmark.task import Task, Values
+
+FloatArray = NDArray[np.float64]
+
+N_RESAMPLES = 2_000
+"""Number of bootstrap samples."""
+
+COVERAGE = 0.95
+"""Share of the bootstrap samples that an interval holds."""
+
+SEED = 1
+"""Seed of the resampling, so that the same runs have the same intervals."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure over runs."""
+
+    value: float
+    """Mean over runs, or the error of the means."""
+
+    low: float | None
+    """Lower end of its percentile interval; None of fewer than two runs."""
+
+    high: float | None
+    """Upper end."""
+
+    n: int
+    """Number of runs."""
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """Scores of a task over several runs."""
+
+    scores: Mapping[str, Estimate]
+    """Name of a score → its mean over the runs that have it."""
+
+    error: Estimate | None
+    """Error to the target; None without comparable values."""
+
+    split_error: float | None
+    """Error between two halves of the runs, a measure of chance; None of fewer than two runs."""
+
+
+def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True) -> TaskScores:
+    """Average scores over runs, with bootstrap intervals of the runs.
+
+    Intervals of few runs are too narrow: with three runs there are ten different samples.
+
+    Args:
+        task: The task.
+        runs: Scores of each run.
+        is_comparable: Whether the runs may be compared with the task's target.
+    """
+    names = list(dict.fromkeys(name for run in runs for name in run))
+    table = np.array([[run.get(name, math.nan) for name in names] for run in runs], dtype=np.float64)
+    table = table.reshape(len(runs), len(names))
+    samples = _resampled(table)
+    scores = {
+        name: _estimate(column, means)
+        for name, column, means in zip(names, table.T, samples.T, strict=True)
+        if np.isfinite(column).any()
+    }
+    if task.target is None or not is_comparable or not scores:
+        return TaskScores(scores, None, None)
+    target = task.target.values
+
+    def apart(means: FloatArray) -> float:
+        return task.error(_named(names, means), target)
+
+    error = Estimate(apart(_means(table)), *_interval(np.array([apart(sample) for sample in samples])), len(runs))
+    split = None
+    if len(runs) > 1:
+        halves = [_named(names, _means(table[first::2])) for first in (0, 1)]
+        split = _finite(task.error(halves[0], {name: value for name, value in halves[1].items() if name in target}))
+    return TaskScores(scores, error if math.isfinite(error.value) else None, split)
+
+
+def constant_error(task: Task) -> float | None:
+    """Compute the error of a respondent whose every score is the mean of the target's; None without a target."""
+    if task.target is None:
+        return None
+    mean = math.fsum(task.target.values.values()) / len(task.target.values)
+    return _finite(task.error(dict.fromkeys(task.target.values, mean), task.target.values))
+
+
+def people_error(task: Task) -> float | None:
+    """Compute the error of people's published scores; None without a target or such scores."""
+    if task.target is None or task.people is None:
+        return None
+    return _finite(task.error(task.people.values, task.target.values))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _named(names: Sequence[str], means: FloatArray) -> dict[str, float]:
+    return {name: float(mean) for name, mean in zip(names, means, strict=True) if math.isfinite(mean)}
+
+
+def _means(table: FloatArray) -> FloatArray:
+    """Average over the runs that have a score; NaN if none has. Shape of the table: `(…, runs, scores)`."""
+    known = np.isfinite(table)
+    counts = known.sum(axis=-2)
+    sums = np.where(known, table, 0.0).sum(axis=-2)
+    return np.divide(sums, counts, out=np.full(sums.shape, math.nan), where=counts > 0)
+
+
+def _resampled(table: FloatArray) -> FloatArray:
+    """Return the means of bootstrap samples of the runs, shape `(samples, scores)`; none of fewer than two runs."""
+    n_runs = len(table)
+    if n_runs < 2:
+        return np.empty((0, table.shape[1]))
+    drawn = np.random.default_rng(SEED).integers(0, n_runs, (N_RESAMPLES, n_runs))
+    return _means(table[drawn])
+
+
+def _interval(values: FloatArray) -> tuple[float | None, float | None]:
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None, None
+    low, high = np.quantile(values, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    return float(low), float(high)
+
+
+def _estimate(column: FloatArray, means: FloatArray) -> Estimate:
+    known = column[np.isfinite(column)]
+    return Estimate(float(known.mean()), *_interval(means), len(known))
+
+
+def known_scores(scores: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the scores of a run that are numbers."""
+    return {name: float(value) for name, value in scores.items() if value is not None and math.isfinite(value)}

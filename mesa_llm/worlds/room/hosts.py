@@ -1,0 +1,78 @@
+"""Hosts: who is called on next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from mesa_llm.world import RNG
+
+if TYPE_CHECKING:
+    from mesa_llm.worlds.room.world import Room
+
+
+class Host(Protocol):
+    """Calls on people."""
+
+    def call(self, room: Room) -> list[int]:
+        """Return who is called on now; nobody: somebody else has to choose."""
+        ...
+
+
+class RoundRobin:
+    """Calls on one after the other; who has left is passed over."""
+
+    def __init__(self, start: int = 0, skip: int = 1) -> None:
+        """Store where to start.
+
+        Args:
+            start: Seat that is called on first; negative: from the end.
+            skip: How many seats to move on; 0: none, negative: backwards.
+        """
+        self.seat, self.skip = start, skip
+
+    def call(self, room: Room) -> list[int]:
+        """Return who is called on now."""
+        seats, present = list(room.members), room.present
+        for _ in seats:
+            agent_id = seats[self.seat]
+            self.seat = (self.seat + self.skip) % len(seats)
+            if agent_id in present:
+                return [agent_id]
+        return []
+
+
+class RandomHost:
+    """Calls on anybody; the same person may be called on again."""
+
+    def __init__(self, start: int | None, rng: RNG) -> None:
+        """Store where to start.
+
+        Args:
+            start: Seat that is called on first; None: the first is drawn, too.
+            rng: Source of random draws.
+        """
+        self.seat = start
+        self.rng = rng
+
+    def call(self, room: Room) -> list[int]:
+        """Return who is called on now."""
+        seats = room.present
+        agent_id = self.rng.choice(seats) if self.seat is None else list(room.members)[self.seat]
+        self.seat = None
+        return [agent_id]
+
+
+class Everyone:
+    """Calls on all at once: they speak without waiting for one another."""
+
+    def call(self, room: Room) -> list[int]:
+        """Return who is called on now."""
+        return room.present
+
+
+class Moderated:
+    """Calls on whom the moderator of the room has chosen."""
+
+    def call(self, room: Room) -> list[int]:
+        """Return who is called on now; nobody before the moderator has chosen."""
+        return [] if room.next_speaker is None else [room.next_speaker]

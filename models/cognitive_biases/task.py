@@ -1,0 +1,31 @@
+"""CognitiveBiases as a benchmark task: thirty biases, compared with those of GPT-4o-mini."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mesa_llm.benchmark import PublishedError, Reference, Task
+from models.cognitive_biases.model import CognitiveBiasesModel
+from models.cognitive_biases.scores import published
+
+
+def scores(model: CognitiveBiasesModel) -> Mapping[str, float]:
+    """Return the mean score of each bias."""
+    return {one.bias: one.mean for one in model.scores()}
+
+
+TASK = Task(
+    "cognitive_biases",
+    CognitiveBiasesModel,
+    scores,
+    20,
+    1,
+    "Malberg et al. (2025), A Comprehensive Evaluation of Cognitive Biases in LLMs, NLP4DH, arXiv 2410.15413",
+    setting={"n_tests": 20, "answers": "two_step", "conservatism_rule": "2024", "seed_stride": 5},
+    quick={"n_tests": 2, "answers": "choice"},
+    target=Reference(published("GPT-4o-mini"), "GPT-4o-mini, 30,000 tests", "the authors' heat-map of 2024-10-14"),
+    target_note="a run can be compared only on the original's data set: --set cognitive_biases.tests=FILE",
+    is_comparable=lambda model: bool(model.scenario.tests) and model.scenario.conservatism_rule == "2024",
+    unit="score, -1 to 1",
+    published=PublishedError(0.04, 0.24, "gpt-4o-mini-2024-07-18, 3 seeds, to the paper; baseline: random choice"),
+)

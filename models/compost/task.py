@@ -1,0 +1,71 @@
+"""CoMPosT as a benchmark task: how the exaggeration of fourteen personas is distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mesa_llm.benchmark import PublishedError, Reference, Task
+from models.compost.model import PERSONAS, TOPICS, CompostModel
+from models.compost.scores import transport_distance
+
+EXAGGERATION = {
+    "nonbinary person": 0.36,
+    "Hispanic person": 0.26,
+    "Black person": 0.25,
+    "Middle-Eastern person": 0.24,
+    "conservative person": 0.22,
+    "liberal person": 0.22,
+    "Asian person": 0.20,
+    "white person": 0.18,
+    "80-year-old person": 0.16,
+    "20-year-old person": 0.12,
+    "40-year-old person": 0.11,
+    "moderate person": 0.11,
+    "woman": 0.05,
+    "man": 0.03,
+}
+"""Published exaggeration of GPT-4's personas on an online forum, the default topic included."""
+
+
+def scores(model: CompostModel) -> Mapping[str, float]:
+    """Return exaggeration and individuation of each persona."""
+    found = model.scores()
+    rows = {f"exaggeration: {name}": row.mean for name, row in found.exaggeration.items()}
+    return rows | {f"individuation: {name}": row.mean for name, row in found.individuation.items()}
+
+
+def transport_cost(found: Mapping[str, float], target: Mapping[str, float]) -> float:
+    """Compute the cost of moving the distribution of exaggerations onto the target's, whoever's each of them is."""
+    ours = [value for name, value in found.items() if name.startswith("exaggeration: ")]
+    return transport_distance(ours, list(target.values())) if ours else float("nan")
+
+
+TASK = Task(
+    "compost",
+    CompostModel,
+    scores,
+    10,
+    1,
+    "Cheng, Piccardi & Yang (2023), CoMPosT, EMNLP, arXiv 2310.11501",
+    setting={
+        "n_personas": len(PERSONAS),
+        "n_topics": len(TOPICS),
+        "rounds": 10,
+        "texts_per_round": 2,
+        "rules": "original",
+    },
+    quick={"n_personas": 2, "n_topics": 2, "rounds": 1},
+    quick_steps=1,
+    target=Reference(
+        {f"exaggeration: {name}": value for name, value in EXAGGERATION.items()},
+        "GPT-4, online forum",
+        "printed in the authors' notebook exaggeration_scores.ipynb",
+    ),
+    target_note=(
+        "20 texts of each persona on each topic (published: 100, so texts_per_round=10); our topics are others, and "
+        "vectors are wordllama's unless embedder= says otherwise"
+    ),
+    error=transport_cost,
+    unit="transport cost of exaggeration",
+    published=PublishedError(0.06, 0.23, "gpt-3.5-turbo-0125, to the scores in the paper; baseline: not described"),
+)

@@ -1,0 +1,96 @@
+"""Story analogies: which of two stories hangs together as the first one does?"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from mesa_llm import ConfigError
+from mesa_llm.text import one_line
+
+OWN = resources.files("models.emergent_analogies").joinpath("data", "stories.csv")
+"""Our own stories."""
+
+COLUMNS = ("Source", "Literal similarity", "Mere appearance", "True analogy", "False analogy")
+"""Columns of a file of stories: the first story, and those that it is compared with."""
+
+NEAR, FAR = "near", "far"
+
+COMPARED = {NEAR: COLUMNS[1:3], FAR: COLUMNS[3:5]}
+"""Condition → the right story and its foil: of the same things as the source, or of others."""
+
+OPTIONS = ("Story A", "Story B", "both equally")
+"""What may be answered; `both equally` is wrong."""
+
+MAX_CHARACTERS = 4000
+"""Maximum number of characters of a story."""
+
+
+@dataclass(frozen=True)
+class StoryTrial:
+    """One story, and two that it is compared with."""
+
+    condition: str
+    """`near`: both tell of the same things as the source; `far`: of others."""
+
+    source: str
+    """The first story."""
+
+    right: str
+    """The one whose events hang together in the same way."""
+
+    foil: str
+    """The one that is like it in single events alone."""
+
+    is_first: bool
+    """Whether the right one is Story A."""
+
+    @property
+    def key(self) -> str:
+        """The right option."""
+        return OPTIONS[0] if self.is_first else OPTIONS[1]
+
+    @property
+    def text(self) -> str:
+        """The trial as it is read."""
+        first, second = (self.right, self.foil) if self.is_first else (self.foil, self.right)
+        return (
+            f"First story: {self.source}\n\nStory A: {first}\n\nStory B: {second}\n\nIn which of the two do the events "
+            "hang together, one bringing about the other, as they do in the first story: Story A, Story B, or both "
+            "equally?"
+        )
+
+
+def load_trials(path: str | Path | None = None) -> list[StoryTrial]:
+    """Load stories, each in both conditions and both orders: four trials a story.
+
+    Args:
+        path: A CSV file with the columns `COLUMNS`; None or empty: our own.
+
+    Raises:
+        ConfigError: If the file cannot be read, or lacks a column or a story.
+    """
+    name = str(path or "stories.csv")
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig") if path else OWN.read_text(encoding="utf-8")
+        reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
+        rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{name} cannot be read: {error}") from None
+    if lacking := [column for column in COLUMNS if column not in (reader.fieldnames or ())]:
+        raise ConfigError(f"{name}: there is no column {lacking[0]!r}; it needs {', '.join(COLUMNS)}")
+    found: list[StoryTrial] = []
+    for number, row in enumerate(rows, 1):
+        stories = {column: one_line(row[column] or "", MAX_CHARACTERS) for column in COLUMNS}
+        if empty := [column for column in COLUMNS if not stories[column]]:
+            raise ConfigError(f"{name}, story {number}: there is no text in column {empty[0]!r}")
+        found += [
+            StoryTrial(condition, stories[COLUMNS[0]], stories[right], stories[foil], is_first)
+            for condition, (right, foil) in COMPARED.items()
+            for is_first in (True, False)
+        ]
+    if not found:
+        raise ConfigError(f"{name} holds no stories")
+    return found

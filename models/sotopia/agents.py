@@ -1,0 +1,186 @@
+"""Those who play: a person of an episode with its rule twin, and the author of a whole scene."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from mesa_llm import LLMAgent, Observation, ToolCall
+from models.sotopia.judge import AGREED, SHARE
+
+if TYPE_CHECKING:
+    from models.sotopia.episodes import Episode
+
+SILENT = 0.08
+"""Probability that a rule twin does nothing in a turn; as large is that of a gesture."""
+
+PATIENCE = 8
+"""Number of times that a rule twin names its share before it gives up and leaves."""
+
+REMARKS = (
+    "How do you see it?",
+    "What matters most to you here?",
+    "Let us find a way that suits both of us.",
+    "I have my reasons.",
+    "Think of how it would look to others.",
+    "I could live with that.",
+)
+"""What rule twins say besides the share that they want."""
+
+GESTURES = ("smiles and nods", "shakes the head", "looks at the floor", "raises an eyebrow")
+"""What rule twins show."""
+
+
+def demand(n_said: int, firmness: float) -> int:
+    """Return the share of 10 that a rule twin asks for, which falls with each time it has asked.
+
+    Args:
+        n_said: How often it has asked.
+        firmness: How much of it it insists on, from 0 to 1.
+
+    Source:
+        Rosenschein and Zlotkin (1994), Rules of Encounter: monotonic concession.
+    """
+    floor = 2 + 6 * firmness
+    return round(9 - (9 - floor) * min(1.0, n_said / (PATIENCE - 2)))
+
+
+def answer_to(others: list[str], n_said: int, firmness: float, remark: str) -> str:
+    """Return what a rule twin says: it accepts what is left for it, or asks for its share; empty: it leaves.
+
+    Args:
+        others: What the others have said, in order.
+        n_said: How often it has asked.
+        firmness: As for `demand`.
+        remark: What it says besides.
+    """
+    share = demand(n_said, firmness)
+    demands = [min(10, int(found[1])) for text in others if (found := SHARE.search(text))]
+    if demands and 10 - demands[-1] >= share:
+        return f"{AGREED}: {10 - demands[-1]} of 10 of what I came for."
+    return "" if n_said >= PATIENCE else f"{remark} I would like {share} of 10 of what I came for."
+
+
+class Person(LLMAgent):
+    """Somebody who takes part in an episode.
+
+    Attributes:
+        episode: The episode.
+        seat: Its seat, from 0.
+        firmness: How much of what it came for its rule twin insists on, from 0 to 1.
+    """
+
+    def __init__(self, model: Any, episode: Episode, seat: int, **components: Any) -> None:
+        """Place a person in an episode.
+
+        Args:
+            model: The model.
+            episode: The episode.
+            seat: Its seat, from 0.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.episode, self.seat = episode, seat
+        self.worlds = (episode.room,)
+        self.firmness: float = model.random.random()
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether it is the model under test that plays it."""
+        return self.seat in self.episode.tested_seats
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Bargain: ask for a share of what it came for, give way step by step, accept what is enough, then leave."""
+        lines = [line for line in self.episode.room.lines if line.is_heard_by(self.unique_id) and line.kind == "say"]
+        if any(line.text.startswith(AGREED) for line in lines):
+            return ToolCall("leave")
+        mood = self.random.random()
+        remark = self.random.choice(REMARKS)
+        if mood < SILENT:
+            return ToolCall("wait", {"reason": "I would rather hear more first."})
+        if mood < 2 * SILENT:
+            return ToolCall("gesture", {"text": self.random.choice(GESTURES)})
+        others = [line.text for line in lines if line.speaker_id != self.unique_id]
+        text = answer_to(others, len(lines) - len(others), self.firmness, remark)
+        return ToolCall("say", {"text": text}) if text else ToolCall("leave")
+
+
+class ScriptMove(BaseModel, frozen=True):
+    """One move of a scene that is written by one author."""
+
+    person: Annotated[int, Field(ge=1)]
+    """Number of the person."""
+
+    kind: Literal["say", "gesture", "do", "leave", "wait"]
+    """What the person does."""
+
+    text: Annotated[str, Field(max_length=2_000)] = ""
+    """What it says, shows or does; empty for the others."""
+
+
+@lru_cache(maxsize=16)
+def move_type(n_persons: int) -> type[ScriptMove]:
+    """Return the type of a move in a scene of so many people.
+
+    Args:
+        n_persons: Number of people.
+    """
+    person: Any = (Annotated[int, Field(ge=1, le=n_persons)], ...)
+    return create_model("Move", __base__=ScriptMove, person=person)
+
+
+class Author(LLMAgent):
+    """Writes every part of an episode, at once or move by move.
+
+    Attributes:
+        episode: The episode.
+    """
+
+    def __init__(self, model: Any, episode: Episode, **components: Any) -> None:
+        """Place an author beside an episode.
+
+        Args:
+            model: The model.
+            episode: The episode.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.episode = episode
+        self.worlds = (episode.room,)
+
+    def observe(self) -> Observation:
+        """Read the scene with all secrets and goals, and what has been written."""
+        move: Any = move_type(len(self.episode.persons))
+        n_moves = Field(min_length=1, max_length=2 * self.model.scenario.max_turns)
+        answer = move if self.model.is_stepwise else Annotated[list[move], n_moves]
+        return Observation(self.episode.script_prompt(), answer=answer, label="script", world=self.episode.room.name)
+
+    def receive(self, answer: Any, label: str, world: str) -> str:
+        """Let the scene go on as it was written."""
+        moves = [answer] if isinstance(answer, ScriptMove) else list(answer)
+        for move in moves:
+            if not self.episode.end:
+                self.episode.play(move)
+        return ""
+
+    def rule(self, seen: Observation) -> Any:
+        """Write what the rule twins would do, one after the other, or the next move of whose turn it is."""
+        persons = self.episode.persons
+        if self.model.is_stepwise:
+            number = self.episode.room.n_turns % len(persons)
+            call = persons[number].rule(seen)
+            return {"person": number + 1, "kind": call.name, "text": call.arguments.get("text", "")}
+        moves: list[dict[str, Any]] = []
+        while len(moves) < self.model.scenario.max_turns:
+            number = len(moves) % len(persons)
+            others = [move["text"] for place, move in enumerate(moves) if place % len(persons) != number]
+            n_said = len(moves) // len(persons)
+            is_agreed = any(move["text"].startswith(AGREED) for move in moves)
+            remark = self.random.choice(REMARKS)
+            text = "" if is_agreed else answer_to(others, n_said, persons[number].firmness, remark)
+            moves.append({"person": number + 1, "kind": "say" if text else "leave", "text": text})
+            if not text:
+                break
+        return moves

@@ -1,0 +1,419 @@
+"""Who meets whom in which situation: characters, ties, situations and pairings, from our own files or Sotopia's."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from mesa_llm import ConfigError
+from mesa_llm.text import one_line
+from mesa_llm.tools.tool import describe
+
+Relation = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
+"""How well two people know each other; in the original files, 0 to 5 in this order."""
+
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+Subset = Literal["all", "hard", "cooperative", "competitive"]
+"""Which situations are played."""
+
+HARD: Mapping[str, int] = {
+    "01H7VFHNV13MHN97GAH73E3KM8": 1,
+    "01H7VFHN5WVC5HKKVBHZBA553R": 1,
+    "01H7VFHN9W0WAFZCBT09PKJJNK": 1,
+    "01H7VFHPDZVVCDZR3AARA547CY": 1,
+    "01H7VFHPQQQY6H4DNC6NBQ8XTG": 2,
+    "01H7VFHN7WJK7VWVRZZTQ6DX9T": 1,
+    "01H7VFHPS5WJW2694R1MNC8JFY": 2,
+    "01H7VFHNN7XTR99319DS8KZCQM": 2,
+    "01H7VFHQ11NAMZS4A2RDGDB01V": 2,
+    "01H7VFHPSWGDGEYRP63H2DJKV0": 2,
+    "01H7VFHNF4G18PC9JHGRC8A1R6": 1,
+    "01H7VFHNNYH3W0VRWVY178K2TK": 1,
+    "01H7VFHP8AN5643B0NR0NP00VE": 1,
+    "01H7VFHN7A1ZX5KSMT2YN9RXC4": 2,
+}
+"""Id of a situation of the hard subset → number of seats that are tested in it, as published; of those with one, the
+files do not say which."""
+
+RAW = "https://raw.githubusercontent.com/sotopia-lab/sotopia-space"
+
+ORIGINAL: Mapping[str, tuple[str, str]] = {
+    "agent_profiles.jsonl": (
+        "73f66ab30ace803198fee9d455826d4f68e949ff",
+        "1f2f74c07fd9105242c7f2a951d5378f52cd03a6df113f6020edb90d31202f1b",
+    ),
+    "environment_profiles.jsonl": (
+        "0c22348b475f2f0efcfcdad360e0710ca48d1636",
+        "b75de0c5b1b951ebeb66eb223ab3eec996caa890263a0bcd48ce2d9f4ce3e109",
+    ),
+    "relationship_profiles.jsonl": (
+        "73f66ab30ace803198fee9d455826d4f68e949ff",
+        "33cd50cc1fbe93b8b7010ce5047e767e3a1ead421e791fee2bb1b9b2073327a2",
+    ),
+    "env_agent_combo_storages.jsonl": (
+        "cbb682e5480aec278e2fbf19f89770cce6d9518b",
+        "46d5858322e8c8266c4aabc45e3ca5a6d8f91df0fc6f167b10adb5b1477a4815",
+    ),
+}
+"""Original file → the commit it is fetched at, and its SHA-256."""
+
+FOLDERS: Mapping[str, str] = {
+    "agent_profiles.jsonl": "AgentProfile",
+    "environment_profiles.jsonl": "EnvironmentProfile",
+    "relationship_profiles.jsonl": "RelationshipProfile",
+    "env_agent_combo_storages.jsonl": "EnvAgentComboStorage",
+}
+"""Original file → the folder in which Sotopia's own storage keeps the same, a file each."""
+
+AGES = re.compile(r"\((\d+), *(\d+)\)")
+"""Youngest and oldest age of a seat in a constraint."""
+
+TAG = re.compile(r"<([A-Za-z_]\w*)[\s>]")
+"""The beginning of a tag in a text."""
+
+
+def _stripped(value: Any) -> Any:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return [str(part).strip() for part in value or ()]
+
+
+def _relation(value: Any) -> Any:
+    text = str(value).strip()
+    return RELATIONS[int(text)] if text.isdecimal() and int(text) < len(RELATIONS) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_stripped)]
+
+RelationField = Annotated[Relation, BeforeValidator(_relation)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
+
+
+class Character(_Entry):
+    """Somebody who can be played."""
+
+    character_id: str = Field(validation_alias=AliasChoices("character_id", "agent_id", "pk"))
+    """Its id."""
+
+    first_name: str
+    """First name."""
+
+    last_name: str = ""
+    """Last name."""
+
+    age: int = Field(ge=0, le=150)
+    """Age in years."""
+
+    occupation: str = ""
+    """What it does for a living."""
+
+    gender: str = ""
+    """`Man`, `Woman` or `Nonbinary`."""
+
+    pronouns: str = Field("", validation_alias=AliasChoices("pronouns", "gender_pronoun"))
+    """Such as `She/her`."""
+
+    public_info: str = ""
+    """What people can know of it."""
+
+    personality: str = Field("", validation_alias=AliasChoices("personality", "personality_and_values"))
+    """Its personality and values, in words."""
+
+    secret: str = ""
+    """What nobody knows of it."""
+
+    big_five: str = ""
+    """Five traits; not shown to anybody, as the fields below."""
+
+    moral_values: Words = ()
+    """What it holds to be right."""
+
+    personal_values: Words = Field((), validation_alias=AliasChoices("personal_values", "schwartz_personal_values"))
+    """What matters to it."""
+
+    decision_style: str = Field("", validation_alias=AliasChoices("decision_style", "decision_making_style"))
+    """How it decides."""
+
+    mbti: str = ""
+    """Type by Myers and Briggs."""
+
+    @property
+    def name(self) -> str:
+        """First and last name."""
+        return " ".join(filter(None, (self.first_name.strip(), self.last_name.strip())))
+
+
+class Situation(_Entry):
+    """A scenario with a private goal for each seat; Sotopia calls it an environment."""
+
+    situation_id: str = Field(validation_alias=AliasChoices("situation_id", "env_id", "pk"))
+    """Its id."""
+
+    codename: str = ""
+    """Its name in one word."""
+
+    source: str = ""
+    """Where it comes from, as its file says."""
+
+    text: str = Field(validation_alias=AliasChoices("text", "scenario"))
+    """Where everybody is, and what has happened."""
+
+    goals: tuple[str, ...] = Field(validation_alias=AliasChoices("goals", "agent_goals"), min_length=2)
+    """Private goal of each seat; empty: one is written for it."""
+
+    relation: RelationField = Field(validation_alias=AliasChoices("relation", "relationship"))
+    """How well those who meet know each other."""
+
+    age_constraint: str = ""
+    """Ages of each seat, such as `[(18, 70), (18, 70)]`."""
+
+    occupation_constraint: str = ""
+    """Occupations of each seat, such as `[actor, actor]`; `nan`: any."""
+
+    kind: Literal["", "cooperative", "competitive"] = ""
+    """Whether goals agree or conflict, where that is known."""
+
+    is_hard: bool = False
+    """Whether it belongs to the hard subset."""
+
+
+class Tie(_Entry):
+    """How two characters know each other."""
+
+    character_ids: tuple[str, ...] = Field(min_length=2, max_length=2)
+    """The two."""
+
+    relation: RelationField = Field(validation_alias=AliasChoices("relation", "relationship"))
+    """How well."""
+
+    story: str = Field("", validation_alias=AliasChoices("story", "background_story"))
+    """How they met; shown to nobody."""
+
+
+class Pairing(_Entry):
+    """Who meets in a situation, by seat."""
+
+    situation_id: str = Field(validation_alias=AliasChoices("situation_id", "env_id"))
+    """The situation."""
+
+    character_ids: tuple[str, ...] = Field(validation_alias=AliasChoices("character_ids", "agent_ids"), min_length=2)
+    """Who takes each seat."""
+
+
+E = TypeVar("E", bound=_Entry)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Everything that episodes are made of."""
+
+    characters: Mapping[str, Character]
+    """Id → character."""
+
+    situations: Mapping[str, Situation]
+    """Id → situation."""
+
+    ties: tuple[Tie, ...]
+    """Who knows whom."""
+
+    pairings: tuple[Pairing, ...]
+    """Who meets in which situation."""
+
+    def pairings_of(self, subset: Subset = "all") -> list[Pairing]:
+        """Return the pairings of a subset, each situation once before any of them twice.
+
+        Args:
+            subset: Which situations.
+        """
+        by_situation: dict[str, list[Pairing]] = {}
+        for one in self.pairings:
+            if _is_in(self.situations[one.situation_id], subset):
+                by_situation.setdefault(one.situation_id, []).append(one)
+        rounds = max(map(len, by_situation.values()), default=0)
+        return [ones[turn] for turn in range(rounds) for ones in by_situation.values() if turn < len(ones)]
+
+    def report(self) -> dict[str, Any]:
+        """Return what was loaded, and what in it does not fit together.
+
+        Returns:
+            Numbers of `characters`, `situations`, `ties` and `pairings`; `sources` and `relations` of the situations,
+            `tie_relations`, number of pairings of a situation (`pairings_each`), `tags` in texts and goals, and the
+            number of pairings whose characters are tied as the situation has it (`tied`) or not (`not_tied`; of two
+            ties between the same characters, the last counts), or are of an age that it does not allow (`wrong_age`).
+        """
+        situations = self.situations.values()
+        ties = {frozenset(one.character_ids): one.relation for one in self.ties}
+        tied = Counter(
+            ties.get(frozenset(one.character_ids)) == self.situations[one.situation_id].relation
+            for one in self.pairings
+        )
+        each = Counter(Counter(one.situation_id for one in self.pairings).values())
+        texts = [text for one in situations for text in (one.text, *one.goals)]
+        return {
+            "characters": len(self.characters),
+            "situations": len(self.situations),
+            "ties": len(self.ties),
+            "pairings": len(self.pairings),
+            "sources": dict(Counter(one.source for one in situations)),
+            "relations": dict(Counter(one.relation for one in situations)),
+            "tie_relations": dict(Counter(one.relation for one in self.ties)),
+            "pairings_each": dict(each),
+            "tags": dict(Counter(tag for text in texts for tag in TAG.findall(text))),
+            "tied": tied[True],
+            "not_tied": tied[False],
+            "wrong_age": sum(map(self._has_wrong_age, self.pairings)),
+        }
+
+    def _has_wrong_age(self, pairing: Pairing) -> bool:
+        ages = [self.characters[one].age for one in pairing.character_ids]
+        allowed = AGES.findall(self.situations[pairing.situation_id].age_constraint)
+        return any(not int(low) <= age <= int(high) for age, (low, high) in zip(ages, allowed, strict=False))
+
+
+def _is_in(situation: Situation, subset: Subset) -> bool:
+    return subset == "all" or (situation.is_hard if subset == "hard" else situation.kind == subset)
+
+
+# -- loading
+
+
+def load_cast(items: str = "own") -> Cast:
+    """Load characters, ties, situations and pairings.
+
+    Args:
+        items: `own` for ours, `original` for Sotopia's (downloaded at first use), or a folder with Sotopia's files.
+
+    Raises:
+        ConfigError: If something cannot be read, or the parts do not fit together; the text names file and line.
+    """
+    if items == "own":
+        own = resources.files(__package__).joinpath("data")
+        entries = {name: json.loads(own.joinpath(f"{name}.json").read_text(encoding="utf-8")) for name in _OWN}
+        parts = {name: [kind.model_validate(entry) for entry in entries[name]] for name, kind in _OWN.items()}
+        return _fitted(parts["characters"], parts["situations"], parts["ties"], [])
+    folder = fetch_original() if items == "original" else Path(items)
+    if not folder.is_dir():
+        raise ConfigError(f"items={items!r} is no folder; give one with {', '.join(ORIGINAL)}, or items='own'")
+    of_characters, of_situations, of_ties, of_pairings = ORIGINAL
+    return _fitted(
+        list(_entries(folder, of_characters, Character)),
+        [_labelled(one) for one in _entries(folder, of_situations, Situation)],
+        list(_entries(folder, of_ties, Tie)),
+        list(_entries(folder, of_pairings, Pairing)),
+    )
+
+
+_OWN: dict[str, type[_Entry]] = {"characters": Character, "situations": Situation, "ties": Tie}
+
+
+def _labelled(situation: Situation) -> Situation:
+    """Say of an original situation what kind it is, and whether it is hard."""
+    kinds = {"mutual": "cooperative", "craigslist": "competitive"}
+    kind = next((kind for part, kind in kinds.items() if part in situation.codename), situation.kind)
+    return situation.model_copy(update={"kind": kind, "is_hard": situation.situation_id in HARD})
+
+
+def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence[Any], pairings: Sequence[Any]) -> Cast:
+    """Put the parts together; without pairings, everybody meets who is tied as a situation has it.
+
+    Raises:
+        ConfigError: If an id is there twice or not at all, or two of one name meet.
+    """
+    people = {one.character_id: one for one in characters}
+    places = {one.situation_id: one for one in situations}
+    for name, ids in (("character", characters), ("situation", situations)):
+        counts = Counter(getattr(one, f"{name}_id") for one in ids)
+        if twice := [one for one, count in counts.items() if count > 1]:
+            raise ConfigError(f"{name} {twice[0]!r} is there twice; give each an id of its own")
+    pairings = pairings or [
+        Pairing(situation_id=place.situation_id, character_ids=tie.character_ids[:: -1 if index % 2 else 1])
+        for place in situations
+        for index, tie in enumerate(one for one in ties if one.relation == place.relation)
+        if len(place.goals) == 2
+    ]
+    for pairing in pairings:
+        _demand_fit(pairing, people, places)
+    if not pairings:
+        raise ConfigError("nobody meets anybody: there is no pairing, and no tie that a situation asks for")
+    return Cast(people, places, tuple(ties), tuple(pairings))
+
+
+def _demand_fit(pairing: Pairing, people: Mapping[str, Character], places: Mapping[str, Situation]) -> None:
+    where = f"the pairing of {', '.join(pairing.character_ids)} in {pairing.situation_id}"
+    if pairing.situation_id not in places:
+        raise ConfigError(f"{where}: there is no such situation")
+    if lacking := [one for one in pairing.character_ids if one not in people]:
+        raise ConfigError(f"{where}: there is no character {lacking[0]!r}")
+    n_goals = len(places[pairing.situation_id].goals)
+    if len(pairing.character_ids) != n_goals:
+        raise ConfigError(f"{where}: {len(pairing.character_ids)} characters for {n_goals} goals; give one for each")
+    names = [people[one].name for one in pairing.character_ids]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{where}: two people are called {names[0]!r}; names have to differ")
+
+
+def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
+    """Read the entries of one kind: a line each, or a file each.
+
+    Raises:
+        ConfigError: If there are none, or one cannot be read.
+    """
+    path, inner = folder / name, folder / FOLDERS[name]
+    if path.is_file():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
+    elif inner.is_dir():
+        found = [(str(file), file.read_text(encoding="utf-8")) for file in sorted(inner.glob("*.json"))]
+    elif issubclass(kind, Pairing | Tie):
+        return
+    else:
+        raise ConfigError(f"{folder} has neither {name} nor a folder {FOLDERS[name]}; one of them is needed")
+    for where, text in found:
+        try:
+            yield kind.model_validate(_tied(json.loads(text)))
+        except ValidationError as error:
+            raise ConfigError(f"{where}: {describe(error)}") from None
+        except ValueError as error:
+            raise ConfigError(f"{where}: no JSON object ({one_line(str(error), 120)})") from None
+
+
+def _tied(entry: Any) -> Any:
+    """Put the two ids of an original relationship into one field."""
+    if not isinstance(entry, dict):
+        return entry
+    ids = [entry.get(f"agent{seat}_id", entry.get(f"agent_{seat}_id")) for seat in (1, 2)]
+    return {"character_ids": ids, **entry} if None not in ids else entry
+
+
+def fetch_original() -> Path:
+    """Download the original files, once, and check their digests; they are kept in the user's cache.
+
+    Raises:
+        ConfigError: If pooch is not installed, or a file cannot be had.
+    """
+    advice = f"download {', '.join(ORIGINAL)} from {RAW} (folder profiles) yourself, and give their folder as items="
+    try:
+        pooch = importlib.import_module("pooch")
+    except ImportError:
+        raise ConfigError(f"items='original' needs pooch: `pip install pooch`, or {advice}") from None
+    folder = Path(pooch.os_cache("mesa_llm"), "sotopia")
+    try:
+        for name, (commit, digest) in ORIGINAL.items():
+            pooch.retrieve(f"{RAW}/{commit}/profiles/{name}", f"sha256:{digest}", fname=name, path=folder)
+    except (OSError, ValueError) as error:
+        reason = one_line(str(error), 200)
+        raise ConfigError(f"the original files cannot be fetched ({reason}); {advice}") from error
+    return folder

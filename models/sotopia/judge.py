@@ -1,0 +1,388 @@
+"""The judge: what it reads, what it is asked, how its judgements are kept, and how far judges agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
+
+from mesa_llm import ConfigError, Failure, Settings
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.tools.tool import describe
+from mesa_llm.worlds.room.text import turns
+from models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
+
+if TYPE_CHECKING:
+    from models.sotopia.episodes import Episode
+    from models.sotopia.model import SotopiaModel
+
+MAX_REASON = 600
+"""Maximum number of characters of the reason of a score."""
+
+REPLY_TOKENS = 4_000
+"""Maximum length of a judgement: a reason and a score for each person and dimension."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One thing that a judge rates."""
+
+    name: str
+    """Its name, as in the judgement."""
+
+    code: str
+    """What tables call it."""
+
+    low: int
+    """Lowest score."""
+
+    high: int
+    """Highest score."""
+
+    meaning: str
+    """What is asked."""
+
+    bands: tuple[tuple[int, int, str], ...] = ()
+    """Lowest and highest score of a band, and what it means."""
+
+    @property
+    def text(self) -> str:
+        """What a judge reads of it."""
+        bands = "; ".join(f"{low} to {high}: {meaning}" for low, high, meaning in self.bands)
+        return f"{self.name} ({self.low} to {self.high}): {self.meaning}" + (f" {bands}." if bands else "")
+
+
+def _banded(ends: Sequence[int], meanings: Sequence[str]) -> tuple[tuple[int, int, str], ...]:
+    return tuple(zip(ends[::2], ends[1::2], meanings, strict=True))
+
+
+_GRADES = ("hardly", "in part", "largely", "fully")
+_MOVES = ("much worse", "worse, or as before", "better", "much better")
+_FAULTS = ("grave", "serious", "slight", "hardly any")
+
+STANDARD = (
+    Dimension("believability", "BEL", 0, 10, "Does the person behave as people do, and as this one would?"),
+    Dimension("relationship", "REL", -5, 5, "Does the meeting harm or help what ties the two, and their standing?"),
+    Dimension("knowledge", "KNO", 0, 10, "Did the person learn something that is new to it and matters?"),
+    Dimension("secret", "SEC", -10, 0, "Was the person's own secret let out? 0 means that it was kept."),
+    Dimension("social_rules", "SOC", -10, 0, "Were laws or customs broken? 0 means that none was."),
+    Dimension("financial_and_material_benefits", "FIN", -5, 5, "What does it gain or lose, now or later, in goods?"),
+    Dimension("goal", "GOAL", 0, 10, "How far did the person reach its private goal?"),
+)
+"""The seven dimensions, in the order in which a judge gives them."""
+
+_BANDS = {
+    "believability": _banded((0, 3, 4, 6, 7, 8, 9, 10), _GRADES),
+    "knowledge": _banded((0, 3, 4, 6, 7, 8, 9, 10), _GRADES),
+    "goal": _banded((0, 3, 4, 6, 7, 8, 9, 10), _GRADES),
+    "relationship": _banded((-5, -3, -2, 0, 1, 3, 4, 5), _MOVES),
+    "financial_and_material_benefits": _banded((-5, -3, -2, 0, 1, 3, 4, 5), _MOVES),
+    "secret": _banded((-10, -7, -6, -4, -3, -1, 0, 0), ("told outright", "given away in part", "hinted at", "kept")),
+    "social_rules": _banded((-10, -8, -7, -5, -4, -2, -1, 0), _FAULTS),
+}
+
+BANDED = tuple(Dimension(one.name, one.code, one.low, one.high, one.meaning, _BANDS[one.name]) for one in STANDARD)
+"""The same dimensions with what bands of scores mean."""
+
+TABLE_ORDER = ("SOC", "SEC", "FIN", "REL", "KNO", "GOAL", "BEL")
+"""Order of the published tables."""
+
+
+class _Written(BaseModel):
+    name: str = Field(pattern=r"^[a-z]\w*$")
+    description: str
+    low: int
+    high: int
+    code: str = ""
+
+
+def dimensions_of(name: str) -> tuple[Dimension, ...]:
+    """Return the dimensions that are rated.
+
+    Args:
+        name: `standard`, `banded`, or a JSON file: a list of objects with `name`, `description`, `low`, `high`.
+
+    Raises:
+        ConfigError: If the file cannot be read.
+    """
+    if name in ("standard", "banded"):
+        return STANDARD if name == "standard" else BANDED
+    try:
+        entries = TypeAdapter(list[_Written]).validate_json(Path(name).read_bytes())
+    except OSError as error:
+        reason = f"dimensions={name!r}: {error.strerror}"
+        raise ConfigError(f"{reason}; choose standard or banded, or name a JSON file") from None
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {describe(error)}; wanted a list of {{name, description, low, high}}") from None
+    if not entries or any(one.low >= one.high for one in entries) or len({w.name for w in entries}) < len(entries):
+        raise ConfigError(f"{name}: wanted one dimension or more, of different names, each with low below high")
+    return tuple(Dimension(w.name, w.code or w.name, w.low, w.high, w.description) for w in entries)
+
+
+@lru_cache(maxsize=64)
+def judgement_type(dimensions: tuple[Dimension, ...], n_persons: int = 2) -> type[BaseModel]:
+    """Return the type of a judgement; one score out of its range spoils all of it.
+
+    Args:
+        dimensions: What is rated.
+        n_persons: Number of people; they are called `agent_1`, `agent_2`, … in it.
+    """
+    marks: dict[str, Any] = {}
+    for one in dimensions:
+        reason = Annotated[str, Field(max_length=MAX_REASON, description="Why, in one or two sentences.")]
+        score = Annotated[int, Field(ge=one.low, le=one.high)]
+        mark = create_model(f"Mark_{one.name}", reasoning=(reason, ...), score=(score, ...))
+        marks[one.name] = (mark, ...)
+    person = create_model("Marks", **marks)
+    persons: dict[str, Any] = {f"agent_{number}": (person, ...) for number in range(1, n_persons + 1)}
+    return create_model("Judgement", **persons)
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What one judgement says of one person."""
+
+    episode: int
+    """Index of the episode."""
+
+    seat: int
+    """Seat of the person, from 0."""
+
+    judge: str
+    """Who judged."""
+
+    sample: int
+    """Which judgement of this judge it is, from 0."""
+
+    is_swapped: bool
+    """Whether the judge read of the persons in the reverse order."""
+
+    scores: Mapping[str, int] | None
+    """Dimension → score; None: there is no judgement that can be used."""
+
+    reasons: Mapping[str, str]
+    """Dimension → reason."""
+
+    failure: str = ""
+    """Why there is none."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    episode: Episode
+    judge: str | LLM
+    sample: int
+    is_swapped: bool
+
+    @property
+    def seats(self) -> list[int]:
+        """Seats in the order in which the judge reads of them."""
+        seats = list(range(len(self.episode.persons)))
+        return seats[::-1] if self.is_swapped else seats
+
+
+def judge_episodes(model: SotopiaModel, episodes: Sequence[Episode]) -> list[Rating]:
+    """Let all judges of a model judge episodes; what fails is asked again, and then stays missing.
+
+    Args:
+        model: The model.
+        episodes: Episodes that are over.
+    """
+    chosen, ratings = model.scenario, list[Rating]()
+    for judge in model.judges:
+        jobs = [
+            _Job(episode, judge, sample, is_swapped)
+            for episode in episodes
+            for sample in range(chosen.judgements)
+            for is_swapped in ((False, True) if chosen.swap else (False,))
+        ]
+        failed: dict[_Job, Failure] = {}
+        for _ in range(1 + chosen.judge_retries):
+            found = _consulted(model, judge, jobs)
+            ratings += [one for job in jobs if not isinstance(found[job], Failure) for one in _rows(job, found[job])]
+            failed = {job: found[job] for job in jobs if isinstance(found[job], Failure)}
+            model.n_judge_failures += len(failed)
+            jobs = list(failed)
+            if not jobs:
+                break
+        else:
+            ratings += [_lacking(job, seat, failed[job].reason) for job in jobs for seat in job.seats]
+    return ratings
+
+
+def _consulted(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job]) -> dict[_Job, Any]:
+    """Ask one judge for judgements, those of rooms with as many people together, as these have one form."""
+    found: dict[_Job, Any] = {}
+    for n_persons in sorted({len(job.seats) for job in jobs}):
+        alike = [job for job in jobs if len(job.seats) == n_persons]
+        found |= _consulted_alike(model, judge, alike, judgement_type(model.dimensions, n_persons))
+    return found
+
+
+def _consulted_alike(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job], answer: Any) -> dict[_Job, Any]:
+    prompts = [judge_prompt(model, job.episode, job.seats) for job in jobs]
+    by_prompt = dict(zip(prompts, jobs, strict=True))
+
+    def by_rule(prompt: str) -> dict[str, Any]:
+        job = by_prompt[prompt]
+        return rule_judgement(job.episode, job.seats, model.dimensions)
+
+    settings = Settings(temperature=model.scenario.judge_temperature, max_tokens=REPLY_TOKENS)
+    decisions = model.consult(judge, prompts, answer=answer, settings=settings, rule=by_rule)
+    return dict(zip(jobs, decisions, strict=True))
+
+
+def _rows(job: _Job, decision: Any) -> list[Rating]:
+    rows: list[Rating] = []
+    for place, seat in enumerate(job.seats, 1):
+        marks = getattr(decision.answer, f"agent_{place}")
+        names = list(type(marks).model_fields)
+        scores = {name: getattr(marks, name).score for name in names}
+        reasons = {name: getattr(marks, name).reasoning for name in names}
+        rows.append(Rating(job.episode.index, seat, _name(job), job.sample, job.is_swapped, scores, reasons))
+    return rows
+
+
+def _lacking(job: _Job, seat: int, reason: str) -> Rating:
+    return Rating(job.episode.index, seat, _name(job), job.sample, job.is_swapped, None, {}, reason)
+
+
+def _name(job: _Job) -> str:
+    return job.episode.model.judge_name(job.judge)
+
+
+def judge_prompt(model: SotopiaModel, episode: Episode, seats: Sequence[int]) -> str:
+    """Write what a judge reads: everything, secrets and goals included.
+
+    Args:
+        model: The model.
+        episode: The episode.
+        seats: Seats in the order in which the persons are presented.
+    """
+    is_original = model.scenario.rules == "original"
+    lines = [one for one in episode.room.lines if not (is_original and "did nothing" in one.text)]
+    persons = [
+        {
+            "number": number,
+            "name": episode.characters[seat].name,
+            "portrait": portrait(episode.characters[seat], WHOLE),
+            "goal": visible_text(episode.goals[seat], ENVIRONMENT, rules=model.scenario.rules) or "none.",
+        }
+        for number, seat in enumerate(seats, 1)
+    ]
+    return model.prompt(
+        "judge.md",
+        text=visible_text(episode.situation.text, ENVIRONMENT, rules=model.scenario.rules),
+        persons=persons,
+        happened=turns(lines) or "Nothing.",
+        dimensions=[one.text for one in model.dimensions],
+    )
+
+
+# -- the rule twin of a judge
+
+SHARE = re.compile(r"\b(\d+) of 10\b")
+"""A share of what somebody came for, as rule twins name it."""
+
+AGREED = "Agreed"
+"""How rule twins accept."""
+
+
+def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[Dimension]) -> dict[str, Any]:
+    """Judge by rule: the shares that rule twins agree on are their goals; it knows nothing of meaning.
+
+    Args:
+        episode: The episode.
+        seats: Seats in the order in which they are judged.
+        dimensions: What is rated; what the rule does not know gets the score nearest to zero.
+    """
+    marks: dict[str, Any] = {}
+    for number, seat in enumerate(seats, 1):
+        by_rule = _by_rule(episode, seat)
+        marks[f"agent_{number}"] = {
+            one.name: {
+                "reasoning": by_rule.get(one.name, (0, "the rule does not look at it"))[1],
+                "score": min(max(by_rule.get(one.name, (0, ""))[0], one.low), one.high),
+            }
+            for one in dimensions
+        }
+    return marks
+
+
+def _by_rule(episode: Episode, seat: int) -> dict[str, tuple[int, str]]:
+    lines, person, character = episode.room.lines, episode.persons[seat], episode.characters[seat]
+    own = [line for line in lines if line.speaker_id == person.unique_id]
+    spoken = [line.text for line in own if line.kind == "say"]
+    heard = {line.text for line in lines if line.kind == "say" and line.is_heard_by(person.unique_id)} - {*spoken}
+    share = episode.agreed_share(seat)
+    repeated = len(spoken) - len(set(spoken))
+    has_told = bool(character.secret) and character.secret.casefold() in " ".join(spoken).casefold()
+    is_abrupt = bool(own) and own[0].kind == "leave"
+    agreed = share is not None
+    return {
+        "believability": (10 - 2 * repeated, f"repeated itself {repeated} times"),
+        "relationship": (2 if agreed else -1, "they agreed" if agreed else "they did not agree"),
+        "knowledge": (len(heard), f"heard {len(heard)} different things"),
+        "secret": (-10 if has_told else 0, "told its secret" if has_told else "kept its secret"),
+        "social_rules": (-2 if is_abrupt else 0, "left without a word" if is_abrupt else "broke no rule"),
+        "financial_and_material_benefits": ((share or 0) - 5 if agreed else 0, "by its share of what was agreed"),
+        "goal": (share or 0, f"got {share} of 10" if agreed else "nothing was agreed"),
+    }
+
+
+# -- agreement
+
+
+def intraclass(scores: Any) -> float:
+    """Compute ICC(2,1): how far single judges agree in absolute terms, as a share of all variance.
+
+    Args:
+        scores: Score by judge and case, shape `(judges, cases)`; cases with a NaN are left out.
+
+    Returns:
+        At most 1; NaN with fewer than two judges or cases, or without any variance.
+
+    Source:
+        Shrout and Fleiss (1979), Psychological Bulletin 86(2), case 2.
+    """
+    table = np.asarray(scores, dtype=float)
+    table = table[:, ~np.isnan(table).any(axis=0)]
+    n_judges, n_cases = table.shape
+    if n_judges < 2 or n_cases < 2:
+        return float("nan")
+    mean = table.mean()
+    of_cases = n_judges * ((table.mean(axis=0) - mean) ** 2).sum() / (n_cases - 1)
+    of_judges = n_cases * ((table.mean(axis=1) - mean) ** 2).sum() / (n_judges - 1)
+    rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + mean
+    error = (rest**2).sum() / ((n_cases - 1) * (n_judges - 1))
+    below = of_cases + (n_judges - 1) * error + n_judges * (of_judges - error) / n_cases
+    return float((of_cases - error) / below) if below else float("nan")
+
+
+def krippendorff_alpha(scores: Any) -> float:
+    """Compute Krippendorff's alpha for scores on an interval scale.
+
+    Args:
+        scores: Score by judge and case, shape `(judges, cases)`; NaN where there is none.
+
+    Returns:
+        At most 1; 0: as if by chance; NaN where nothing can be compared.
+
+    Source:
+        Krippendorff (2011), Computing Krippendorff's Alpha-Reliability.
+    """
+    table = np.asarray(scores, dtype=float)
+    cases = [case[~np.isnan(case)] for case in table.T]
+    cases = [case for case in cases if len(case) > 1]
+    values = np.concatenate(cases) if cases else np.array([])
+    expected = 2 * ((values - values.mean()) ** 2).sum() / (len(values) - 1) if len(values) > 1 else 0.0
+    if not expected:
+        return float("nan")
+    observed = sum(2 * len(case) * ((case - case.mean()) ** 2).sum() / (len(case) - 1) for case in cases)
+    return float(1 - observed / len(values) / expected)

@@ -1,0 +1,417 @@
+"""Sotopia: people with private goals meet in pairs, many pairs at once, and a judge rates how they got on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Unpack, cast
+
+import pandas as pd
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import LLM, ConfigError, Decision, Failure, Label, LLMModel, LLMOptions, LLMScenario, Slider, Turn
+from mesa_llm.text import counted, one_line
+from models.sotopia.agents import Person
+from models.sotopia.cast import Cast, Pairing, Subset, load_cast
+from models.sotopia.episodes import Episode
+from models.sotopia.judge import dimensions_of, judge_episodes
+from models.sotopia.scores import GOAL, means_of, rating_table, score_table, summary_of
+from models.sotopia.visibility import Rules
+
+Order = Literal["round-robin", "simultaneous", "random", "moderator"]
+"""Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""
+
+Name = Annotated[str, Field(min_length=1)]
+"""Name of a language model."""
+
+Mode = Literal["agents", "script", "script by moves"]
+"""Who plays: each person a mind of its own; one author who writes the whole scene; or one move after the other."""
+
+
+class SotopiaScenario(LLMScenario):
+    """Parameters of Sotopia."""
+
+    items: Annotated[str, Label("Scenes (own, original, or a folder)")] = "own"
+    """Who meets where: `own` for ours; `original` for Sotopia's, downloaded at first use (needs pooch); or a folder
+    with its files."""
+
+    subset: Annotated[Subset, Label("Which scenes")] = "all"
+    """Which situations: all, those of the hard subset, or those whose goals agree or conflict."""
+
+    n_dyads: Annotated[int, Field(ge=1), Slider(1, 60, label="Meetings")] = 6
+    """Maximum number of pairings that are played; each is an episode, or two where both seats are tested."""
+
+    sampling: Literal["in turn", "random"] = "in turn"
+    """`in turn`: a pairing of each situation, then a second one of each, …; `random`: drawn with replacement."""
+
+    order: Annotated[Order, Label("Whose turn it is")] = "round-robin"
+    """Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""
+
+    max_turns: Annotated[int, Field(ge=1), Slider(2, 30, label="Maximum number of turns")] = 20
+    """Number of turns that ends an episode; 21 in versions of Sotopia before August 2024."""
+
+    max_stale: Annotated[int, Field(ge=0)] = 2
+    """Maximum number of moves in a row in which nothing is done."""
+
+    stale_counts: Literal["all", "in turn"] | None = None
+    """Whose doing nothing counts for it: everybody's, or only that of those whose turn it is; None: as the rules
+    say."""
+
+    judge: Annotated[Name | None, Label("Judged by")] = None
+    """Language models that judge, separated by commas, or `rule`; None: by rule where no language model plays, else
+    nobody judges."""
+
+    judgements: Annotated[int, Field(ge=1, le=20)] = 1
+    """Number of judgements of each judge on an episode."""
+
+    judge_temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """Sampling temperature of the judges."""
+
+    judge_retries: Annotated[int, Field(ge=0, le=10)] = 1
+    """How often a judge is asked again whose judgement cannot be used."""
+
+    swap: Annotated[bool, Label("Judge twice, with the persons swapped")] = False
+    """Whether each judgement is made a second time with the persons in the reverse order."""
+
+    same_judge: bool = False
+    """Whether a model under test may be its own judge."""
+
+    dimensions: str = "standard"
+    """What is rated: `standard`, `banded` (with what bands of scores mean), or a JSON file of your own."""
+
+    partner: Annotated[Name | None, Label("The other seat is played by")] = None
+    """What plays the other seat; None: the model under test plays all seats."""
+
+    seats: Annotated[Literal["first", "second", "both"], Label("Seats of the model under test")] = "first"
+    """Which seat the model under test plays where there is a partner; `both`: one in each of two episodes."""
+
+    only_seats: dict[str, Literal[0, 1]] | None = None
+    """Id of a situation → the one seat that is tested in it, as for parts of the hard subset; None: as `seats` says."""
+
+    mode: Annotated[Mode, Label("Who writes the parts")] = "agents"
+    """Who plays: each person a mind of its own, or one author who writes all parts, at once or move by move."""
+
+    shows: Annotated[Literal["history", "last turn"], Label("What persons read")] = "history"
+    """`history`: everything, each time; `last turn`: everything once, then only what came since, so that they need a
+    memory."""
+
+    omniscient: bool = False
+    """Whether everybody knows everything of everybody."""
+
+    lite: bool = False
+    """Whether nobody reads a portrait of anybody, not even the own."""
+
+    hidden_tags: Sequence[Literal["extra_info", "clarification_hint", "strategy_hint"]] = ()
+    """Tags of texts and goals that persons do not read."""
+
+    whispers: bool = False
+    """Whether one can speak to one person alone, where there are three or more."""
+
+    memory: str = "none"
+    """What persons remember with, besides what they read."""
+
+    temperature: Annotated[float, Field(ge=0, le=2), Slider(0, 2, 0.1)] = 0.7
+    """Sampling temperature of those who play."""
+
+    rules: Rules = "corrected"
+    """`original`: as Sotopia's code of 2025-08-08, where doing nothing counts for those, too, whose turn it is not."""
+
+    def check(self) -> None:
+        """Check that seats are asked for only where there is a partner."""
+        if self.partner is None and (self.seats != "first" or self.only_seats):
+            raise ConfigError("seats and only_seats say which seat is tested against a partner; name a partner=")
+
+
+class SotopiaModel(LLMModel):
+    """Pairs of people who talk and act, each pair in a room of its own; a step is one turn in all of them.
+
+    `llm={"tested": …, "partner": …, "judge": …}` names language models by what they do here.
+
+    Attributes:
+        cast: Characters, ties, situations and pairings.
+        episodes: The meetings.
+        dimensions: What is rated.
+        n_judge_failures: Number of judgements so far that could not be used.
+    """
+
+    scenario_class = SotopiaScenario
+    scenario: SotopiaScenario
+
+    def __init__(self, scenario: SotopiaScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Load the scenes, and let everybody come.
+
+        Args:
+            scenario: The parameters; None: those given by keyword, and the defaults.
+            **options: Options of all models, and fields of the scenario.
+        """
+        own_activation = options.get("activation")
+        super().__init__(scenario, **options)
+        if own_activation is None:
+            self.activation = SotopiaModel.first_stage
+        chosen = self.scenario
+        self.dimensions = dimensions_of(chosen.dimensions)
+        self.cast = self.make_cast()
+        self.n_judge_failures = 0
+        self._judges: list[str | LLM] | None = None
+        self._is_called = True
+        self.is_of_two = True
+        meetings = [(pairing, seats) for pairing in self._drawn() for seats in self._tested_seats(pairing)]
+        self.is_of_two = all(len(pairing.character_ids) == 2 for pairing, _ in meetings)
+        self.episodes = [Episode(self, index, *meeting) for index, meeting in enumerate(meetings)]
+        self.worlds = tuple(episode.room for episode in self.episodes)
+        self.datacollector = DataCollector(
+            {
+                "over": "n_over",
+                "lines": "n_lines",
+                "judged": "n_judged",
+                "judge_failures": "n_judge_failures",
+                "goal": "mean_goal",
+            }
+        )
+        self.datacollector.collect(self)
+
+    def make_cast(self) -> Cast:
+        """Load characters, ties, situations and pairings; override for a cast of your own."""
+        return load_cast(self.scenario.items)
+
+    def _drawn(self) -> list[Pairing]:
+        chosen = self.scenario
+        offered = self.cast.pairings_of(chosen.subset)
+        if not offered:
+            raise ConfigError(f"subset={chosen.subset!r}: items={chosen.items!r} holds no such situation")
+        if chosen.sampling == "random":
+            return self.random.choices(offered, k=chosen.n_dyads)
+        return offered[: chosen.n_dyads]
+
+    def _tested_seats(self, pairing: Pairing) -> list[tuple[int, ...]]:
+        chosen = self.scenario
+        if chosen.partner is None and not self._names_partner:
+            return [tuple(range(len(pairing.character_ids)))]
+        seats = {"first": [0], "second": [1], "both": [0, 1]}[chosen.seats]
+        only = (chosen.only_seats or {}).get(pairing.situation_id)
+        return [(seat,) for seat in seats if only in (None, seat)]
+
+    # -- who thinks with what
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether an author writes move by move."""
+        return self.scenario.mode == "script by moves"
+
+    @property
+    def _by_role(self) -> Mapping[Any, str | LLM]:
+        return cast("Mapping[Any, str | LLM]", self.llm) if isinstance(self.llm, Mapping) else {}
+
+    @property
+    def _names_partner(self) -> bool:
+        return "partner" in self._by_role
+
+    def llm_of(self, agent: Any) -> str | LLM:
+        """Return what an agent thinks with: by its role, where `llm=` or `partner` say so."""
+        is_partner = isinstance(agent, Person) and not agent.is_tested
+        role = "partner" if is_partner else "tested"
+        if role in self._by_role:
+            return self._by_role[role]
+        if is_partner and self.scenario.partner is not None:
+            return self.scenario.partner
+        return super().llm_of(agent)
+
+    @property
+    def players(self) -> list[Any]:
+        """Who plays: the persons, or the authors of scripts."""
+        if self.scenario.mode == "agents":
+            return [person for episode in self.episodes for person in episode.persons]
+        return [episode.author for episode in self.episodes]
+
+    @property
+    def judges(self) -> list[str | LLM]:
+        """Who judges; nobody, where language models play and no judge is named."""
+        if self._judges is None:
+            named = self.scenario.judge
+            if "judge" in self._by_role:
+                self._judges = [self._by_role["judge"]]
+            elif named is not None:
+                self._judges = [name.strip() for name in named.split(",") if name.strip()]
+            else:
+                is_live = any(player.opened.is_language_model for player in self.players)
+                self._judges = [] if is_live else ["rule"]
+        return self._judges
+
+    def judge_name(self, judge: str | LLM) -> str:
+        """Return what a judge is called in results: its model and endpoint."""
+        return self.engine.open(judge, is_second=True).name
+
+    @property
+    def judge(self) -> str | None:
+        """Names of all judges; None: nobody judges."""
+        return " + ".join(dict.fromkeys(map(self.judge_name, self.judges))) or None
+
+    def _check_judges(self) -> None:
+        """Refuse a judge that is under test.
+
+        Raises:
+            ConfigError: If it is, and nobody said that it may be.
+        """
+        tested = [one for one in self.players if getattr(one, "is_tested", True)]
+        names = {one.opened.name for one in tested if one.opened.is_language_model}
+        for judge in self.judges:
+            name = self.judge_name(judge)
+            if name in names and not self.scenario.same_judge:
+                raise ConfigError(f"{name} would judge itself; name another judge=, or say same_judge=True")
+
+    # -- a step
+
+    def start_step(self) -> None:
+        """Before the first turn, find out who judges, and let goals be written where a file has none."""
+        if self.now == 1:
+            self._check_judges()
+            self._write_goals()
+
+    def _write_goals(self) -> None:
+        """Let who plays a person write its goal, where the file has none; where none comes, the person chooses."""
+        lacking = [(e, seat) for e in self.episodes for seat, goal in enumerate(e.goals) if not goal.strip()]
+        by_llm: dict[str | int, list[tuple[Episode, int]]] = {}
+        for episode, seat in lacking:
+            llm = episode.player(seat).llm
+            by_llm.setdefault(llm if isinstance(llm, str) else id(llm), []).append((episode, seat))
+        for seats in by_llm.values():
+            llm = seats[0][0].player(seats[0][1]).llm
+            texts = [episode.goal_prompt(seat) for episode, seat in seats]
+            goals = self.consult(llm, texts, purpose="goal", rule=lambda _: "Get on well with the others.")
+            for (episode, seat), goal in zip(seats, goals, strict=True):
+                if isinstance(goal, Decision):
+                    episode.set_goal(seat, one_line(str(goal.answer), 600))
+
+    @property
+    def open_episodes(self) -> list[Episode]:
+        """Episodes that are not over."""
+        return [episode for episode in self.episodes if not episode.end]
+
+    def first_stage(self) -> list[list[Turn]]:
+        """Begin a turn in all rooms, and ask whose turn it is; with a moderator, ask the moderators first."""
+        going = self.open_episodes
+        if self.scenario.mode != "agents":
+            return [[Turn(e.author, e.author.observe()) for e in going if e.author is not None]]
+        for episode in going:
+            episode.begin_turn()
+        self._is_called = self.scenario.order != "moderator"
+        if not self._is_called:
+            return [[Turn(e.moderator, e.moderator.observe()) for e in going if e.moderator is not None]]
+        return [self._turns(going)]
+
+    def next_stage(self, acted: list[Any]) -> list[Turn]:
+        """Return those whom the moderators have chosen; nobody, where there are none."""
+        if self._is_called:
+            return []
+        self._is_called = True
+        going = self.open_episodes
+        for episode in going:
+            episode.room.call(episode.host.call(episode.room))
+        return self._turns(going)
+
+    @staticmethod
+    def _turns(episodes: Sequence[Episode]) -> list[Turn]:
+        found: list[Turn] = []
+        for episode in episodes:
+            by_id = {person.unique_id: person for person in episode.persons}
+            found += [Turn(by_id[agent_id], seen) for agent_id, seen in episode.room.due().items()]
+        return found
+
+    def end_step(self) -> None:
+        """End the turn in all rooms, and let the judges judge what is over."""
+        failures = {key: last.reason for key, last in self.last_decisions.items() if isinstance(last, Failure)}
+        going = self.open_episodes if self.scenario.mode == "agents" else []
+        for episode in going:
+            episode.end_turn(failures)
+        if self.scenario.mode != "agents":
+            self._end_scripts(failures)
+        over = [episode for episode in self.episodes if episode.end and not episode.ratings]
+        if over and self.judges:
+            ratings = judge_episodes(self, over)
+            for episode in over:
+                episode.ratings = [one for one in ratings if one.episode == episode.index]
+        self.running = bool(self.open_episodes)
+
+    def _end_scripts(self, failures: Mapping[int, str]) -> None:
+        for episode in self.open_episodes:
+            author = episode.author
+            has_failed = author is not None and author.unique_id in failures
+            if not self.is_stepwise:
+                code = "failed" if has_failed else "script"
+                episode.end, episode.code = "no script came" if has_failed else "the script is over", code
+            elif episode.room.n_turns < self.now:
+                episode.room.begin_turn()
+                episode.end_turn({})
+
+    # -- measures
+
+    @property
+    def n_over(self) -> int:
+        """Episodes that are over."""
+        return sum(bool(episode.end) for episode in self.episodes)
+
+    @property
+    def n_lines(self) -> int:
+        """Things said, shown and done so far, in all rooms."""
+        return sum(len(episode.room.lines) for episode in self.episodes)
+
+    @property
+    def n_judged(self) -> int:
+        """Episodes of which there is a judgement."""
+        return sum(any(one.scores is not None for one in episode.ratings) for episode in self.episodes)
+
+    @property
+    def mean_goal(self) -> float | None:
+        """Mean score of the goal so far, of those under test; None: there is none."""
+        goals = [
+            one.scores[GOAL]
+            for episode in self.episodes
+            for one in episode.ratings
+            if one.scores is not None and GOAL in one.scores and one.seat in episode.tested_seats
+        ]
+        return sum(goals) / len(goals) if goals else None
+
+    def ratings(self) -> pd.DataFrame:
+        """Return all judgements, one row a judgement and person; see `models.sotopia.scores.rating_table`."""
+        return rating_table(self)
+
+    def scores(self) -> pd.DataFrame:
+        """Return the scores, one row an episode and seat; see `models.sotopia.scores.score_table`."""
+        return score_table(self)
+
+    def cost_estimate(self) -> dict[str, int]:
+        """Compute how many requests a run can take at most, repairs and retries not counted.
+
+        Returns:
+            `episodes`, `decisions` (of those who play), `judgements`, `calls` (all together).
+        """
+        chosen, n = self.scenario, len(self.episodes)
+        seated = sum(len(episode.persons) for episode in self.episodes)
+        per_turn = {"simultaneous": seated, "moderator": 2 * n}.get(chosen.order, n)
+        decisions = {"agents": per_turn * chosen.max_turns, "script": n}.get(chosen.mode, n * chosen.max_turns)
+        judgements = n * len([one for one in self.judges if one != "rule"]) * chosen.judgements * (1 + chosen.swap)
+        return {"episodes": n, "decisions": decisions, "judgements": judgements, "calls": decisions + judgements}
+
+    def results(self) -> dict[str, Any]:
+        """Return who judged, the scores by name, the hard subset first, and what is missing; None: there is none."""
+        found = {name: None if _is_nan(value) else value for name, value in summary_of(self).items()}
+        ends = dict(Counter(episode.code or "not over" for episode in self.episodes))
+        return {"judge": self.judge, **found, "ends": ends, "judge_failures": self.n_judge_failures}
+
+    def story(self) -> str:
+        """Describe in words how many meetings there were, how they ended, and how they were judged."""
+        ends = Counter(episode.end for episode in self.episodes if episode.end)
+        parts = [f"{counted(self.n_over, 'meeting')} of {len(self.episodes)} over, {counted(self.n_lines, 'line')}."]
+        parts += ["Ends: " + "; ".join(f"{end} ({count})" for end, count in ends.most_common(4)) + "."] if ends else []
+        if not self.n_judged:
+            reason = "nobody judges: name a judge=" if self.now > 1 and not self.judges else "nothing is judged yet"
+            return "\n".join([*parts, f"There are no scores: {reason}."])
+        means = means_of(self.scores(), self.dimensions)
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in means.items())
+        return "\n".join([*parts, f"Judged by {self.judge}: {scores}."])
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

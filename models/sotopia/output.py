@@ -1,0 +1,209 @@
+"""Episodes in the form of Sotopia's own logs: `python -m models.sotopia.output LOG FILE`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mesa_llm import ConfigError, RunLog
+from mesa_llm.text import one_line
+from mesa_llm.worlds.room import Line
+from models.sotopia.episodes import Episode
+from models.sotopia.judge import STANDARD
+from models.sotopia.model import SotopiaModel, SotopiaScenario
+from models.sotopia.scores import OVERALL
+from models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
+
+JUDGE = "Environment"
+"""How Sotopia's logs call who sees everything."""
+
+
+def action_text(line: Line | None) -> str:
+    """Write what somebody did as Sotopia's logs do.
+
+    Args:
+        line: The line; None: nothing was done.
+    """
+    if line is None:
+        return "did nothing"
+    text = one_line(line.text)
+    match line.kind:
+        case "say":
+            return f'said: "{text}"'
+        case "gesture":
+            return f"[non-verbal communication] {text}"
+        case "do":
+            return f"[action] {text}"
+        case "leave":
+            return "left the conversation"
+
+
+def episode_log(episode: Episode, tag: str = "") -> dict[str, Any]:
+    """Return an episode in the form of Sotopia's `EpisodeLog`.
+
+    The form knows no missing score: where there is no judgement, `rewards` are 0 and `reasoning` says so.
+
+    Args:
+        episode: The episode.
+        tag: What the log is filed under.
+    """
+    model, names = episode.model, [one.name for one in episode.characters]
+    scores: Any = model.scores()
+    own = scores[scores["episode"] == episode.index].sort_values("seat")
+    dimensions = [one.name for one in model.dimensions]
+    is_judged = bool(own[OVERALL].notna().all())
+    rewards: list[Any] = [0.0] * len(names)
+    if is_judged:
+        rewards = [
+            [row[OVERALL], {**{name: row[name] for name in dimensions}, "overall_score": row[OVERALL]}]
+            for row in own.to_dict("records")
+        ]
+    return {
+        "environment": episode.situation.situation_id,
+        "agents": list(episode.pairing.character_ids),
+        "tag": tag,
+        "models": [model.judge or "", *(episode.player(seat).opened.name for seat in range(len(names)))],
+        "messages": _messages(episode, names),
+        "reasoning": _reasoning(episode) if is_judged else "not judged",
+        "rewards": rewards,
+        "rewards_prompt": "",
+    }
+
+
+def _messages(episode: Episode, names: list[str]) -> list[list[tuple[str, str, str]]]:
+    """Return what was sent, turn by turn: what everybody is shown of the turn before, and what everybody then does."""
+    n_turns = episode.room.n_turns
+    messages: list[list[tuple[str, str, str]]] = []
+    for turn in range(n_turns + 1):
+        news = _background(episode) if turn == 0 else f"Turn #{turn - 1}: {_of_turn(episode, turn)}"
+        messages_of_turn = [(JUDGE, name, news) for name in names]
+        if turn < n_turns:
+            deeds = {line.speaker: line for line in episode.room.lines if line.turn == turn + 1}
+            messages_of_turn += [(name, JUDGE, action_text(deeds.get(name))) for name in names]
+        messages.append(messages_of_turn)
+    return messages
+
+
+def _of_turn(episode: Episode, turn: int) -> str:
+    return "; ".join(f"{line.speaker} {action_text(line)}" for line in episode.room.lines if line.turn == turn)
+
+
+def _background(episode: Episode) -> str:
+    rules = episode.model.scenario.rules
+    lines = [f"Scenario: {visible_text(episode.situation.text, ENVIRONMENT, rules=rules)}"]
+    for character, goal in zip(episode.characters, episode.goals, strict=True):
+        lines.append(f"{character.name}'s background: {one_line(portrait(character, WHOLE))}")
+        lines.append(f"{character.name}'s goal: {visible_text(goal, ENVIRONMENT, rules=rules)}")
+    return "\n".join(lines)
+
+
+def _reasoning(episode: Episode) -> str:
+    lines: list[str] = []
+    for one in episode.ratings:
+        lines.append(f"Agent {one.seat + 1} comments:")
+        lines += [f"{name}: {reason}" for name, reason in one.reasons.items()]
+    return "\n".join(lines)
+
+
+def episode_logs(model: SotopiaModel, tag: str = "") -> list[dict[str, Any]]:
+    """Return all episodes that are over in the form of Sotopia's logs.
+
+    Args:
+        model: The model.
+        tag: What the logs are filed under.
+    """
+    return [episode_log(episode, tag) for episode in model.episodes if episode.end]
+
+
+def read_episode_logs(path: str | Path) -> pd.DataFrame:
+    """Read the scores of episodes in the form of Sotopia's logs, as a table that `margins` and `interval` take.
+
+    Args:
+        path: A JSON file with a list of logs, or one of a log a line.
+
+    Returns:
+        One row an episode and seat: episode, situation, pair, seat, tested, judge, each dimension and `overall`; logs
+        without scores are left out.
+
+    Raises:
+        ConfigError: If it holds something else.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        entries = (
+            json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.splitlines()]
+        )
+        rows = [
+            {
+                "episode": index,
+                "situation": entry["environment"],
+                "pair": " & ".join(entry["agents"]),
+                "seat": seat,
+                "tested": True,
+                "judge": (entry.get("models") or [""])[0],
+                **{one.name: float(reward[1][one.name]) for one in STANDARD},
+                OVERALL: float(reward[0]),
+            }
+            for index, entry in enumerate(entries)
+            for seat, reward in enumerate(entry["rewards"])
+            if not isinstance(reward, int | float)
+        ]
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise ConfigError(f"{path}: no episode logs of Sotopia's ({type(error).__name__}: {error})") from None
+    return pd.DataFrame(rows)
+
+
+def logs_of_run(log: str | Path) -> list[dict[str, Any]]:
+    """Return a recorded run in the form of Sotopia's logs; it is run again from its log, and nobody is asked.
+
+    Args:
+        log: The run log.
+
+    Raises:
+        ConfigError: If it holds no run of Sotopia.
+    """
+    source = RunLog(log, "read")
+    try:
+        manifest, n_steps = source.manifest, len(list(source.rows("steps")))
+    finally:
+        source.close()
+    parameters = manifest.get("parameters", {})
+    if not str(manifest.get("model", "")).endswith(":SotopiaModel"):
+        raise ConfigError(f"{log} holds no run of Sotopia; make one with mesa-llm run sotopia --log {log}")
+    fields = {name: value for name, value in parameters.items() if name in SotopiaScenario.fields}
+    others = {name: parameters[name] for name in ("llm", "on_error", "reasoning") if name in parameters}
+    model = SotopiaModel(SotopiaScenario(rng=manifest["rng"], **fields), log=log, replay=True, **others)
+    for _ in range(n_steps):
+        model.step()
+    found = episode_logs(model)
+    model.close()
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write a recorded run in the form of Sotopia's logs.
+
+    Args:
+        arguments: The run log, and the file to write.
+
+    Returns:
+        0; 2 if it cannot be done.
+    """
+    if len(arguments) != 2:
+        sys.stderr.write("python -m models.sotopia.output LOG FILE\n")
+        return 2
+    try:
+        text = json.dumps(logs_of_run(arguments[0]), ensure_ascii=False, indent=1)
+        Path(arguments[1]).write_text(text, encoding="utf-8")
+    except (ConfigError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,427 @@
+"""Scores: aggregation as published, exact margins, intervals over scenarios, pairs of runs, and published values."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mesa_llm import ConfigError
+from models.sotopia.judge import STANDARD, TABLE_ORDER, Dimension, intraclass, krippendorff_alpha
+
+if TYPE_CHECKING:
+    from models.sotopia.model import SotopiaModel
+
+GOAL = "goal"
+
+OVERALL = "overall"
+
+SUCCESS = 7
+"""Score of the goal from which on an episode is a success."""
+
+N_DRAWS = 2_000
+"""Number of draws of a bootstrap."""
+
+
+# -- one judgement: what the original's aggregation makes of rows
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What rows of several judges come to."""
+
+    terminated: bool
+    """Whether one of them says that the episode is over."""
+
+    rates: Mapping[str, tuple[float, dict[str, Any]]]
+    """`agent_1`, … → overall score, and score by dimension; nobody stands here of whom there is no row."""
+
+    comments: str
+    """The reasons, a line each, under whom they are of."""
+
+
+Row = tuple[str, str, float | bool, str]
+"""Of whom (`agent_1`, `agent_2`, `environment`), the dimension, the value, the reason."""
+
+
+def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool = False) -> Aggregate:
+    """Aggregate rows: means by dimension, and their unweighted mean, unless there is a row `overall_score`.
+
+    Args:
+        rows: The rows.
+        n_persons: Number of people; a row of an agent past it is an error.
+        ignores_others: Whether it is left out instead, as by later versions of Sotopia.
+
+    Raises:
+        ValueError: If a row is of somebody else, or its value of a wrong type.
+    """
+    by_name: dict[str, list[Row]] = {}
+    for row in rows:
+        by_name.setdefault(_checked(row)[0], []).append(row)
+    allowed = {f"agent_{number}" for number in range(1, n_persons + 1)}
+    strangers = [name for name in by_name if name != "environment" and name not in allowed]
+    if strangers and not ignores_others:
+        raise ValueError(f"rows are of {', '.join(sorted(allowed))}, got {strangers[0]!r}")
+    reduced = {name: _reduced(rows) for name, rows in by_name.items() if name not in strangers}
+    titles = {"environment": "Environment: ", **{name: f"{name}:\n" for name in sorted(allowed)}}
+    comments = "".join(f"{title}{reduced[name][1]}\n" for name, title in titles.items() if name in reduced)
+    rates = {
+        name: (float(values.get("overall_score", 0)), values)
+        for name, (values, _) in reduced.items()
+        if name != "environment"
+    }
+    over = reduced.get("environment", ({}, ""))[0].get("terminated", False)
+    return Aggregate(bool(over), rates, comments)
+
+
+def _checked(row: Row) -> Row:
+    name, dimension, value, _ = row
+    if name != "environment" and not name.startswith("agent"):
+        raise ValueError(f"a row is of agent_1, agent_2, … or the environment, got {name!r}")
+    kind: Any = bool if dimension == "terminated" else int | float
+    if not isinstance(value, kind):
+        raise ValueError(f"{dimension} is {'true or false' if kind is bool else 'a number'}, got {value!r}")
+    return row
+
+
+def _reduced(rows: Sequence[Row]) -> tuple[dict[str, Any], str]:
+    values: dict[str, list[Any]] = {}
+    reasons: dict[str, str] = {}
+    for _, dimension, value, reason in rows:
+        values.setdefault(dimension, []).append(value)
+        reasons[dimension] = reasons.get(dimension, "") + reason
+    reduced: dict[str, Any] = {
+        name: any(each) if name == "terminated" else sum(each) / len(each) for name, each in values.items()
+    }
+    means = [mean for name, mean in reduced.items() if name != "terminated"]
+    if means and "overall_score" not in reduced:
+        reduced["overall_score"] = sum(means) / len(means)
+    return reduced, "\n".join(f"{name}: {reason}" for name, reason in reasons.items())
+
+
+# -- tables of a run
+
+
+def rating_table(model: SotopiaModel) -> pd.DataFrame:
+    """Return all judgements.
+
+    Args:
+        model: The model.
+
+    Returns:
+        One row a judgement and person: episode, situation, pair, seat, tested, judge, sample, swapped, failure, and
+        each dimension, NaN where the judgement is missing.
+    """
+    rows: list[dict[str, Any]] = []
+    for episode in model.episodes:
+        for one in episode.ratings:
+            scores = one.scores or {}
+            rows.append(
+                {
+                    "episode": episode.index,
+                    "situation": episode.situation.situation_id,
+                    "pair": episode.pair,
+                    "seat": one.seat,
+                    "tested": one.seat in episode.tested_seats,
+                    "judge": one.judge,
+                    "sample": one.sample,
+                    "swapped": one.is_swapped,
+                    "failure": one.failure,
+                    **{d.name: float(scores.get(d.name, math.nan)) for d in model.dimensions},
+                }
+            )
+    names = ["episode", "situation", "pair", "seat", "tested", "judge", "sample", "swapped", "failure"]
+    return pd.DataFrame(rows, columns=[*names, *(one.name for one in model.dimensions)])
+
+
+def score_table(model: SotopiaModel) -> pd.DataFrame:
+    """Return the scores of all who played: means over the judgements that there are.
+
+    Args:
+        model: The model.
+
+    Returns:
+        One row an episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements (how
+        many count), each dimension, and `overall`, their mean; NaN where nothing was judged.
+    """
+    ratings = rating_table(model)
+    names = [one.name for one in model.dimensions]
+    means: Any = ratings.groupby(["episode", "seat"])[names].mean()
+    counts: Any = ratings.dropna(subset=names).groupby(["episode", "seat"]).size()
+    rows: list[dict[str, Any]] = []
+    for episode in model.episodes:
+        for seat, character in enumerate(episode.characters):
+            key = (episode.index, seat)
+            scores = means.loc[key].to_dict() if key in means.index else dict.fromkeys(names, math.nan)
+            rows.append(
+                {
+                    "episode": episode.index,
+                    "situation": episode.situation.situation_id,
+                    "pair": episode.pair,
+                    "seat": seat,
+                    "tested": seat in episode.tested_seats,
+                    "kind": episode.situation.kind,
+                    "hard": episode.situation.is_hard,
+                    "source": episode.situation.source,
+                    "name": character.name,
+                    "judgements": int(counts.get(key, 0)),
+                    **scores,
+                    OVERALL: float(np.mean(list(scores.values()))),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def means_of(scores: pd.DataFrame, dimensions: Sequence[Dimension] = STANDARD) -> dict[str, float]:
+    """Return the means of those under test by code, in the order of the published tables, and overall.
+
+    Args:
+        scores: As from `score_table`.
+        dimensions: What was rated.
+    """
+    tested: Any = scores[scores["tested"]]
+    by_code = {one.code: float(tested[one.name].mean()) for one in dimensions}
+    order = [code for code in TABLE_ORDER if code in by_code]
+    means = {code: by_code[code] for code in [*order, *by_code]}
+    return means | {OVERALL: float(tested[OVERALL].mean())}
+
+
+def slices(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the parts of a table of scores that are reported apart, the hard subset first; empty ones are left out."""
+    parts: dict[str, Any] = {"hard": scores["hard"], "cooperative": scores["kind"] == "cooperative"}
+    parts["competitive"] = scores["kind"] == "competitive"
+    found: dict[str, Any] = {name: scores[mask] for name, mask in parts.items() if mask.any()}
+    return found
+
+
+def summary_of(model: SotopiaModel) -> dict[str, Any]:
+    """Return the scores of a run by name.
+
+    Args:
+        model: The model.
+    """
+    scores = score_table(model)
+    found: dict[str, Any] = {}
+    has_goal = any(one.name == GOAL for one in model.dimensions)
+    for name, part in slices(scores).items() if has_goal else ():
+        found[f"GOAL {name}"] = float(part.loc[part["tested"], GOAL].mean())
+    found |= means_of(scores, model.dimensions)
+    codes = {one.name: found[one.code] for one in model.dimensions}
+    found["min-max"] = float(np.mean(list(normalised(codes, model.dimensions).values())))
+    if has_goal:
+        found["success"] = success_rate(scores)
+    tested: Any = scores[scores["tested"]]
+    found["scored"] = int(tested[OVERALL].notna().sum())
+    found["not_scored"] = int(tested[OVERALL].isna().sum())
+    return found
+
+
+def success_rate(scores: pd.DataFrame) -> float:
+    """Return the share of those under test, among the judged ones, whose goal was rated 7 or more; NaN: none is."""
+    goals = scores.loc[scores["tested"], GOAL].dropna()
+    return float((goals >= SUCCESS).mean())
+
+
+def normalised(scores: Mapping[str, float], dimensions: Sequence[Dimension] = STANDARD) -> dict[str, float]:
+    """Put scores on a scale from 0, the lowest possible one, to 1, the highest.
+
+    Args:
+        scores: Dimension → score.
+        dimensions: What was rated.
+
+    Source:
+        Kuroki et al. (2025), Shachi, table 2.
+    """
+    ranges = {one.name: (one.low, one.high) for one in dimensions}
+    return {name: (score - ranges[name][0]) / (ranges[name][1] - ranges[name][0]) for name, score in scores.items()}
+
+
+# -- how sure
+
+
+def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = ("situation", "seat")) -> pd.DataFrame:
+    """Compute means with the published margins: the variance is the mean of those within situation and seat.
+
+    Differences between situations are no part of it, and groups of one episode have none: see `interval`.
+
+    Args:
+        scores: One row an episode and seat; rows with a NaN in a column do not count there.
+        names: Columns.
+        groups: What sets groups apart.
+
+    Returns:
+        One row a column: mean, sem, margin (half of the 95 % interval, by the exact quantile of t), groups, episodes.
+    """
+    rows: dict[str, dict[str, float]] = {}
+    for name in names:
+        scored: Any = scores.dropna(subset=[name])
+        n = len(scored)
+        by_group: Any = scored.groupby(list(groups))[name]
+        variance = float(by_group.var(ddof=1).fillna(0.0).mean()) if n else math.nan
+        sem = math.sqrt(variance / n) if n else math.nan
+        quantile = float(stats.t.ppf(0.975, n - 1)) if n > 1 else math.nan
+        row = {"mean": float(scored[name].mean()), "sem": sem, "margin": quantile * sem}
+        rows[name] = row | {"groups": int(by_group.ngroups), "episodes": n}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: int = 0) -> tuple[float, float]:
+    """Compute a 95 % bootstrap interval of a mean, over situations: these are drawn anew, with all of their episodes.
+
+    Args:
+        scores: One row an episode and seat, with a column `situation`.
+        name: Column.
+        n_draws: Number of draws.
+        rng: Seed of the draws.
+
+    Returns:
+        Lower and upper end; NaN with fewer than two situations.
+    """
+    by_situation: Any = scores.dropna(subset=[name]).groupby("situation")[name]
+    sums, counts = by_situation.sum().to_numpy(), by_situation.count().to_numpy()
+    if len(sums) < 2:
+        return math.nan, math.nan
+    draws = np.random.default_rng(rng).integers(0, len(sums), (n_draws, len(sums)))
+    means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Compare two tables of scores, episode by episode: same situation, pair and seat.
+
+    Args:
+        first: One row an episode and seat, as from `score_table`.
+        second: The same of the other run.
+        names: Columns.
+
+    Returns:
+        One row a column: difference (first minus second), low and high (bootstrap interval over situations), p (paired
+        t test), pairs.
+    """
+    keys = ["situation", "pair", "seat"]
+    sides: Any = [table[table["tested"]].groupby(keys)[list(names)].mean() for table in (first, second)]
+    rows: dict[str, dict[str, float]] = {}
+    for name in names:
+        both: Any = pd.concat([side[name] for side in sides], axis=1, keys=["first", "second"]).dropna()
+        difference = (both["first"] - both["second"]).rename(name).reset_index()
+        low, high = interval(difference, name)
+        varies = len(both) > 1 and difference[name].nunique() > 1
+        p = float(stats.ttest_rel(both["first"], both["second"]).pvalue) if varies else math.nan
+        rows[name] = {"difference": float(difference[name].mean()), "low": low, "high": high, "p": p}
+        rows[name]["pairs"] = len(both)
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def compare(first: SotopiaModel, second: SotopiaModel, *, across_judges: bool = False) -> pd.DataFrame:
+    """Compare two runs, episode by episode; see `paired`.
+
+    Args:
+        first: A run.
+        second: Another one.
+        across_judges: Whether they may have been judged by different judges; the table then names both.
+
+    Raises:
+        ConfigError: If the judges differ, and that was not allowed; or what they rated does.
+    """
+    judges = (first.judge, second.judge)
+    if judges[0] != judges[1] and not across_judges:
+        raise ConfigError(
+            f"{judges[0]} judged the one run and {judges[1]} the other, and scores of different judges cannot be "
+            "compared; let one judge both, or say across_judges=True"
+        )
+    if first.dimensions != second.dimensions:
+        raise ConfigError("the two runs were not rated on the same dimensions")
+    table = paired(score_table(first), score_table(second), [*(one.name for one in first.dimensions), OVERALL])
+    table.attrs["judges"] = judges
+    return (
+        table.assign(judge=judges[0])
+        if judges[0] == judges[1]
+        else table.assign(judge=" against ".join(map(str, judges)))
+    )
+
+
+def distance_to_published(model: SotopiaModel, name: str, *, across_judges: bool = False) -> float:
+    """Compute the mean absolute distance of the seven means from those of the paper, as in Shachi's table 1.
+
+    Args:
+        model: The run.
+        name: Name of the model in the paper's table, such as `GPT-4`.
+        across_judges: Whether it may have been judged by another judge than the paper's.
+
+    Raises:
+        ConfigError: If it was, and that was not allowed; or the paper has no such model.
+    """
+    table: Any = published()
+    rows = table[(table["model"] == name) & table["setting"].str.startswith("all 90")]
+    if rows.empty:
+        names = ", ".join(table.loc[table["setting"].str.startswith("all 90"), "model"].unique())
+        raise ConfigError(f"the paper's table has no model {name!r}; it has {names}")
+    judge = str(rows["judge"].iloc[0])
+    if not (across_judges or all(judge in one for one in str(model.judge).split(" + "))):
+        raise ConfigError(
+            f"{judge} judged the published runs and {model.judge} these; say across_judges=True to compare them anyway"
+        )
+    means = means_of(score_table(model), model.dimensions)
+    if lacking := [code for code in rows["measure"] if code not in means]:
+        raise ConfigError(f"{', '.join(lacking)} were not rated here; the paper's table has the standard dimensions")
+    return float(np.mean([abs(means[row["measure"]] - row["value"]) for row in rows.to_dict("records")]))
+
+
+# -- judges
+
+
+def agreement(model: SotopiaModel) -> pd.DataFrame:
+    """Compute how far the judgements of a run agree, by dimension.
+
+    Args:
+        model: The model.
+
+    Returns:
+        One row a dimension: icc and alpha over judges and their judgements; first_gain (mean gain of a person whom
+        the judge reads of first, over the same person read of last), NaN where there is nothing to compare.
+    """
+    ratings = rating_table(model)
+    rows: dict[str, dict[str, float]] = {}
+    for one in model.dimensions:
+        raters = ratings.pivot_table(
+            index=["judge", "sample", "swapped"], columns=["episode", "seat"], values=one.name, dropna=False
+        )
+        table = raters.to_numpy() if len(raters) else np.empty((0, 0))
+        rows[one.name] = {"icc": intraclass(table), "alpha": krippendorff_alpha(table)}
+        rows[one.name]["first_gain"] = _first_gain(ratings, one.name)
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _first_gain(ratings: pd.DataFrame, name: str) -> float:
+    last: Any = ratings.groupby("episode")["seat"].transform("max")
+    ends: Any = ratings[(ratings["seat"] == 0) | (ratings["seat"] == last)]
+    is_first = (ends["seat"] == 0) != ends["swapped"]
+    by_place: Any = ends.assign(first=is_first).pivot_table(
+        index=["episode", "seat", "judge", "sample"], columns="first", values=name
+    )
+    has_both = {False, True} <= set(by_place.columns)
+    return float((by_place[True] - by_place[False]).mean()) if has_both else math.nan
+
+
+def published() -> pd.DataFrame:
+    """Load published values.
+
+    Returns:
+        One row a value: source, quality (primary, secondary, third-party or computed), setting, judge, model, partner,
+        measure, value.
+    """
+    text = resources.files(__package__).joinpath("data", "published.json").read_text(encoding="utf-8")
+    rows = [
+        {**{name: entry[name] for name in entry if name != "values"}, "measure": measure, "value": value}
+        for entry in json.loads(text)
+        for measure, value in entry["values"].items()
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,51 @@
+"""Sotopia as a benchmark task: seven dimensions of 200 meetings, compared with those of GPT-4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mesa_llm.benchmark import PublishedError, Reference, Task
+from models.sotopia.model import SotopiaModel
+from models.sotopia.scores import means_of, published, score_table
+
+RESPONDENT = "GPT-4"
+"""Whose published means runs are compared with."""
+
+JUDGE = "gpt-4"
+"""What the judge's name has to hold for that: scores of different judges cannot be compared."""
+
+
+def means() -> dict[str, float]:
+    """Load the published mean of each dimension."""
+    table: Any = published()
+    rows = table[(table["model"] == RESPONDENT) & table["setting"].str.startswith("all 90")]
+    return {row["measure"]: float(row["value"]) for row in rows.to_dict("records")}
+
+
+def scores(model: SotopiaModel) -> Mapping[str, float]:
+    """Return the mean of each dimension over those under test."""
+    return means_of(score_table(model), model.dimensions)
+
+
+def is_comparable(model: SotopiaModel) -> bool:
+    """Check whether a run has the published scenes and a judge like the published one."""
+    return model.scenario.items == "original" and JUDGE in (model.judge or "")
+
+
+TASK = Task(
+    "sotopia",
+    SotopiaModel,
+    scores,
+    20,
+    3,
+    "Zhou et al. (2024), SOTOPIA, ICLR, arXiv 2310.11667",
+    setting={"n_dyads": 200, "sampling": "random", "shows": "last turn", "memory": "chat"},
+    quick={"n_dyads": 6, "max_turns": 6},
+    original={"items": "original"},
+    target=Reference(means(), "GPT-4, judged by GPT-4", "Zhou et al. (2024), table of models"),
+    target_note=f"only runs whose judge is called {JUDGE}… are compared; name one by --set sotopia.judge=NAME",
+    is_comparable=is_comparable,
+    unit="points",
+    published=PublishedError(0.95, 3.17, "gpt-4-0613, 200 dialogues; baseline: no memory"),
+)

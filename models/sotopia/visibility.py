@@ -1,0 +1,133 @@
+"""What of a character, and of a text with tags, is shown to whom."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Collection, Mapping
+from html.parser import HTMLParser
+from typing import Literal
+
+from mesa_llm.text import one_line
+from models.sotopia.cast import Character, Relation
+
+Rules = Literal["original", "corrected"]
+
+NAME = ("first_name", "last_name")
+
+PUBLIC = (*NAME, "age", "gender", "occupation", "pronouns", "public_info")
+
+WHOLE = (*PUBLIC, "personality", "secret")
+"""What the character itself, and the judge, see."""
+
+VISIBLE: Mapping[Relation, tuple[str, ...]] = {
+    "stranger": (),
+    "know_by_name": NAME,
+    "acquaintance": PUBLIC,
+    "friend": (*PUBLIC, "personality"),
+    "romantic": (*PUBLIC, "personality"),
+    "family": (*PUBLIC, "personality"),
+}
+"""Relation → the fields of a character that the other one sees."""
+
+TAGS = ("extra_info", "clarification_hint", "strategy_hint")
+"""Tags whose text is shown to whoever may read the text around them."""
+
+ENVIRONMENT = "environment"
+"""Viewer who sees everything: the judge."""
+
+
+def portrait(character: Character, fields: Collection[str]) -> str:
+    """Describe a character by some of its fields; empty if there are none.
+
+    Args:
+        character: The character.
+        fields: Names of the fields that are shown.
+    """
+    texts = {field: one_line(str(getattr(character, field))) for field in WHOLE if field in fields}
+    name = " ".join(filter(None, (texts.get(field) for field in NAME)))
+    about = [f"{texts['age']} years old"] if "age" in texts else []
+    about += [texts[field].lower() for field in ("gender", "occupation") if texts.get(field)]
+    lines = [", ".join(filter(None, (name, *about)))] if name or about else []
+    if texts.get("pronouns"):
+        lines[-1] += f" ({texts['pronouns'].lower()})"
+    titles = {"public_info": "Known to many", "personality": "Personality and values", "secret": "Secret"}
+    lines += [f"{title}: {texts[field]}" for field, title in titles.items() if texts.get(field)]
+    return "\n".join(lines)
+
+
+def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules: Rules = "corrected") -> str:
+    """Return what a viewer reads of a text with tags.
+
+    A tag with `viewer=` is for this viewer alone; of other tags, agents read those in `tags`. The environment reads
+    all. What is no tag is text; a `<` that begins none is left out.
+
+    Args:
+        text: The text.
+        viewer: `agent_0`, `agent_1`, … or `environment`.
+        tags: Tags that agents read.
+        rules: Under `original`, a text that is one single tag is shown to everybody or to nobody.
+    """
+    if not text:
+        return ""
+    if rules == "original":
+        whole = _parsed(text)
+        if whole is not None:
+            return _shown(whole, viewer, tags) if whole.tag in ("root", "p", *tags) else ""
+    root = _parsed(f"<root>{text}</root>")
+    return _shown(_Forgiving(text).root if root is None else root, viewer, tags)
+
+
+def _parsed(text: str) -> ElementTree.Element | None:
+    if "<!" in text:  # nothing may declare what the text then holds
+        return None
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        return None
+
+
+def _shown(element: ElementTree.Element, viewer: str, tags: Collection[str]) -> str:
+    if viewer == ENVIRONMENT:
+        return "".join(element.itertext())
+    parts = [element.text or ""]
+    for child in element:
+        if child.tag in ("root", "p", *tags) and child.get("viewer", viewer) == viewer:
+            parts.append(_shown(child, viewer, tags))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+class _Forgiving(HTMLParser):
+    """Reads a text whose tags are not well formed: tags left open end with the text, stray signs are no tags."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = ElementTree.Element("root")
+        self._open = [self.root]
+        self.feed(STRAY.sub("", text.replace("&", AMPERSAND)))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        child = ElementTree.SubElement(self._open[-1], tag, {name: value or "" for name, value in attrs})
+        self._open.append(child)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in [one.tag for one in self._open[1:]]:
+            while self._open.pop().tag != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        inner = self._open[-1]
+        data = data.replace(AMPERSAND, "&")
+        if len(inner):
+            inner[-1].tail = (inner[-1].tail or "") + data
+        else:
+            inner.text = (inner.text or "") + data
+
+
+AMPERSAND = "\ue000"
+"""Stands for an ampersand while a text is read, so that it stays one."""
+
+STRAY = re.compile(r"<(?![A-Za-z_/])")
+"""A sign that begins no tag."""

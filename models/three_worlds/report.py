@@ -1,0 +1,262 @@
+"""What a run was, as tables: posts, engagement, what each did, follows, trades, and who dealt with whom."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+
+from mesa_llm.worlds.beliefs import tone
+
+if TYPE_CHECKING:
+    from models.three_worlds.model import ThreeWorldsModel
+
+POST, REPLY, VOTE, REPOST, FOLLOW, BUY, SELL = (
+    *("create_post", "reply", "vote", "repost", "follow"),
+    *("buy_shares", "sell_shares"),
+)
+"""Actions that the tables are about."""
+
+OWN_POST = re.compile(r"post (\d+)\.$")
+"""Where the social network says which post somebody has written."""
+
+TRADED = re.compile(r"(?P<shares>[\d,]+\.?\d*) (?:YES|NO) shares of .* for \$(?P<cost>[\d,]+\.?\d*)")
+"""Where the market says what somebody has traded."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Something that somebody did."""
+
+    step: int
+    """When."""
+
+    agent: int | str
+    """Who."""
+
+    name: str
+    """Name of who did it."""
+
+    action: str
+    """What: the name of an action."""
+
+    arguments: Mapping[str, Any]
+    """With what."""
+
+    ok: bool
+    """Whether the world took it."""
+
+    result: Mapping[str, Any]
+    """What came of it: the `post_id` of a new post; `shares` and `cost` (or `proceeds`) and `price` of a trade."""
+
+    @property
+    def text(self) -> str:
+        """What was written; empty if nothing was."""
+        return str(self.arguments.get("content") or self.arguments.get("text") or "")
+
+    @property
+    def is_like(self) -> bool:
+        """Whether it is a vote for a post."""
+        value = self.arguments.get("value", 1)
+        return self.action == VOTE and isinstance(value, int | float) and value > 0
+
+
+def deeds_of(model: ThreeWorldsModel) -> list[Deed]:
+    """Return what the citizens have done so far, in the order done.
+
+    Args:
+        model: The model.
+    """
+    names = {agent.unique_id: agent.config.name for agent in model.agents}
+    return [
+        Deed(
+            row["time"],
+            row["agent"],
+            names.get(row["agent"], ""),
+            row["action"],
+            json.loads(row["arguments"]),
+            bool(row["ok"]),
+            _result(row["action"], str(json.loads(row["result"]))),
+        )
+        for row in model.runlog.actions().to_dict("records")
+    ]
+
+
+def _result(action: str, text: str) -> dict[str, Any]:
+    """Read from what a world says what came of an action."""
+    if action in (POST, REPLY):
+        found = OWN_POST.search(text)
+        return {"post_id": int(found[1])} if found else {}
+    if action in (BUY, SELL) and (found := TRADED.search(text)):
+        numbers = {name: float(number.replace(",", "")) for name, number in found.groupdict().items()}
+        return {"shares": numbers["shares"], "cost" if action == BUY else "proceeds": numbers["cost"]}
+    return {}
+
+
+class Report:
+    """Tables of a run.
+
+    Attributes:
+        deeds: What was done, in the order done.
+    """
+
+    def __init__(self, deeds: Iterable[Deed], rules: Literal["corrected", "original"] = "corrected") -> None:
+        """Take what was done.
+
+        Args:
+            deeds: What was done, in the order done.
+            rules: `corrected` leaves out what the worlds refused; `original` counts it among posts, votes, replies and
+                trades, as SimSwarm's tables do.
+        """
+        self.deeds = [deed for deed in deeds if deed.ok or rules == "original"]
+
+    @classmethod
+    def of(cls, model: ThreeWorldsModel) -> Report:
+        """Return the report of a run so far."""
+        return cls(deeds_of(model))
+
+    def _table(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+        return pd.DataFrame([tuple(row[name] for name in columns) for row in rows], columns=list(columns))
+
+    def top_posts(self, n: int = 20) -> pd.DataFrame:
+        """Return the posts that were liked and passed on most, replies left out; of equal ones the earlier first.
+
+        Args:
+            n: Maximum number of posts.
+
+        Returns:
+            One row a post: post, agent, name, text, step, likes, dislikes, shares (reposts and replies), engagement
+            (likes and shares).
+        """
+        likes, dislikes, shares = Counter[Any](), Counter[Any](), Counter[Any]()
+        for deed in self.deeds:
+            post = deed.arguments.get("post_id")
+            if deed.action == VOTE:
+                (likes if deed.is_like else dislikes)[post] += 1
+            elif deed.action in (REPLY, REPOST):
+                shares[post] += 1
+        rows: list[dict[str, Any]] = []
+        for index, deed in enumerate(deed for deed in self.deeds if deed.action == POST):
+            post = deed.result.get("post_id", f"{deed.agent}-r{deed.step}-{index}")
+            counts = {"likes": likes[post], "dislikes": dislikes[post], "shares": shares[post]}
+            row = {"post": post, "agent": deed.agent, "name": deed.name, "text": deed.text, "step": deed.step}
+            rows.append({**row, **counts, "engagement": likes[post] + shares[post]})
+        rows.sort(key=lambda row: -row["engagement"])
+        columns = ("post", "agent", "name", "text", "step", "likes", "dislikes", "shares", "engagement")
+        return self._table(rows[:n], columns)
+
+    def engagement(self) -> pd.DataFrame:
+        """Return how much was posted, liked and replied in each step in which anything was done.
+
+        Returns:
+            One row a step: step, posts, likes, replies, active (number of agents that did anything).
+        """
+        steps = sorted({deed.step for deed in self.deeds})
+        rows: list[dict[str, Any]] = []
+        for step in steps:
+            done = [deed for deed in self.deeds if deed.step == step]
+            counts = {
+                "posts": sum(deed.action == POST for deed in done),
+                "likes": sum(deed.is_like for deed in done),
+                "replies": sum(deed.action == REPLY for deed in done),
+            }
+            rows.append({"step": step, **counts, "active": len({deed.agent for deed in done})})
+        return self._table(rows, ("step", "posts", "likes", "replies", "active"))
+
+    def trajectories(self) -> pd.DataFrame:
+        """Return what each agent did in each step in which it did anything.
+
+        Returns:
+            One row an agent and step: agent, name, step, posts, actions, tone (of its posts together, -1 to 1; 0
+            without any). Agents stand in the order in which they first did something.
+        """
+        done: dict[Any, dict[int, list[Deed]]] = {}
+        for deed in self.deeds:
+            done.setdefault((deed.agent, deed.name), {}).setdefault(deed.step, []).append(deed)
+        rows: list[dict[str, Any]] = []
+        for (agent, name), steps in done.items():
+            for step, deeds in sorted(steps.items()):
+                posts = [deed.text for deed in deeds if deed.action == POST]
+                row = {"agent": agent, "name": name, "step": step, "posts": len(posts), "actions": len(deeds)}
+                rows.append({**row, "tone": tone(" ".join(posts)) if posts else 0.0})
+        return self._table(rows, ("agent", "name", "step", "posts", "actions", "tone"))
+
+    def profiles(self) -> pd.DataFrame:
+        """Return how active each agent was: agent, name, posts, actions, steps (number of steps with any)."""
+        table = self.trajectories().groupby(["agent", "name"], sort=False)
+        found = table.agg(posts=("posts", "sum"), actions=("actions", "sum"), steps=("step", "size"))
+        return found.reset_index()
+
+    def follows(self) -> pd.DataFrame:
+        """Return who followed whom: follower, followee, is_mutual."""
+        edges = [(deed.agent, followee) for deed in self.deeds if deed.ok and (followee := _followee(deed)) is not None]
+        known = set(edges)
+        rows = [{"follower": a, "followee": b, "is_mutual": (b, a) in known} for a, b in edges]
+        return self._table(rows, ("follower", "followee", "is_mutual"))
+
+    def trades(self) -> pd.DataFrame:
+        """Return all trades, refused ones, too, under the original rules.
+
+        Returns:
+            One row a trade: step, agent, name, side, market, outcome, shares, dollars (paid, got, or offered in vain),
+            price (None: not told), ok.
+        """
+        rows: list[dict[str, Any]] = []
+        for deed in (deed for deed in self.deeds if deed.action in (BUY, SELL)):
+            given, came = deed.arguments, deed.result
+            dollars = next((came[name] for name in ("cost", "proceeds") if name in came), given.get("amount"))
+            row = {"step": deed.step, "agent": deed.agent, "name": deed.name, "market": given.get("market_id")}
+            shares = came.get("shares")
+            row |= {"outcome": given.get("outcome"), "shares": shares, "dollars": dollars, "price": came.get("price")}
+            rows.append({**row, "side": "buy" if deed.action == BUY else "sell", "ok": deed.ok})
+        columns = ("step", "agent", "name", "side", "market", "outcome", "shares", "dollars", "price", "ok")
+        return self._table(rows, columns)
+
+    def interactions(self, names: Mapping[Any, str] | None = None) -> pd.DataFrame:
+        """Return who dealt with whom, and how often: follows, replies, likes, dislikes, reposts, mentions in posts.
+
+        Args:
+            names: Agent → name, for mentions; None: those who did anything.
+
+        Returns:
+            One row a pair and kind: source, target, kind, weight; nobody deals with itself.
+        """
+        known = dict(names or {deed.agent: deed.name for deed in self.deeds})
+        authors = {
+            deed.result["post_id"]: deed.agent
+            for deed in self.deeds
+            if deed.ok and deed.action in (POST, REPLY) and "post_id" in deed.result
+        }
+        weights: Counter[tuple[Any, Any, str]] = Counter()
+        for deed in self.deeds:
+            for target, kind in _dealings(deed, authors, known) if deed.ok else ():
+                if target in known and target != deed.agent:
+                    weights[deed.agent, target, kind] += 1
+        rows = [{"source": a, "target": b, "kind": kind, "weight": n} for (a, b, kind), n in weights.items()]
+        return self._table(rows, ("source", "target", "kind", "weight"))
+
+
+def _followee(deed: Deed) -> Any:
+    given = deed.arguments
+    return given.get("user_id", given.get("agent_id")) if deed.action == FOLLOW else None
+
+
+def _dealings(deed: Deed, authors: Mapping[Any, Any], names: Mapping[Any, str]) -> list[tuple[Any, str]]:
+    """Return with whom an agent dealt by a deed, and how."""
+    if deed.action == POST:
+        return [(agent, "mention") for agent, name in names.items() if _mentions(deed.text, name)]
+    if (followee := _followee(deed)) is not None:
+        return [(followee, "follow")]
+    kinds = {REPLY: "reply", REPOST: "repost", VOTE: "like" if deed.is_like else "dislike"}
+    author = authors.get(deed.arguments.get("post_id"))
+    return [(author, kinds[deed.action])] if deed.action in kinds and author is not None else []
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Check whether a text names somebody, as a whole word or after an @."""
+    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -1,0 +1,129 @@
+"""The benchmark, as its user types it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mesa_llm.cli.app import app
+from tests.faulty_server import FaultyServer, refused
+
+ROOT = Path(__file__).parents[2]
+POT = "tests.benchmark.pots:POT"
+
+
+def typed(*words):
+    return CliRunner().invoke(app, ["bench", *(str(word) for word in words)])
+
+
+def told(*words, code: int = 0) -> dict:
+    done = typed(*words, "--json")
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_without_a_name_the_tasks_are_listed_and_what_is_missing_of_the_ten() -> None:
+    listed = typed().stdout
+    assert "psychobench" in listed
+    assert ["oasis", "level", "3", "not", "here", "yet"] in [line.split() for line in listed.splitlines()]
+
+
+def test_a_benchmark_prints_a_table_and_leaves_a_page_and_a_log_for_each_run(tmp_path) -> None:
+    done = typed(POT, "--llm", "random", "--repeats", 2, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "pot" in done.stdout
+    assert "target: somebody (a guess); A study: a model; baseline: chance" in done.stdout
+    assert len(list(tmp_path.glob("pot-random-*-[12].sqlite"))) == 2
+    assert len(list(tmp_path.glob("pot-rule-*-[12].sqlite"))) == 2
+    assert len(list(tmp_path.iterdir())) == 6
+    assert "data:image/svg+xml" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_another_setting_is_run_in_the_same_folder(tmp_path) -> None:
+    words = [POT, "--repeats", 1, "--out", tmp_path]
+    first, other = told(*words), told(*words, "--quick")
+    assert [one["tasks"][0]["results"]["rule"]["runs"][0]["decisions"] for one in (first, other)] == [12, 2]
+
+
+def test_json_holds_scores_errors_and_runs_of_everybody(tmp_path) -> None:
+    (task,) = told(POT, "--repeats", 2, "--out", tmp_path)["tasks"]
+    assert (task["task"], task["level"], task["people_error"]) == ("pot", 2, 6.0)
+    assert task["published_error"]["agent"] == 1.0
+    rule = task["results"]["rule"]
+    assert (rule["error"]["n"], len(rule["runs"]), set(task["results"])) == (2, 2, {"rule", "random"})
+    assert rule["scores"]["coins"]["value"] == sum(run["scores"]["coins"] for run in rule["runs"]) / 2
+
+
+def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> None:
+    words = [POT, "tests.benchmark.pots:BROKEN", "--repeats", 1, "--out", tmp_path]
+    found = told(*words, "--set", "n_agents=2", "--set", "pot.n_agents=3", code=1)["tasks"]
+    assert [task["setting"].get("n_agents") for task in found] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["nothing"], "there is no task 'nothing'"),
+        ([POT, "--set", "colour=red"], "wanted name=value or TASK.name=value"),
+        ([POT, "--set", "n_agents=many"], "n_agents=many"),
+        ([POT, "--items", "stolen"], "wanted own or original"),
+        ([POT, "--llm", "m@http://me:secret@host/v1"], "the address holds"),
+        ([POT, "--max-calls", 0], "a budget is more than 0"),
+    ],
+)
+def test_what_cannot_be_is_one_line_before_anything_runs(words, why, tmp_path) -> None:
+    done = typed(*words, "--out", tmp_path / "bench")
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert why in done.stderr
+    assert not (tmp_path / "bench").exists()
+
+
+def test_a_spent_budget_exits_with_3_and_the_same_command_asks_for_the_rest_alone(tmp_path) -> None:
+    with FaultyServer() as server:
+        words = [POT, "--llm", "stub", "--api-base", server.url, "--repeats", 2, "--out", tmp_path]
+        poor = told(*words, "--max-calls", 15, code=3)
+        rich = told(*words)
+        assert server.count == 15 + rich["usage"]["calls"]
+    assert rich["usage"]["replayed"] == poor["usage"]["calls"] == 15
+    assert poor["failed_runs"] >= 1
+    assert rich["failed_runs"] == 0
+
+
+def test_a_benchmark_in_which_nothing_succeeds_exits_with_4(tmp_path) -> None:
+    with FaultyServer(lambda body, number: refused(422, "no")) as server:
+        words = [POT, "--llm", "stub", "--api-base", server.url, "--repeats", 1, "--quick", "--out", tmp_path]
+        dead = typed(*words)
+    assert dead.exit_code == 4
+    assert "1 of 3 runs produced nothing. pot, stub, seed 1: none of the 2 decisions succeeded" in dead.stderr
+
+
+def test_a_dry_run_says_what_it_would_cost_and_asks_nobody(tmp_path) -> None:
+    with FaultyServer() as server:
+        words = [POT, "--llm", "stub", "--api-base", server.url, "--out", tmp_path / "bench", "--dry-run"]
+        assert told(*words)["total"]["requests"] == 36
+        assert "Nothing was sent" in typed(*words).stdout
+        assert (server.count, (tmp_path / "bench").exists()) == (0, False)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_a_benchmark_that_was_interrupted_or_killed_goes_on_with_what_is_missing(sent, tmp_path) -> None:
+    with FaultyServer(latency_s=0.2) as server:
+        words = [POT, "--llm", "stub", "--repeats", "2", "--out", str(tmp_path), "--api-base", server.url]
+        command = [sys.executable, "-m", "mesa_llm.cli.app", "bench", *words]
+        first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while server.count < 9 and first.poll() is None:
+            time.sleep(0.01)
+        os.kill(first.pid, sent)
+        first.communicate(timeout=60)
+        before = server.count
+        again = told(*words)
+    assert first.returncode == (130 if sent == signal.SIGINT else -signal.SIGKILL)
+    assert again["usage"]["calls"] == server.count - before
+    replayed = again["usage"]["replayed"]
+    assert replayed == before if sent == signal.SIGINT else 1 <= replayed <= before

@@ -1,0 +1,464 @@
+"""Sotopia: meetings, what is read, who judges and what stays missing, other modes, files, statistics, the page."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mesa_llm import AgentDesign, ConfigError, Reply, Request, ScriptedLLM, ToolCall
+from mesa_llm.testing import honest_reply
+from mesa_llm.viz import markup
+from models.sotopia.agents import demand
+from models.sotopia.app import EPISODE, episode_items, person_values, title_of
+from models.sotopia.cast import ORIGINAL, RELATIONS, load_cast
+from models.sotopia.charts import goal_figure, score_figure
+from models.sotopia.judge import intraclass, krippendorff_alpha
+from models.sotopia.model import SotopiaModel
+from models.sotopia.output import episode_logs, main, read_episode_logs
+from models.sotopia.scores import agreement, compare, distance_to_published, interval, normalised, paired, published
+from models.sotopia.visibility import visible_text
+
+
+def finished(**options: Any) -> SotopiaModel:
+    model = SotopiaModel(**{"rng": 1, "n_dyads": 4, **options})
+    model.run_for(25)
+    assert not model.running
+    return model
+
+
+def saying(text: str = "Well.", name: str | None = None) -> ScriptedLLM:
+    """Make a language model that always says the same."""
+    return ScriptedLLM(lambda request: ToolCall("say", {"text": text}), name=name)
+
+
+def judging(scores: dict[str, Any], name: str = "judge") -> ScriptedLLM:
+    """Make a judge that gives one score in all dimensions of a person; 0 where that is out of range."""
+
+    def judge(request: Request) -> dict[str, Any]:
+        assert request.schema is not None
+        defined = request.schema["$defs"]
+        return {
+            agent: {
+                one: {"reasoning": "so", "score": scores[agent] if one == "goal" else max(0, mark["minimum"])}
+                for one, mark in ((name[5:], kind["properties"]["score"]) for name, kind in defined.items()
+                                  if name.startswith("Mark_"))
+            }
+            for agent in request.schema["properties"]
+        }  # fmt: skip
+
+    return ScriptedLLM(judge, name=name)
+
+
+def prompts(model: SotopiaModel, purpose: str = "decide") -> list[str]:
+    calls = model.runlog.calls()
+    found = [json.loads(prompt) for prompt in calls[calls["purpose"] == purpose]["prompt"]]
+    return ["\n".join(message["content"] for message in messages) for messages in found]
+
+
+# -- meetings
+
+
+def test_by_rule_people_bargain_and_the_judge_finds_what_they_agreed_on() -> None:
+    model = finished(n_dyads=20)
+    found = model.results()
+    assert (found["judge"], found["scored"], found["not_scored"], sum(found["ends"].values())) == ("rule", 40, 0, 20)
+    agreed = [e for e in model.episodes if e.agreed_share(0) is not None]
+    assert 0 < len(agreed) < 20
+    goals = model.scores().set_index(["episode", "seat"])["goal"]
+    assert all(goals[e.index, 0] + goals[e.index, 1] == 10 for e in agreed)
+    assert model.story().startswith("20 meetings of 20 over")
+    assert model.cost_estimate() == {"episodes": 20, "decisions": 400, "judgements": 0, "calls": 400}
+
+
+def test_hundreds_of_meetings_go_on_at_once() -> None:
+    model = SotopiaModel(n_dyads=200, sampling="random", rng=1, llm="random")
+    model.run_for(3)
+    assert len(model.runlog.decisions().query("time == 1 and label == 'interact'")) == 200
+    assert model.results()["scored"] == 2 * model.n_over
+
+
+@pytest.mark.parametrize("firmness", [0.0, 0.5, 1.0])
+def test_a_rule_twin_gives_way_step_by_step_to_its_floor(firmness) -> None:
+    asked = [demand(n, firmness) for n in range(12)]
+    assert asked == sorted(asked, reverse=True)
+    assert (asked[0], asked[-1]) == (9, round(2 + 6 * firmness))
+
+
+@pytest.mark.parametrize(("rules", "end", "turns"), [("original", "stale", 2), ("corrected", "stale", 3)])
+def test_one_who_passes_ends_a_meeting_early_only_under_the_original_rules(rules, end, turns) -> None:
+    wait = ScriptedLLM(lambda request: ToolCall("wait", {"reason": "no"}))
+    (episode,) = finished(n_dyads=1, rules=rules, llm=wait).episodes
+    assert (episode.code, episode.room.n_turns) == (end, turns)
+
+
+def test_who_leaves_ends_the_meeting_and_a_reply_that_cannot_be_used_is_silence() -> None:
+    def reply(request: Request) -> Any:
+        return Reply("hm") if request.salt.time == 1 else ToolCall("leave")
+
+    (episode,) = finished(n_dyads=1, llm=ScriptedLLM(reply), attempts=1).episodes
+    second = episode.characters[1].name
+    assert (episode.end, episode.room.n_turns) == (f"{second} left", 2)
+    assert [silence.name for silence in episode.room.silences] == [episode.characters[0].name]
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "random", "moderator"])
+def test_turns_go_in_any_order(order) -> None:
+    model = finished(order=order)
+    others = {True: 1, False: 0}[order == "moderator"]
+    decided = model.runlog.decisions().query("time == 1")
+    assert len(decided) == {"simultaneous": 8, "random": 4, "moderator": 8}[order]
+    assert sum(line.kind == "say" for e in model.episodes for line in e.room.lines) > 4 * others
+
+
+# -- what is read
+
+
+def test_everybody_reads_the_own_secret_and_goal_and_nobody_that_of_another() -> None:
+    model = SotopiaModel(rng=1, n_dyads=52)
+    for episode in model.episodes:
+        for seat, person in enumerate(episode.persons):
+            seen = episode.room.observe(person.unique_id, "interact")
+            text = "\n".join((seen.instructions, seen.text, person.config.text))
+            other = 1 - seat
+            assert episode.characters[seat].secret in text
+            assert visible_text(episode.goals[seat], f"agent_{seat}").strip() in text
+            assert episode.characters[other].secret not in text
+            if episode.goals[other] not in episode.goals[seat]:
+                assert visible_text(episode.goals[other], f"agent_{other}").strip() not in text
+
+
+def test_a_person_who_remembers_reads_the_scene_once_and_then_what_came_since() -> None:
+    talk = ScriptedLLM(lambda request: ToolCall("say", {"text": f"turn {request.salt.time}"}))
+    model = finished(n_dyads=1, max_turns=6, shows="last turn", memory="none", llm=talk)
+    first, _, third, *_ = prompts(model)
+    scene = model.episodes[0].situation.text
+    assert scene in first
+    assert scene not in third
+    assert "“turn 2”" in third
+    assert "“turn 1”" not in third
+    remembering = finished(n_dyads=1, max_turns=6, shows="last turn", memory="chat", llm=talk)
+    assert scene in prompts(remembering)[4]
+    assert "turn 1" in prompts(remembering)[4]
+
+
+def test_hidden_tags_and_a_design_without_personas_leave_the_goal() -> None:
+    design = AgentDesign(persona="none")
+    model = finished(n_dyads=1, max_turns=1, hidden_tags=["extra_info"], llm=saying(), design=design, judge="rule")
+    (prompt,) = prompts(model)
+    assert "Get the seat tonight." in prompt
+    assert "new job" not in prompt
+    assert model.episodes[0].characters[0].secret not in prompt
+    assert model.episodes[0].characters[0].secret in judge_text(model)
+
+
+def judge_text(model: SotopiaModel) -> str:
+    from models.sotopia.judge import judge_prompt
+
+    return judge_prompt(model, model.episodes[0], [0, 1])
+
+
+# -- judges
+
+
+def test_a_judge_reads_everything_and_is_asked_as_somebody_outside() -> None:
+    llm = {"judge": judging({"agent_1": 8, "agent_2": 3}), "*": saying()}
+    design = AgentDesign(persona="Be rude.", reasoning="inline")
+    model = finished(n_dyads=1, max_turns=2, llm=llm, design=design)
+    (text,) = prompts(model, "judge")
+    for secret in (one.secret for one in model.episodes[0].characters):
+        assert secret in text
+    assert "rude" not in text
+    assert not any("agent_1" in prompt for prompt in prompts(model))
+    assert model.scores()["goal"].tolist() == [8, 3]
+    assert (model.results()["judge"], model.results()["success"]) == ("judge", 0.5)
+
+
+def test_a_judgement_out_of_range_is_asked_for_again_and_then_missing_and_no_zero() -> None:
+    llm = {"judge": judging({"agent_1": 11, "agent_2": 3}), "*": saying()}
+    model = finished(n_dyads=2, max_turns=1, llm=llm)
+    found = model.results()
+    assert (found["scored"], found["not_scored"], found["judge_failures"], found["GOAL"]) == (0, 4, 4, None)
+    ratings: Any = model.ratings()
+    assert ratings["goal"].isna().all()
+    assert all(model.ratings()["failure"].str.contains("less than or equal to 10"))
+    assert "nothing is judged yet" in model.story()
+
+
+def test_a_run_of_language_models_without_a_judge_has_no_scores_and_says_so() -> None:
+    model = finished(n_dyads=1, max_turns=1, llm=saying())
+    assert (model.results()["judge"], model.results()["GOAL"]) == (None, None)
+    assert "name a judge=" in model.story()
+
+
+def test_a_model_under_test_judges_itself_only_if_somebody_says_so() -> None:
+    both = ScriptedLLM(lambda request: honest_reply(request))
+    with pytest.raises(ConfigError, match=r"ScriptedLLM would judge itself.*same_judge=True"):
+        SotopiaModel(rng=1, llm={"judge": both, "*": both}).step()
+    assert finished(n_dyads=1, max_turns=1, llm={"judge": both, "*": both}, same_judge=True).n_judged == 1
+
+
+def test_a_judge_who_favours_whom_it_reads_of_first_is_found_by_swapping() -> None:
+    llm = {"judge": judging({"agent_1": 9, "agent_2": 5}), "*": saying()}
+    model = finished(n_dyads=3, max_turns=1, llm=llm, swap=True)
+    assert len(model.ratings()) == 12
+    assert model.scores()["goal"].tolist() == [7.0] * 6
+    found = agreement(model)
+    assert found.loc["goal", "icc"] < 0
+    assert (found.loc["goal", "first_gain"], found.loc["secret", "first_gain"]) == (4, 0)
+    assert model.ratings().query("seat == 0 and swapped")["goal"].tolist() == [5] * 3
+    assert math.isnan(found.loc["secret", "alpha"])
+
+
+def test_judgements_are_recorded_and_replayed(tmp_path) -> None:
+    options: dict[str, Any] = {"n_dyads": 2, "max_turns": 2, "swap": True, "log": tmp_path / "run.sqlite"}
+    llm = {"judge": judging({"agent_1": 9, "agent_2": 5}), "*": saying()}
+    model = finished(llm=llm, **options)
+    model.close()
+    again = finished(llm={"judge": "judge", "*": "ScriptedLLM"}, replay=True, **options)
+    assert (again.runlog.digest, again.usage.calls) == (model.runlog.digest, 0)
+    assert again.scores().equals(model.scores())
+    assert model.usage_by_purpose["judge"].calls == 4
+    again.close()
+
+
+def test_several_judges_are_named_and_their_scores_averaged() -> None:
+    model = finished(n_dyads=2, judge="rule, random", judgements=2)
+    assert model.judge == "rule + random"
+    assert model.scores()["judgements"].tolist() == [4] * 4
+    assert set(model.ratings()["judge"]) == {"rule", "random"}
+
+
+def test_runs_of_different_judges_are_not_compared_without_saying_so() -> None:
+    first, second = finished(), finished(llm="random", judge="random")
+    with pytest.raises(ConfigError, match=r"rule judged the one run and random the other.*across_judges=True"):
+        compare(first, second)
+    assert set(compare(first, second, across_judges=True)["judge"]) == {"rule against random"}
+    same: Any = compare(first, finished(rng=1))
+    assert (same["difference"] == 0).all()
+    assert (set(same["judge"]), set(same["pairs"])) == ({"rule"}, {8})
+
+
+def test_dimensions_of_ones_own_are_judged(tmp_path) -> None:
+    file = tmp_path / "dimensions.json"
+    own = {"name": "warmth", "description": "How warm was it?", "low": 1, "high": 7}
+    file.write_text(json.dumps([own]))
+    model = finished(dimensions=str(file), n_dyads=1)
+    assert {"warmth", "overall"} <= set(model.results())
+    assert "8 to 10" not in judge_text(finished(n_dyads=1))
+    assert "9 to 10: fully" in judge_text(finished(n_dyads=1, dimensions="banded"))
+    file.write_text(json.dumps([{**own, "low": 9}]))
+    with pytest.raises(ConfigError, match="low below high"):
+        SotopiaModel(dimensions=str(file))
+
+
+# -- who plays
+
+
+def test_with_a_partner_one_seat_is_tested_or_both_in_two_meetings() -> None:
+    llm = {"tested": saying("T", "T"), "partner": saying("P", "P"), "judge": judging({"agent_1": 9, "agent_2": 1})}
+    model = finished(llm=llm, seats="both", partner="rule", n_dyads=1, max_turns=2)
+    assert [[line.text for line in e.room.lines] for e in model.episodes] == [["T", "P"], ["P", "T"]]
+    assert (model.results()["GOAL"], model.results()["scored"]) == (5.0, 2)
+    only = {model.episodes[0].situation.situation_id: 1}
+    (episode,) = finished(llm=llm, seats="both", partner="rule", n_dyads=1, only_seats=only, max_turns=2).episodes
+    assert episode.tested_seats == (1,)
+    with pytest.raises(ConfigError, match="name a partner="):
+        SotopiaModel(seats="both")
+
+
+def test_an_author_writes_a_whole_scene_or_move_by_move() -> None:
+    for mode in ("script", "script by moves"):
+        model = finished(mode=mode)
+        written = model.runlog.decisions().query("label == 'script'")
+        n_turns = [episode.room.n_turns for episode in model.episodes]
+        assert min(n_turns) > 1
+        assert len(written) == (4 if mode == "script" else sum(n_turns))
+    moves = [{"person": 1, "kind": "say", "text": "Hello"}, {"person": 2, "kind": "leave"}]
+    written = finished(mode="script", n_dyads=1, llm=ScriptedLLM(lambda request: {"answer": moves}))
+    assert [line.kind for line in written.episodes[0].room.lines] == ["say", "leave"]
+    assert written.results()["ends"] == {"left": 1}
+    none = finished(mode="script", n_dyads=1, llm=ScriptedLLM(lambda request: "no"), attempts=1)
+    assert none.results()["ends"] == {"failed": 1}
+    stuck = finished(mode="script by moves", n_dyads=1, max_turns=3, llm=ScriptedLLM(lambda _: "no"), attempts=1)
+    assert stuck.results()["ends"] == {"turns": 1}
+
+
+# -- files
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write a small cast in the form of Sotopia's files, with three people in one of its scenes."""
+    agents = [{"agent_id": name, "first_name": name, "age": 30, "secret": f"{name} steals"} for name in "ABC"]
+    places = [
+        {"env_id": "two", "scenario": "A hall", "agent_goals": ["Sing", ""], "relationship": "3"},
+        {"env_id": "three", "scenario": "A yard", "agent_goals": ["Dig", "Rest", "Plan"], "relationship": 0},
+    ]
+    ties = [{"agent1_id": "A", "agent2_id": "B", "relationship": 3, "background_story": "-"}]
+    pairings = [{"env_id": "two", "agent_ids": ["A", "B"]}, {"env_id": "three", "agent_ids": ["A", "B", "C"]}]
+    for name, entries in zip(ORIGINAL, (agents, places, ties, pairings), strict=True):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, entries)))
+    return tmp_path
+
+
+def test_a_goal_that_a_file_lacks_is_written_before_the_first_turn(folder) -> None:
+    model = SotopiaModel(rng=1, items=str(folder), n_dyads=1, llm=ScriptedLLM(lambda request: "Hear a song."))
+    model.step()
+    assert model.episodes[0].goals == ["Sing", "Hear a song."]
+    assert "Hear a song." in model.episodes[0].room.observe(2).instructions
+
+
+def test_three_people_may_whisper_and_all_are_judged(folder) -> None:
+    def talk(request: Request) -> ToolCall:
+        others = request.options["whisper.to"]
+        return ToolCall("whisper", {"text": "psst", "to": others[0]}) if others[0] != "C" else ToolCall("leave")
+
+    llm = {"*": ScriptedLLM(talk), "judge": judging({f"agent_{n}": n for n in (1, 2, 3)})}
+    model = SotopiaModel(rng=1, items=str(folder), n_dyads=2, whispers=True, max_turns=3, llm=llm)
+    model.episodes = model.episodes[1:]
+    model.run_for(3)
+    line = model.episodes[0].room.lines[0]
+    assert (line.speaker, line.viewers) == ("A", (3, 4))
+    assert model.scores()["goal"].tolist() == [1, 2, 3]
+
+
+def test_sotopias_own_storage_is_read_as_its_lists_are(folder, tmp_path) -> None:
+    kept = tmp_path / "kept"
+    keys = {"AgentProfile": "agent_id", "EnvironmentProfile": "env_id"}
+    for name, inner in zip(ORIGINAL, ("AgentProfile", "EnvironmentProfile", "RelationshipProfile",
+                                      "EnvAgentComboStorage"), strict=True):  # fmt: skip
+        (kept / inner).mkdir(parents=True)
+        for number, line in enumerate((folder / name).read_text().splitlines()):
+            entry = json.loads(line.replace("agent1_id", "agent_1_id").replace("agent2_id", "agent_2_id"))
+            entry["pk"] = entry.pop(keys[inner]) if inner in keys else str(number)
+            (kept / inner / f"{number}.json").write_text(json.dumps(entry))
+    assert load_cast(str(kept)) == load_cast(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "fault"),
+    [
+        ("agent_profiles.jsonl", ('"age": 30', '"age": "old"'), r"agent_profiles\.jsonl:1: age: .*integer"),
+        ("agent_profiles.jsonl", ('{"agent_id": "C"', '{"agent_id": "A"'), "character 'A' is there twice"),
+        ("agent_profiles.jsonl", ('"first_name": "B"', '"first_name": "A"'), "two people are called 'A'"),
+        ("agent_profiles.jsonl", ('{"agent_id": "A"', "agent A"), r"agent_profiles\.jsonl:1: no JSON object"),
+        ("environment_profiles.jsonl", ('"3"', '"9"'), "relation"),
+        ("env_agent_combo_storages.jsonl", ('"two"', '"four"'), "there is no such situation"),
+        ("env_agent_combo_storages.jsonl", ('["A", "B"]', '["A", "Z"]'), "there is no character 'Z'"),
+        ("env_agent_combo_storages.jsonl", ('["A", "B"]', '["A", "B", "C"]'), "3 characters for 2 goals"),
+    ],
+)
+def test_a_fault_in_a_file_is_named(folder, name, change, fault) -> None:
+    file = folder / name
+    file.write_text(file.read_text().replace(*change))
+    with pytest.raises(ConfigError, match=fault):
+        load_cast(str(folder))
+
+
+def test_a_folder_that_lacks_files_says_which() -> None:
+    with pytest.raises(ConfigError, match="no folder"):
+        load_cast("nowhere")
+    with pytest.raises(ConfigError, match=r"neither agent_profiles\.jsonl nor a folder AgentProfile"):
+        load_cast(str(Path(__file__).parent))
+
+
+def test_our_own_cast_is_large_enough_and_fits_together() -> None:
+    cast, found = load_cast(), load_cast().report()
+    assert (found["characters"], found["situations"], found["pairings"]) == (16, 13, 52)
+    assert (set(found["relations"]), found["not_tied"], found["wrong_age"]) == (set(RELATIONS), 0, 0)
+    counts = {subset: len(cast.pairings_of(subset)) for subset in ("all", "hard", "cooperative", "competitive")}
+    assert counts == {"all": 52, "hard": 16, "cooperative": 12, "competitive": 16}
+    first = [one.situation_id for one in cast.pairings_of()[:13]]
+    assert len(set(first)) == 13
+
+
+def test_a_run_is_written_and_read_in_the_form_of_sotopias_logs(tmp_path) -> None:
+    log, file = tmp_path / "run.sqlite", tmp_path / "episodes.json"
+    model = finished(n_dyads=2, llm="rule", log=log)
+    wanted = episode_logs(model)
+    model.close()
+    assert main([str(log), str(file)]) == 0
+    assert json.loads(file.read_text()) == json.loads(json.dumps(wanted))
+    first = wanted[0]
+    assert (first["models"], len(first["rewards"])) == (["rule", "rule", "rule"], 2)
+    assert len(first["messages"]) == model.episodes[0].room.n_turns + 1
+    sender, receiver, text = first["messages"][0][2]
+    assert (sender, receiver) == (model.episodes[0].characters[0].name, "Environment")
+    assert text.startswith('said: "')
+    again = read_episode_logs(file)
+    assert again["goal"].tolist() == model.scores()["goal"].tolist()
+    assert main([str(tmp_path / "no.sqlite"), str(file)]) == 2
+
+
+# -- statistics
+
+
+def test_intraclass_correlation_of_the_example_of_shrout_and_fleiss() -> None:
+    by_case = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    assert intraclass(np.array(by_case).T) == pytest.approx(0.29, abs=0.005)
+
+
+def test_alpha_of_the_example_of_krippendorff() -> None:
+    x = math.nan
+    observers = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, x, x, x],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, x, 3],
+        [x, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, x],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, x],
+    ]
+    assert krippendorff_alpha(observers) == pytest.approx(0.849, abs=0.0005)
+    assert math.isnan(krippendorff_alpha([[1, 1], [1, 1]]))
+
+
+def test_published_means_and_normalised_means_follow_from_the_published_rows() -> None:
+    table = published()
+    rows = table[(table["model"] == "GPT-4") & (table["setting"].str.startswith("all"))]
+    values = dict(zip(rows["measure"], rows["value"], strict=True))
+    names = {"SOC": "social_rules", "SEC": "secret", "FIN": "financial_and_material_benefits"} | {
+        "REL": "relationship", "KNO": "knowledge", "GOAL": "goal", "BEL": "believability"}  # fmt: skip
+    scaled = normalised({names[code]: value for code, value in values.items()})
+    assert sum(values.values()) / 7 == pytest.approx(3.31, abs=0.005)
+    assert sum(scaled.values()) / 7 == pytest.approx(0.760, abs=0.0005)
+    assert len(table) >= 80
+
+
+def test_the_distance_from_published_means_is_of_one_judge_or_says_that_it_is_not() -> None:
+    model = finished(n_dyads=1)
+    with pytest.raises(ConfigError, match=r"gpt-4-0613 judged the published runs and rule these"):
+        distance_to_published(model, "GPT-4")
+    rows: Any = published().query("model == 'GPT-4' and setting.str.startswith('all 90')").set_index("measure")["value"]
+    means = model.results()
+    wanted = np.mean([abs(means[code] - rows[code]) for code in rows.index])
+    assert distance_to_published(model, "GPT-4", across_judges=True) == pytest.approx(wanted)
+
+
+def test_intervals_are_drawn_over_scenes_and_pairs_are_matched() -> None:
+    scores: Any = finished(n_dyads=26).scores()
+    low, high = interval(scores, "goal")
+    assert low < scores["goal"].mean() < high
+    assert (low, high) == interval(scores, "goal")
+    assert all(map(math.isnan, interval(scores[scores["episode"] == 0], "goal")))
+    better = scores.assign(goal=scores["goal"] + 1)
+    found = paired(better.sample(frac=1, random_state=1), scores, ["goal"]).loc["goal"]
+    assert (found["difference"], found["pairs"]) == (1, 52)
+
+
+# -- the page
+
+
+def test_the_page_shows_a_meeting_with_goals_scores_and_reasons() -> None:
+    model = finished(n_dyads=2)
+    episode = model.episodes[0]
+    persons = [person_values(episode, seat) for seat in (0, 1)]
+    shown = markup(EPISODE, text="-", relation="-", n_turns=1, end="", persons=persons, items=episode_items(episode))
+    assert title_of(episode) == "1. night_boat: Inês & Anand"
+    for part in ("GOAL", "by its share of what was agreed", "Get the seat tonight", "<i>left</i>"):
+        assert part in shown
+    for draw in (score_figure, goal_figure):
+        assert draw(model)._repr_png_()
+        assert draw(SotopiaModel(rng=1))._repr_png_()
