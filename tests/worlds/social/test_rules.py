@@ -188,6 +188,26 @@ def test_wrong_arguments_never_reach_the_world(world: SocialWorld, name: str, ar
     assert world.digest() == before
 
 
+@pytest.mark.parametrize("text", ["", " \n", "x" * 100_000], ids=["empty", "blank", "100 kB"])
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        *((name, "content") for name in ("create_post", "reply", "create_comment", "quote_post")),
+        ("report_post", "reason"),
+        ("search_posts", "query"),
+        ("search_user", "query"),
+    ],
+)
+def test_texts_that_say_nothing_or_too_much_are_refused(
+    world: SocialWorld, name: str, argument: str, text: str
+) -> None:
+    post = {} if name in ("create_post", "search_posts", "search_user") else {"post_id": 1}
+    before = world.digest()
+    with pytest.raises(ToolError, match=r"is empty|at least 1 character|longer than 20000 characters"):
+        ToolBox.of(object(), BO, [world]).call(ToolCall(name, {**post, argument: text}))
+    assert (world.digest(), world.searches) == (before, [])
+
+
 def test_reports_count_once_a_user_and_warn_from_the_second(world: SocialWorld) -> None:
     world.report_post(BO, 1, "advertising")
     with pytest.raises(ToolError, match="You have reported post 1 already"):
