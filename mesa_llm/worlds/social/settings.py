@@ -191,7 +191,7 @@ PresetName = Literal[
 ]
 """Name of a ready set of parameters."""
 
-PRESETS: dict[PresetName, SocialSettings] = {
+PRESETS: dict[str, SocialSettings] = {
     "simswarm": SocialSettings(actions=SIMSWARM_ACTIONS, feed=SimSwarmFeed()),
     "x": SocialSettings(actions=X_ACTIONS, feed=XFeed(), feed_size=5),
     "reddit": SocialSettings(actions=REDDIT_ACTIONS, feed=HotFeed(), feed_size=5, show_score=True),
