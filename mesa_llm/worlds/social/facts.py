@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from mesa_llm.records import canonical_json
 from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, Viewer
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice, SocialState
@@ -226,7 +225,7 @@ MAX_MARKS = 1000
 MAX_NEW_MESSAGES = 3
 """Maximum number of new messages of a group in an observation."""
 
-MAX_MESSAGES = 20
+MAX_MESSAGES = 12
 """Maximum number of messages that `listen_from_group` shows."""
 
 FIRST_REPLIES = """
@@ -244,7 +243,7 @@ BEST_COMMENTS = """
 OWN_GROUPS = """
     SELECT group_id, name, members FROM group_members JOIN chat_group USING (group_id)
     WHERE group_members.user_id = ? ORDER BY coalesce(
-        (SELECT max(message_id) FROM group_messages WHERE group_messages.group_id = chat_group.group_id), 0
+        (SELECT max(step) FROM group_messages WHERE group_messages.group_id = chat_group.group_id), -1
     ) DESC, group_id DESC LIMIT ?"""
 
 OPEN_GROUPS = """
@@ -254,9 +253,9 @@ OPEN_GROUPS = """
 
 MESSAGES = """
     SELECT message_id, group_id, user_id, content, step FROM group_messages
-    WHERE group_id IN (SELECT value FROM json_each(?)) AND step >= ? AND user_id <> ?
+    WHERE group_id = ? AND step >= ? AND user_id <> ?
         AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
-    ORDER BY message_id DESC LIMIT ?"""
+    ORDER BY step DESC, message_id DESC LIMIT ?"""
 
 
 class SocialView(SocialState):
@@ -349,27 +348,27 @@ class SocialView(SocialState):
         """Return the groups a user is in, as far as they are listed, with what is new in them."""
         oldest = self.step - self.settings.notice_steps
         return tuple(
-            GroupView(*row, messages=self.messages(user_id, [row[0]], MAX_NEW_MESSAGES, oldest, by_others=True))
+            GroupView(*row, messages=self.messages(user_id, row[0], MAX_NEW_MESSAGES, oldest, by_others=True))
             for row in self.store.rows(OWN_GROUPS, user_id, MAX_LISTED)
         )
 
     def messages(
-        self, user_id: int, group_ids: Sequence[int], size: int, oldest: int = 0, *, by_others: bool = False
+        self, user_id: int, group_id: int, size: int, oldest: int = 0, *, by_others: bool = False
     ) -> tuple[MessageView, ...]:
-        """Return the latest messages of groups, oldest first; none of users that the reader muted.
+        """Return the latest messages of a group, oldest first; none of users that the reader muted.
 
         Args:
             user_id: Who reads.
-            group_ids: The groups.
+            group_id: The group.
             size: Maximum number of messages.
             oldest: Step from which on they were written.
             by_others: Whether to leave out what the reader wrote.
         """
         left_out = user_id if by_others else 0
-        rows = self.store.rows(MESSAGES, canonical_json(list(group_ids)), oldest, left_out, user_id, size)
+        rows = self.store.rows(MESSAGES, group_id, oldest, left_out, user_id, size)
         return tuple(
-            MessageView(message_id, group_id, author, self.names[author], content, step)
-            for message_id, group_id, author, content, step in reversed(rows)
+            MessageView(message_id, group, author, self.names[author], content, step)
+            for message_id, group, author, content, step in reversed(rows)
         )
 
     def _open_groups(self, user_id: int) -> tuple[GroupView, ...]:

@@ -84,7 +84,8 @@ class SocialGroups(SocialState):
         Args:
             group_id: Number of the group.
         """
-        name = self._group_name(self.acting(agent_id), group_id)
+        self.acting(agent_id)
+        name = self._group_name(group_id)
         if self._is_member(agent_id, group_id):
             raise ToolError(f"You are in group {group_id} already.")
         self._add_member(group_id, agent_id)
@@ -97,7 +98,8 @@ class SocialGroups(SocialState):
         Args:
             group_id: Number of a group you are in.
         """
-        name = self._group_name(self.acting(agent_id), group_id)
+        self.acting(agent_id)
+        name = self._group_name(group_id)
         self._demand_member(agent_id, group_id)
         self.store.write("DELETE FROM group_members WHERE user_id = ? AND group_id = ?", agent_id, group_id)
         self.store.write("UPDATE chat_group SET members = members - 1 WHERE group_id = ?", group_id)
@@ -111,7 +113,8 @@ class SocialGroups(SocialState):
             group_id: Number of a group you are in.
             message: The words of your message.
         """
-        name = self._group_name(self.acting(agent_id), group_id)
+        self.acting(agent_id)
+        name = self._group_name(group_id)
         self._demand_member(agent_id, group_id)
         content = self.cleaned(message, "message")
         self.store.write(
@@ -124,8 +127,12 @@ class SocialGroups(SocialState):
         self.store.write("INSERT INTO group_members VALUES (?, ?, ?)", user_id, group_id, self.step)
         self.store.write("UPDATE chat_group SET members = members + 1 WHERE group_id = ?", group_id)
 
-    def _group_name(self, agent_id: int, group_id: int) -> str:
-        """Return the name of a group; the agent has an account."""
+    def _group_name(self, group_id: int) -> str:
+        """Return the name of a group.
+
+        Raises:
+            ToolError: If there is no such group.
+        """
         query = "SELECT name FROM chat_group WHERE group_id = ?"
         row = self.store.first(query, group_id) if 0 < group_id <= self.n_groups else None
         if row is None:

@@ -75,7 +75,7 @@ INDICES = (
     "comment_post ON comment (post_id)",
     "follow_back ON follow (followee_id)",
     "group_size ON chat_group (members)",
-    "group_message ON group_messages (group_id)",
+    "group_message ON group_messages (group_id, step)",
 )
 
 

@@ -249,7 +249,9 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         groups = self.groups(self.acting(agent_id))
         if not groups:
             return "You are in no group."
-        return messages_text(groups, self.messages(agent_id, [group.group_id for group in groups], MAX_MESSAGES))
+        messages = [message for group in groups for message in self.messages(agent_id, group.group_id, MAX_MESSAGES)]
+        messages.sort(key=lambda message: message.message_id)
+        return messages_text(groups, messages[-MAX_MESSAGES:])
 
     def _pattern(self, agent_id: int, target: str, query: str) -> str:
         """Note a search; return the pattern that finds a text as it stands."""
