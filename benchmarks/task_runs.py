@@ -23,6 +23,9 @@ ITEM_BY_ITEM = {
 }
 """Parameters of PsychoBench that ask each respondent 132 items at once."""
 
+ALONE: dict[str, dict[str, Any]] = {"sotopia": {"judge": "rule"}}
+"""Task → parameters with which it asks no second language model."""
+
 WIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "132 items": ("psychobench", ITEM_BY_ITEM),
     "132 items, 3 respondents": ("psychobench", {**ITEM_BY_ITEM, "n_agents": 3}),
@@ -37,7 +40,9 @@ def model_of(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
     access = Access(api_base=cell.base, concurrency=cell.concurrency)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "run.sqlite")
-        model = task.make(**{**task.setting, **parameters}, llm="stub", access=access, log=log, rng=1)
+        model = task.make(
+            **{**task.setting, **ALONE.get(task.name, {}), **parameters}, llm="stub", access=access, log=log, rng=1
+        )
         try:
             yield model
         finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time as clock
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -187,9 +186,9 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         MesaLLMError: If a run produced nothing; the report holds the others.
     """
     begun = clock.perf_counter()
-    for task in benchmark.tasks:
-        with closing(Plan(task, BASELINES[0], benchmark.seeds[0]).make()):
-            pass  # says before anything is asked what cannot be
+    for task in benchmark.tasks:  # what cannot be is said before anything is asked
+        plan = Plan(task, benchmark.candidate, benchmark.seeds[0])
+        plan.make(access=benchmark.access, **benchmark.options).close()
     runs = Runs(benchmark.plans(), access=benchmark.access, folder=folder, **benchmark.options)
     bar = tqdm(total=len(runs.plans), unit="run", disable=as_json or None, dynamic_ncols=True)
     over: list[Run] = []

@@ -61,6 +61,7 @@ def Pace(session: Session) -> None:
 @component
 def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
     """Show the button that builds the model anew; it asks before it drops a run that language models replied in."""
+    moment()  # what is built changes without a new choice
     is_asked, confirm = use_state(False)
     runner = session.runner
     calls = 0 if runner is None else runner.model.usage.calls

@@ -39,18 +39,21 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
 
 
 def _choice_figure(points: Any) -> Figure:
-    figure = Figure(figsize=(7, 3.6))
+    figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
-    for colour, (answer, group) in zip(COLOURS, points.groupby("answer", sort=False), strict=False):
-        axes.plot(group["after"], group["share"], color=colour, marker="o", label=answer)
-    axes.set_ylim(-0.03, 1.03)
-    named = "" if points.empty else f" to {points['question'].iloc[0]!r}, shares of those who answered"
+    named = "" if points.empty else f": {points['question'].iloc[0]} (shares of those who answered)"
     _finish(axes, f"Answers aside{named}", "messages so far")
+    below = np.zeros(points["after"].nunique())
+    for colour, (answer, group) in zip(COLOURS, points.groupby("answer", sort=False), strict=False):
+        places = [str(after) for after in group["after"]]
+        axes.bar(places, group["share"], bottom=below, color=colour, width=0.6, label=answer)
+        below = below + group["share"].to_numpy()
     if points.empty:
         nothing = "nothing is answered by number or choice yet"
         axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes, color=GREY)
     else:
-        axes.legend(frameon=False)
+        axes.set_ylim(0, 1)
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Unpack
 
@@ -38,6 +39,9 @@ class PsychoBenchScenario(LLMScenario):
     order: Annotated[Order, Label("Order of items")] = "random"
     """`random`: drawn anew for each respondent and administration; `published`: always as in the file; `published
     first`: so in the first administration, and random after it."""
+
+    tests_per_order: Annotated[int, Field(ge=1), Label("Administrations in the same order")] = 1
+    """Number of administrations in a row that a respondent fills a questionnaire in in the same order of its items."""
 
     per_request: Annotated[int, Field(ge=1, le=200), Slider(1, 60, label="Items a request")] = 30
     """Maximum number of items that are asked in one request; 1: item by item."""
@@ -78,6 +82,7 @@ class PsychoBenchModel(LLMModel):
         self.instruments = load_instruments(self.scenario.items, self.scenario.instruments)
         self.world = Questionnaire()
         self.worlds = (self.world,)
+        self._order_seed = self.random.getrandbits(32) if self.scenario.tests_per_order > 1 else 0
         self._pages: dict[tuple[int, str], list[Sheet]] = {}
         n = self.scenario.n_agents
         settings = Settings(temperature=self.scenario.temperature, max_tokens=2000)
@@ -94,7 +99,7 @@ class PsychoBenchModel(LLMModel):
     def administer(self) -> list[list[Turn]]:
         """Hand out all questionnaires: page by page where later pages show earlier ones, else at once."""
         self._pages = {
-            (agent.unique_id, instrument.name): self._sheets(instrument)
+            (agent.unique_id, instrument.name): self._sheets(instrument, agent.unique_id)
             for agent in self.agents
             for instrument in self.instruments
         }
@@ -107,12 +112,14 @@ class PsychoBenchModel(LLMModel):
                 by_page[place].append(Turn(agent, self.world.ask(agent_id, sheet)))
         return by_page if self.scenario.history else [[turn for stage in by_page for turn in stage]]
 
-    def _sheets(self, instrument: Instrument) -> list[Sheet]:
+    def _sheets(self, instrument: Instrument, agent_id: int) -> list[Sheet]:
         """Put an instrument on sheets, its items in the order of this administration."""
         items = instrument.items_in()
-        order = self.scenario.order
-        if order == "random" or (order == "published first" and self.now > 1):
-            self.random.shuffle(items)
+        order, series = self.scenario.order, (self.now - 1) // self.scenario.tests_per_order
+        if order == "random" or (order == "published first" and series > 0):
+            is_kept = self.scenario.tests_per_order > 1  # then the series alone says which order it is
+            rng = random.Random(f"{self._order_seed} {agent_id} {instrument.name} {series}") if is_kept else self.random
+            rng.shuffle(items)
         per_request, text = self.scenario.per_request, instrument.instructions
         return sheets_of(instrument.name, items, per_sheet=per_request, text=text)
 

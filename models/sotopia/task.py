@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mesa_llm import ConfigError
 from mesa_llm.benchmark import PublishedError, Reference, Task
 from models.sotopia.model import SotopiaModel
 from models.sotopia.scores import means_of, published, score_table
@@ -28,6 +29,22 @@ def scores(model: SotopiaModel) -> Mapping[str, float]:
     return means_of(score_table(model), model.dimensions)
 
 
+def with_judge(*, llm: Any = "rule", judge: str | None = None, **options: Any) -> SotopiaModel:
+    """Let people meet whom a language model plays, and demand who judges them before anything is paid for.
+
+    Args:
+        llm: What plays.
+        judge: What judges; None: the rule, where a rule or chance plays.
+        **options: Fields of `SotopiaScenario`, and options of all models.
+
+    Raises:
+        ConfigError: If a language model plays and nobody judges.
+    """
+    if judge is None and llm not in ("rule", "random"):
+        raise ConfigError("sotopia has no scores without a judge; name one by --set sotopia.judge=NAME, or judge=rule")
+    return SotopiaModel(llm=llm, judge=judge, **options)
+
+
 def is_comparable(model: SotopiaModel) -> bool:
     """Check whether a run has the published scenes and a judge like the published one."""
     return model.scenario.items == "original" and JUDGE in (model.judge or "")
@@ -35,7 +52,7 @@ def is_comparable(model: SotopiaModel) -> bool:
 
 TASK = Task(
     "sotopia",
-    SotopiaModel,
+    with_judge,
     scores,
     20,
     3,

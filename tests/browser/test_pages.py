@@ -124,6 +124,7 @@ def test_reset_builds_a_model_of_the_parameters(page: Page) -> None:
     expect_step(page, "1")
     press(page, "Reset all the same")
     expect_step(page, "0")
+    expect(page.get_by_text("Reset takes the new choices.")).to_have_count(0)
     press(page, "Step")
     expect(page.locator(".tile", has_text="decisions")).to_have_text(re.compile(r"5\s*decisions"))
 

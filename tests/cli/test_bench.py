@@ -75,6 +75,7 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--items", "stolen"], "wanted own or original"),
         ([POT, "--llm", "m@http://me:secret@host/v1"], "the address holds"),
         ([POT, "--max-calls", 0], "a budget is more than 0"),
+        (["sotopia", "--llm", "gpt-4o-mini"], "no scores without a judge"),
     ],
 )
 def test_what_cannot_be_is_one_line_before_anything_runs(words, why, tmp_path) -> None:

@@ -78,6 +78,16 @@ def test_the_published_order_comes_first_where_it_is_asked_for() -> None:
     assert texts[0] == [1, 2, 3, 4, 5, 6] != texts[1]
 
 
+def test_an_order_is_kept_for_as_many_administrations_as_are_asked_for() -> None:
+    orders = []
+    model = PsychoBenchModel(instruments=["Five traits"], order="published first", tests_per_order=2, n_agents=2, rng=1)
+    for _ in range(6):
+        orders.append([[item.facts[1] for item in seen.facts.items] for seen in model.observations().values()])
+        model.step()
+    assert [orders[step] == orders[step + 1] for step in range(5)] == [True, False, True, False, True]
+    assert orders[0][0] == orders[0][1] == sorted(orders[0][0]) != orders[2][0] != orders[2][1]
+
+
 def test_one_answer_for_all_gives_the_middle_where_items_are_reversed_in_pairs() -> None:
     model = PsychoBenchModel(llm=always(5), instruments=["Five traits"], rng=1)
     model.step()
