@@ -56,6 +56,10 @@ def social(text: str) -> Iterator[str]:
     world.create_comment(1, 1, f"a{text}")
     world.quote_post(1, 1, f"a{text}")
     world.follow(2, 1)
+    world.create_group(1, f"a{text}")
+    world.join_group(2, 1)
+    world.send_to_group(1, 1, f"a{text}")
+    yield world.listen_from_group(2)
     yield from (world.search_posts(2, "a"), world.search_user(2, "o"), world.trend(2), world.refresh(2))
     yield from seen(world, 2)
 

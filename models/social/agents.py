@@ -11,8 +11,9 @@ from typing import Any
 
 from mesa.discrete_space import CellAgent
 
-from mesa_llm import Mind, Observation, ToolCall
+from mesa_llm import Mind, Observation, Question, ToolCall
 from mesa_llm.records import options_for
+from mesa_llm.text import MAX_NAME
 from mesa_llm.worlds.social import FeedItem, SocialFacts
 
 WORD = re.compile(r"[^\W\d_]{5,}")
@@ -46,6 +47,12 @@ INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "follow": (("follow", {}),),
 }
 """What a user wants to do → the actions that do it, in the order tried."""
+
+CHAT = 0.15
+"""Probability that the rule twin turns to groups or products, where there are any."""
+
+CHAT_ACTIONS = ("send_to_group", "join_group", "create_group", "purchase_product")
+"""What the rule twin does with groups and products."""
 
 
 @lru_cache(maxsize=20_000)
@@ -110,11 +117,14 @@ class SocialUser(Mind, CellAgent):
         """Do what interest, popularity and habit suggest.
 
         A user acts with probability `activity`. It then writes something of its own with probability 0.15 (always
-        when it sees nothing to react to), or reacts to one post, drawn by interest and popularity.
+        when it sees nothing to react to), or reacts to one post, drawn by interest and popularity. Where there are
+        chat groups or products, it first turns to these with probability 0.15.
         """
         facts: SocialFacts = seen.facts["social"] if isinstance(seen.facts, dict) else seen.facts
         if self.random.random() >= self.activity:
             return self._wish(seen, ())
+        if (chat := self._chat(seen, facts)) is not None:
+            return chat
         others = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
         if not others or self.random.random() < 0.15:
             return self._wish(seen, ("post",), content=self.remark())
@@ -168,6 +178,36 @@ class SocialUser(Mind, CellAgent):
                         own_arguments["post_id"] = arguments["repost_id"]
                     return ToolCall(name, {**own_arguments, **fixed})
         return ToolCall("do_nothing") if "do_nothing" in actions else None
+
+    def _chat(self, seen: Observation, facts: SocialFacts) -> ToolCall | None:
+        """Write to a group, join one, open the first one, or buy something; draw nothing where none of it is offered.
+
+        In a group with something new it answers, in a quiet one it brings up a topic. It buys what sells.
+        """
+        has_groups = bool(facts.groups or facts.open_groups)
+        offered = [
+            name for name in CHAT_ACTIONS if name in (seen.tools or ()) and (name != "create_group" or not has_groups)
+        ]
+        if not offered or self.random.random() >= CHAT:
+            return None
+        match self.random.choice(offered):
+            case "purchase_product":
+                products = facts.products
+                product = self.random.choices(products, [1 + product.sales for product in products])[0]
+                return ToolCall("purchase_product", {"product_name": product.name, "amount": 1})
+            case "send_to_group":
+                group = self.random.choice(facts.groups)
+                message = self.random.choice(ANSWERS) if group.messages else self.remark()
+                return ToolCall("send_to_group", {"group_id": group.group_id, "message": message})
+            case "join_group":
+                return ToolCall("join_group", {"group_id": self.random.choice(facts.open_groups).group_id})
+            case _:
+                return ToolCall("create_group", {"name": self.random.choice(self.topics)[:MAX_NAME]})
+
+    def rule_answer(self, question: Question) -> str:
+        """Answer a question asked aside with what it writes about, whatever the question."""
+        topics = self.topics[0] if len(self.topics) == 1 else f"{', '.join(self.topics[:-1])} and {self.topics[-1]}"
+        return f"What I think about most is {topics}."
 
     def remark(self) -> str:
         """Write something about one of its topics."""

@@ -6,17 +6,17 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Unpack
 
 import networkx as nx
 from mesa.datacollection import DataCollector
 from mesa.discrete_space import Network
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from mesa_llm import Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
+from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
 from mesa_llm.population import from_file, invented, preferential_follows
 from mesa_llm.text import counted, quoted
-from mesa_llm.worlds.social import PRESETS, Account, FeedName, SocialWorld
+from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from models.social.agents import SocialUser
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
@@ -35,14 +35,29 @@ MAX_LINES = 12
 """Maximum number of posts, of comments and of follows in the story."""
 
 
+def split_names(names: Any) -> Any:
+    """Split a text at its commas, as names are written on the command line; leave anything else as it is."""
+    return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
+"""Several names, or one text with commas between them."""
+
+
 class SocialScenario(LLMScenario):
     """Parameters of a social network."""
 
     n_agents: Annotated[int, Field(ge=1)] | None = None
     """Number of users; None: 20, or all in the file. With `users`, the maximum number that is taken from it."""
 
-    preset: Annotated[Literal["simswarm", "x", "reddit"], Label("Actions and feed as in")] = "simswarm"
-    """Actions and feed: SimSwarm's, or those of OASIS's X and Reddit."""
+    preset: Annotated[PresetName, Label("Actions and feed as in")] = "simswarm"
+    """Actions and feed: SimSwarm's, those of X and Reddit, or those of one of OASIS's scenarios."""
+
+    actions: Annotated[Names | None, Hidden()] = None
+    """Names of what users can do, with commas between them; None: the preset's."""
+
+    products: Annotated[Names, Hidden()] = ()
+    """Names of the products on offer, which `purchase_product` buys."""
 
     feed: Annotated[FeedName | None, Label("Feed")] = None
     """What users are shown; None: the preset's feed."""
@@ -68,6 +83,9 @@ class SocialScenario(LLMScenario):
     start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 8.0
     """Hour of the day at the start."""
 
+    hide_reports: Annotated[int, Field(ge=0), Slider(0, 20, label="Reports that hide a post (0: none)")] = 0
+    """Number of reports from which on a post is shown to nobody; 0: always shown."""
+
     viral_threshold: Annotated[int, Field(ge=0), Slider(1, 20, label="Likes to go viral")] = 5
     """Number of likes, reposts and quotes at which a post goes viral."""
 
@@ -76,6 +94,18 @@ class SocialScenario(LLMScenario):
 
     memory: Annotated[str, Hidden()] = "window:6"
     """What users remember with."""
+
+
+EXAMPLES = (
+    (("create_post",), "write a post of your own"),
+    (("reply", "create_comment"), "reply to {post}"),
+    (("vote", "like_post", "dislike_post"), "vote on {post}"),
+    (("repost", "quote_post"), "pass {post} on"),
+    (("follow",), "follow {author}"),
+    (("send_to_group", "join_group", "create_group"), "talk in a group"),
+    (("purchase_product",), "buy something on offer"),
+)
+"""Actions of which users have at least one → how their instructions put it."""
 
 
 class SocialModel(LLMModel):
@@ -111,10 +141,11 @@ class SocialModel(LLMModel):
     def _changes(self) -> dict[str, Any]:
         """Return in what the world differs from its preset."""
         parameters = self.scenario
-        changes = {name: getattr(parameters, name) for name in ("viral_threshold", "step_minutes", "threading")}
+        names = ("viral_threshold", "step_minutes", "threading", "products", "hide_reports")
+        changes = {name: getattr(parameters, name) for name in names}
         changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
-        if not parameters.may_pass:
-            changes["actions"] = tuple(name for name in PRESETS[parameters.preset].actions if name != "do_nothing")
+        actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
+        changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes
 
     def _personas(self) -> Sequence[Persona]:
@@ -149,6 +180,42 @@ class SocialModel(LLMModel):
             posts = [(user, user.remark()) for user in opening]
         for user, post in posts:
             self.world.create_post(user.unique_id, post)
+
+    @property
+    def examples(self) -> str:
+        """Examples of what users can do, as the end of a sentence in their instructions; empty if there are none."""
+        actions = self.world.settings.actions
+        texts = [text for names, text in EXAMPLES if not set(names).isdisjoint(actions)]
+        conjunction = ("", " or ", ", or ")[min(len(texts), 3) - 1] if texts else ""
+        sentence = ", ".join(texts[:-1]) + conjunction + "".join(texts[-1:])
+        author = "its author" if "{post}" in sentence else "the author of a post"
+        first, post, rest = sentence.partition("{post}")
+        named = first + ("a post" if post else "") + rest.replace("{post}", "it")
+        return named and f": {named.replace('{author}', author)}"
+
+    # -- asking a user aside
+
+    def interview(self, agent: SocialUser, question: str) -> str | None:
+        """Ask one user a question, aside: nobody else hears it, and it enters neither the user's memory nor the run.
+
+        It is recorded, replayed and budgeted like everything that is asked; question and answer stand in the table
+        `answers` of the run log, under the purpose `interview`. The database of the world does not change.
+
+        Args:
+            agent: The user.
+            question: Text of the question.
+
+        Returns:
+            The answer; None if there is none, for the reason that stands in the log.
+
+        Raises:
+            ConfigError: If the agent is no user of this model, or the question is empty.
+        """
+        if agent not in self.agents:
+            raise ConfigError(f"{agent!r:.80} is no user of this model; take one of model.agents")
+        if not question.strip():
+            raise ConfigError("the question is empty; write what the user is asked")
+        return self.survey([question], [agent], purpose="interview")["answer"].iloc[0]
 
     # -- measures
 
@@ -252,7 +319,24 @@ def _story(model: SocialModel) -> str:
         f"{model.n_posts} posts, {model.n_replies} replies, {model.n_reposts} reposts, {model.n_likes} likes, "
         f"{model.n_follows} follows; the largest cascade reached {counted(model.largest_cascade, 'user')}."
     )
-    return "\n".join(["What happened:", *lines, *comments, *follows[-MAX_LINES:], totals])
+    groups, products = _groups_line(world), _products_line(world)
+    return "\n".join(
+        filter(None, ["What happened:", *lines, *comments, *follows[-MAX_LINES:], groups, products, totals])
+    )
+
+
+def _groups_line(world: SocialWorld) -> str:
+    """Say which groups are largest, and how much was said; empty without groups."""
+    groups = sorted(world.groups_table(), key=lambda group: -group["members"])
+    names = ", ".join(f"{quoted(group['name'])} ({counted(group['members'], 'member')})" for group in groups[:3])
+    n_messages = counted(len(world.messages_table()), "message")
+    return f"{counted(len(groups), 'chat group')} with {n_messages}; the largest: {names}." if groups else ""
+
+
+def _products_line(world: SocialWorld) -> str:
+    """Say what was sold; empty without products."""
+    sales = ", ".join(f"{product['name']} {product['sales']}" for product in world.products_table())
+    return f"Sold: {sales}." if sales else ""
 
 
 def _post_line(world: Any, post: dict[str, Any], posts: list[dict[str, Any]]) -> str:

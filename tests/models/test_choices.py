@@ -11,6 +11,8 @@ from mesa_llm.llm.scripted import call
 from mesa_llm.records import options_for
 from mesa_llm.registry import find_models
 from mesa_llm.testing import honest, honest_reply
+from mesa_llm.tools.tool import marked_methods
+from mesa_llm.worlds.social import SocialWorld
 from models.market.model import MarketModel
 from models.social.model import SocialModel
 from models.three_worlds.model import ThreeWorldsModel
@@ -21,6 +23,7 @@ SETTINGS: list[tuple[Any, dict[str, Any]]] = [
     *((entry.load(), {}) for entry in find_models()),
     (SocialModel, {"preset": "x"}),
     (SocialModel, {"preset": "reddit"}),
+    (SocialModel, {"n_agents": 8, "actions": marked_methods(SocialWorld), "products": ("kettle", "lamp")}),
     (MarketModel, {"rules": "original"}),
     (ThreeWorldsModel, {"visits": "together"}),
 ]

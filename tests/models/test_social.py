@@ -9,10 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm import ConfigError, ScriptedLLM
+from mesa_llm.llm.scripted import call
 from mesa_llm.testing import honest, honest_reply
+from mesa_llm.tools.tool import marked_methods
+from mesa_llm.worlds.social import PRESETS, SocialWorld
 from models.social.model import SocialModel, SocialScenario
 
 DATA = os.environ.get("MESA_LLM_DATA")
+
+EVERYTHING = {"preset": "reddit", "actions": ",".join(marked_methods(SocialWorld)), "products": "kettle, lamp"}
+"""Parameters with all actions, as the command line takes them."""
 
 
 def digest(steps=3, **parameters) -> str:
@@ -34,7 +40,7 @@ def test_replies_after_random_delays_never_change_a_run(seed) -> None:
     assert len(runs) == 1
 
 
-@pytest.mark.parametrize("preset", ["simswarm", "x", "reddit"])
+@pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("llm", ["rule", "random"])
 def test_each_preset_lives(preset, llm) -> None:
     model = SocialModel(n_agents=15, preset=preset, llm=llm, rng=3)
@@ -64,6 +70,68 @@ def test_users_who_may_not_pass_always_do_something() -> None:
     model = SocialModel(n_agents=10, llm="random", may_pass=False, rng=1)
     model.run_for(3)
     assert "do_nothing" not in set(model.runlog.actions()["action"])
+
+
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_users_with_all_actions_turn_to_groups_and_products(llm) -> None:
+    model = SocialModel(n_agents=12, llm=llm, rng=1, **EVERYTHING)
+    model.run_for(12)
+    done = set(model.runlog.actions().query("ok == 1")["action"])
+    assert {"purchase_product", "create_group", "join_group", "send_to_group", "create_post", "like_post"} <= done
+    if llm == "random":
+        assert {"leave_group", "report_post", "unfollow", "unmute", "unlike_post"} <= done
+    assert ("chat group" in model.story(), "Sold: kettle" in model.story()) == (True, True)
+
+
+def test_a_run_with_all_actions_and_an_interview_is_replayed(tmp_path) -> None:
+    def lively(request):
+        tools = [tool.name for tool in request.tools]
+        if "listen_from_group" in tools and request.messages[-1].role != "tool":
+            return call("listen_from_group")
+        return honest_reply(request)
+
+    runs = []
+    for llm in ("random", ScriptedLLM(lively)):
+        for replay in (False, True):
+            log = tmp_path / f"{getattr(llm, 'name', llm)}.sqlite"
+            model = SocialModel(n_agents=10, llm=llm, rng=2, log=log, replay=replay, **EVERYTHING)
+            model.run_for(5)
+            answer = model.interview(model.agents[0], "What is on your mind?")
+            runs.append((model.runlog.digest, model.world.digest(), answer))
+            model.close()
+    assert runs[0] == runs[1] != runs[2] == runs[3]
+
+
+def test_an_interview_is_heard_by_nobody_and_kept_in_the_log() -> None:
+    model, quiet = (SocialModel(n_agents=4, llm=honest(), rng=1) for _ in range(2))
+    for either in (model, quiet):
+        either.step()
+    before = model.world.digest()
+    answer = model.interview(model.agents[0], "Do you like it here?")
+    (row,) = model.runlog.table("answers").to_dict("records")
+    assert (row["purpose"], row["agent"], row["question"]) == ("interview", 1, "Do you like it here?")
+    assert answer in row["answer"]
+    assert (model.usage_by_purpose["interview"].calls, model.world.digest()) == (1, before)
+    for either in (model, quiet):
+        either.step()
+    assert model.runlog.digest == quiet.runlog.digest
+
+
+def test_the_rule_twin_answers_an_interview_and_strangers_and_blanks_are_refused() -> None:
+    model, other = SocialModel(n_agents=2, rng=1), SocialModel(n_agents=2, rng=1)
+    assert model.interview(model.agents[0], "Well?").startswith("What I think about most is")
+    with pytest.raises(ConfigError, match="is no user of this model"):
+        model.interview(other.agents[0], "Well?")
+    with pytest.raises(ConfigError, match="the question is empty"):
+        model.interview(model.agents[0], " ")
+
+
+def test_actions_can_be_chosen_by_name() -> None:
+    model = SocialModel(n_agents=4, actions="like_post, repost", rng=1)
+    assert model.world.settings.actions == ("like_post", "repost")
+    assert "vote on a post or pass it on" in model.instructions_text
+    with pytest.raises(ConfigError, match=r"no action 'like_pots'; it has .*send_to_group"):
+        SocialModel(actions="like_pots")
 
 
 def test_a_scenario_sets_the_parameters() -> None:

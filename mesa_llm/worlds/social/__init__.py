@@ -1,6 +1,14 @@
 """A social network: posts, replies, reposts, votes and follows, and the feeds that show them."""
 
-from mesa_llm.worlds.social.facts import FeedItem, PostView, ReplyView, SocialFacts
+from mesa_llm.worlds.social.facts import (
+    FeedItem,
+    GroupView,
+    MessageView,
+    PostView,
+    ProductView,
+    ReplyView,
+    SocialFacts,
+)
 from mesa_llm.worlds.social.measures import Cascade
 from mesa_llm.worlds.social.recommenders import (
     FEEDS,
@@ -14,7 +22,7 @@ from mesa_llm.worlds.social.recommenders import (
     XFeed,
 )
 from mesa_llm.worlds.social.rules import Account
-from mesa_llm.worlds.social.settings import PRESETS, SocialSettings
+from mesa_llm.worlds.social.settings import PRESETS, PresetName, SocialSettings
 from mesa_llm.worlds.social.state import Notice
 from mesa_llm.worlds.social.world import SocialWorld
 
@@ -27,10 +35,14 @@ __all__ = [
     "Feed",
     "FeedItem",
     "FeedName",
+    "GroupView",
     "HotFeed",
+    "MessageView",
     "NewestFeed",
     "Notice",
     "PostView",
+    "PresetName",
+    "ProductView",
     "ReplyView",
     "SimSwarmFeed",
     "SocialFacts",

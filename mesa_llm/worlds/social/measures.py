@@ -28,6 +28,9 @@ COUNTS = {
     "follows": "SELECT step, count(*) FROM follow GROUP BY step",
     "mutes": "SELECT step, count(*) FROM mute GROUP BY step",
     "reports": "SELECT step, count(*) FROM report GROUP BY step",
+    "purchases": "SELECT step, count(*) FROM purchase GROUP BY step",
+    "groups": "SELECT step, count(*) FROM chat_group GROUP BY step",
+    "messages": "SELECT step, count(*) FROM group_messages GROUP BY step",
     "searches": "SELECT step, count(*) FROM search GROUP BY step",
 }
 """Queries that count by step. What was undone is not counted."""
@@ -137,6 +140,18 @@ class SocialMeasures(SocialState):
     def comments_table(self) -> list[dict[str, Any]]:
         """Return all comments, one mapping each, in order of creation."""
         return self.store.records("SELECT * FROM comment ORDER BY comment_id")
+
+    def products_table(self) -> list[dict[str, Any]]:
+        """Return all products with their sales, one mapping each."""
+        return self.store.records("SELECT * FROM product ORDER BY product_id")
+
+    def groups_table(self) -> list[dict[str, Any]]:
+        """Return all chat groups, one mapping each, in order of creation."""
+        return self.store.records("SELECT * FROM chat_group ORDER BY group_id")
+
+    def messages_table(self) -> list[dict[str, Any]]:
+        """Return all messages in groups, one mapping each, in the order they were written."""
+        return self.store.records("SELECT * FROM group_messages ORDER BY message_id")
 
     def engagement(self) -> dict[int, tuple[int, int]]:
         """Return likes and dislikes of every post by its id; a repost has none, as its source gets them."""

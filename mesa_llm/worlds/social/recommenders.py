@@ -63,6 +63,9 @@ class Board:
     step_minutes: float = 3.0
     """Simulated minutes in a step."""
 
+    is_hidden: BoolArray | None = None
+    """Whether nobody is shown it any more, as it was reported too often; None: all are shown."""
+
 
 class Viewer(NamedTuple):
     """The user that a feed is made for."""
@@ -94,7 +97,12 @@ class Feed(Protocol):
 
 def top_level(board: Board) -> IntArray:
     """Return the rows of posts that stand for themselves: no replies, no bare reposts."""
-    return np.flatnonzero((board.kind == ORIGINAL) | (board.kind == QUOTE))
+    return without_hidden(np.flatnonzero((board.kind == ORIGINAL) | (board.kind == QUOTE)), board)
+
+
+def without_hidden(rows: IntArray, board: Board) -> IntArray:
+    """Leave out what was reported too often, and what passes it on."""
+    return rows if board.is_hidden is None else rows[~board.is_hidden[board.source[rows]]]
 
 
 def best_first(rows: IntArray, score: FloatArray | IntArray) -> IntArray:
@@ -264,7 +272,7 @@ class XFeed:
 
     def rank(self, board: Board) -> Picker:
         """Sort by likes for followers, by likes and shares for the rest; the newer of equals comes first."""
-        inside = np.flatnonzero(board.kind != REPLY)[::-1]
+        inside = without_hidden(np.flatnonzero(board.kind != REPLY), board)[::-1]
         inside = best_first(inside, board.likes[board.source[inside]])
         inside_authors = board.author[inside]
         outside = top_level(board)[::-1]

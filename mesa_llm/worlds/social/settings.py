@@ -1,13 +1,18 @@
-"""Parameters of a social world, and three ready sets of them."""
+"""Parameters of a social world, and ready sets of them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social.recommenders import FEEDS, Feed, HotFeed, SimSwarmFeed, XFeed
+
+MAX_PRODUCTS = 30
+"""Maximum number of products on offer, as every observation lists them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,12 @@ class SocialSettings:
     warn_reports: int = 2
     """Reports from which on a post is shown with a warning (OASIS)."""
 
+    hide_reports: int = 0
+    """Reports from which on a post is in no feed, search or trend, nor under another post; 0: never (OASIS)."""
+
+    products: tuple[str, ...] = ()
+    """Names of the products that `purchase_product` buys."""
+
     trend_posts: int = 1
     """Posts that `trend` lists (OASIS)."""
 
@@ -77,8 +88,10 @@ class SocialSettings:
         """Refuse parameters that cannot work.
 
         Raises:
-            ConfigError: If a feed is unknown, or a number is negative, infinite or not a number.
+            ConfigError: If a feed is unknown, a number is negative, infinite or not a number, there is no action, an
+                action or a product is named twice, or a product's name is no short line.
         """
+        self._check_names()
         if isinstance(self.feed, str) and self.feed not in FEEDS:
             raise ConfigError(f"there is no feed {self.feed!r}; choose one of {', '.join(FEEDS)}")
         for name, value in vars(self).items():
@@ -88,6 +101,23 @@ class SocialSettings:
                 raise ConfigError(f"{name} must be a finite number from 0, got {value!r}")
         if self.rules not in ("corrected", "original"):
             raise ConfigError(f"rules must be 'corrected' or 'original', got {self.rules!r}")
+
+    def _check_names(self) -> None:
+        """Refuse names of actions and products that cannot work."""
+        for field, names in (("actions", self.actions), ("products", self.products)):
+            if isinstance(names, str):
+                raise ConfigError(f"{field} takes a list of names, got one text {names!r:.80}; write ({names!r:.80},)")
+            if twice := [name for index, name in enumerate(names) if name in names[:index]]:
+                raise ConfigError(f"{field} names {twice[0]!r:.80} twice; name each once")
+        if not self.actions:
+            raise ConfigError("actions names no action; users need at least one, such as do_nothing")
+        for name in self.products:
+            if not name or name != one_line(name, MAX_NAME):
+                raise ConfigError(f"a product's name is one line of 1 to {MAX_NAME} characters, got {name!r:.120}")
+        if len(self.products) > MAX_PRODUCTS:
+            raise ConfigError(f"at most {MAX_PRODUCTS} products can be on offer, got {len(self.products)}")
+        if self.products and "purchase_product" not in self.actions:
+            raise ConfigError("products are bought by the action purchase_product, which is not among the actions")
 
     @property
     def chosen_feed(self) -> Feed:
@@ -101,10 +131,10 @@ class SocialSettings:
 SIMSWARM_ACTIONS = ("create_post", "reply", "vote", "repost", "follow", "do_nothing")
 """Actions of SimSwarm's users."""
 
-X_ACTIONS = ("create_post", "like_post", "repost", "follow", "do_nothing", "quote_post")
-"""Actions of OASIS's Twitter users."""
+OASIS_X_ACTIONS = ("create_post", "like_post", "repost", "follow", "do_nothing", "quote_post")
+"""Default actions of OASIS's Twitter users."""
 
-REDDIT_ACTIONS = (
+OASIS_REDDIT_ACTIONS = (
     "like_post",
     "dislike_post",
     "create_post",
@@ -119,11 +149,69 @@ REDDIT_ACTIONS = (
     "follow",
     "mute",
 )
-"""Actions of OASIS's Reddit users."""
+"""Default actions of OASIS's Reddit users."""
+
+X_ACTIONS = (*OASIS_X_ACTIONS, "unlike_post", "unfollow", "mute", "unmute")
+"""Actions of users of X: OASIS's, muting, and what takes them back."""
+
+REDDIT_ACTIONS = (
+    *OASIS_REDDIT_ACTIONS,
+    *("unlike_post", "undo_dislike_post", "unlike_comment", "undo_dislike_comment", "unfollow", "unmute"),
+)
+"""Actions of users of Reddit: OASIS's, and what takes them back."""
+
+SPREADING_ACTIONS = ("like_post", "repost", "follow", "do_nothing")
+"""Actions of OASIS's information spreading, also of its rumours among a million users."""
+
+POLARISATION_ACTIONS = (
+    *("do_nothing", "repost", "like_post", "dislike_post", "follow"),
+    *("create_comment", "like_comment", "dislike_comment"),
+)
+"""Actions of OASIS's group polarisation."""
+
+HERD_ACTIONS = (
+    *("like_comment", "dislike_comment", "like_post", "dislike_post"),
+    *("search_posts", "search_user", "trend", "refresh", "do_nothing"),
+)
+"""Actions of OASIS's herd effect beside that of people: no vote can be taken back."""
+
+COUNTERFACTUAL_ACTIONS = ("create_comment", *HERD_ACTIONS)
+"""Actions of OASIS's herd effect under counterfactual posts."""
+
+PresetName = Literal[
+    "simswarm",
+    "x",
+    "reddit",
+    "oasis_x",
+    "oasis_reddit",
+    "information_spreading",
+    "group_polarisation",
+    "herd_effect",
+    "counterfactual_herd",
+]
+"""Name of a ready set of parameters."""
 
 PRESETS: dict[str, SocialSettings] = {
     "simswarm": SocialSettings(actions=SIMSWARM_ACTIONS, feed=SimSwarmFeed()),
     "x": SocialSettings(actions=X_ACTIONS, feed=XFeed(), feed_size=5),
     "reddit": SocialSettings(actions=REDDIT_ACTIONS, feed=HotFeed(), feed_size=5, show_score=True),
+    "oasis_x": SocialSettings(actions=OASIS_X_ACTIONS, feed=XFeed(), feed_size=5),
+    "oasis_reddit": SocialSettings(actions=OASIS_REDDIT_ACTIONS, feed=HotFeed(), feed_size=5, show_score=True),
+    "information_spreading": SocialSettings(actions=SPREADING_ACTIONS, feed=XFeed(), feed_size=5),
+    "group_polarisation": SocialSettings(actions=POLARISATION_ACTIONS, feed=XFeed(), feed_size=5),
+    "herd_effect": SocialSettings(
+        actions=HERD_ACTIONS, feed=HotFeed(pool=300), feed_size=1, replies_shown=10, show_score=True
+    ),
+    "counterfactual_herd": SocialSettings(
+        actions=COUNTERFACTUAL_ACTIONS, feed=HotFeed(pool=50), feed_size=5, replies_shown=10, show_score=True
+    ),
 }
-"""Settings by name. Sizes of feeds are those of OASIS's presets; SimSwarm itself shows 20 posts."""
+"""Settings by name. Sizes of feeds are those of OASIS's presets; SimSwarm itself shows 20 posts.
+
+The last four are the scenarios of OASIS's Table 17 (Yang et al. 2024, arXiv 2411.11581, appendix F.1). The rows of
+that table stand in disorder in the copy we read, so it was read together with the text of F.2 (like, repost, follow,
+do nothing), F.3 (comments, likes and dislikes of posts) and F.4 (the nine actions of the herd effect), and with the
+action lists of OASIS's code. Uncertain are the likes and dislikes of comments in `group_polarisation`, which the code
+has and the table only hints at. In `counterfactual_herd`, `pool` is that of the code for 100 users (500 for 1,000,
+5,000 for 10,000), as are the five posts shown, where F.4 says one.
+"""

@@ -19,6 +19,9 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
 
 
+NEVER = 2**62
+"""A number of reports that no post reaches."""
+
 NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "comment", "follow"]
 
 
@@ -242,7 +245,13 @@ class SocialState:
             source=posts["source"],
             step=self.step,
             step_minutes=self.settings.step_minutes,
+            is_hidden=posts["reports"] >= self.max_reports if self.settings.hide_reports else None,
         )
+
+    @property
+    def max_reports(self) -> int:
+        """Number of reports from which on a post is shown to nobody."""
+        return self.settings.hide_reports or NEVER
 
     def viewer(self, user_id: int) -> Viewer:
         """Return a user as feeds see it.

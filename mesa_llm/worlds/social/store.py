@@ -43,6 +43,20 @@ TABLES: dict[str, str] = {
     "bare_repost": """
         repost_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, post_id INTEGER NOT NULL,
         step INTEGER NOT NULL""",
+    "product": """
+        product_id INTEGER PRIMARY KEY, name TEXT NOT NULL, sales INTEGER NOT NULL DEFAULT 0""",
+    "purchase": """
+        purchase_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, product_id INTEGER NOT NULL,
+        amount INTEGER NOT NULL, step INTEGER NOT NULL""",
+    "chat_group": """
+        group_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, name TEXT NOT NULL, step INTEGER NOT NULL,
+        members INTEGER NOT NULL DEFAULT 0""",
+    "group_members": """
+        user_id INTEGER NOT NULL, group_id INTEGER NOT NULL, step INTEGER NOT NULL,
+        PRIMARY KEY (user_id, group_id)""",
+    "group_messages": """
+        message_id INTEGER PRIMARY KEY, group_id INTEGER NOT NULL, user_id INTEGER NOT NULL,
+        content TEXT NOT NULL, step INTEGER NOT NULL""",
     "search": """
         search_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, target TEXT NOT NULL, query TEXT NOT NULL,
         step INTEGER NOT NULL""",
@@ -51,7 +65,7 @@ TABLES: dict[str, str] = {
 
 `post.parent_id` is what was acted on; `source_id`: the post whose content a repost carries, else the post
 itself; `root_id`: where its cascade of reposts and quotes, or its thread of replies, began. `bare_repost`
-holds reposts that only count (original rules).
+holds reposts that only count (original rules). `chat_group.user_id` is who opened the group.
 """
 
 INDICES = (
@@ -60,6 +74,8 @@ INDICES = (
     "post_root ON post (root_id, kind)",
     "comment_post ON comment (post_id)",
     "follow_back ON follow (followee_id)",
+    "group_size ON chat_group (members)",
+    "group_message ON group_messages (group_id, step)",
 )
 
 

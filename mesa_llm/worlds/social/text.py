@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mesa_llm.text import counted, quoted
-from mesa_llm.worlds.social.facts import FeedItem, PostView, ReplyView, SocialFacts
+from mesa_llm.worlds.social.facts import FeedItem, GroupView, MessageView, PostView, ReplyView, SocialFacts
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice
 
+VOTE_MARKS = {1: " You like it.", -1: " You dislike it."}
+"""What stands after a thing that the reader has voted on, by its vote."""
+
 NOTICE_CHARACTERS = 120
 """Characters of a reply or comment that are shown in news of it."""
+
+MESSAGE_CHARACTERS = 160
+"""Characters of a message in a group that are shown."""
 
 MAX_NAMED = 2
 """Maximum number of users that news of one kind names; the others it counts."""
@@ -26,7 +32,38 @@ def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: 
         lines.append(f"Among those you muted: {names_text(facts.muted, names)}.")
     if news:
         lines += ["", "News:", *news]
+    if facts.products:
+        offers = [f"{product.name} ({product.sales} sold)" for product in facts.products]
+        lines += ["", "On offer:", *(f"- {offer}" for offer in offers)]
+    if facts.groups:
+        lines += ["", "Groups you are in, with what is new in them:"]
+        lines += [line for group in facts.groups for line in (_group(group), *map(message_line, group.messages))]
+    if facts.open_groups:
+        lines += ["", "Groups you could join:", *map(_group, facts.open_groups)]
     lines += ["", "Your feed:", feed]
+    return "\n".join(lines)
+
+
+def _group(group: GroupView) -> str:
+    return f"- Group {group.group_id} {quoted(group.name)}, {counted(group.members, 'member')}"
+
+
+def message_line(message: MessageView) -> str:
+    """Write one message in a group."""
+    return f"  From {message.author} (user {message.user_id}): {quoted(message.content, MESSAGE_CHARACTERS)}"
+
+
+def messages_text(groups: Sequence[GroupView], messages: Sequence[MessageView]) -> str:
+    """Write the messages of groups, group by group.
+
+    Args:
+        groups: The groups.
+        messages: What was written in them, oldest first.
+    """
+    lines: list[str] = []
+    for group in groups:
+        heard = [message_line(message) for message in messages if message.group_id == group.group_id]
+        lines += [_group(group), *(heard or ["  (nothing)"])]
     return "\n".join(lines)
 
 
@@ -42,8 +79,7 @@ def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
     lines = [f"Post {post.post_id} {_by(item, max_characters)}: {quoted(post.content, settings.post_characters)}"]
     if post.reports >= settings.warn_reports:
         lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
-    mark = {1: " You like it.", -1: " You dislike it."}.get(item.vote, "")
-    lines.append(f"  {_reactions(post, settings)}, {_age(step - post.step)}.{mark}")
+    lines.append(f"  {_reactions(post, settings)}, {_age(step - post.step)}.{VOTE_MARKS.get(item.vote, '')}")
     lines += [f"  Reply {_reply(reply, post, max_characters, settings)}" for reply in post.replies]
     lines += [f"  Comment {_reply(comment, post, max_characters, settings)}" for comment in post.comments]
     return "\n".join(lines)
@@ -83,7 +119,10 @@ def _age(steps: int) -> str:
 def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSettings) -> str:
     parent = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
     writer = f"by {reply.author} (user {reply.author_id})"
-    return f"{reply.reply_id}{parent} {writer}: {quoted(reply.content, limit)} ({_reactions(reply, settings)})"
+    reactions = f"({_reactions(reply, settings)})"
+    return (
+        f"{reply.reply_id}{parent} {writer}: {quoted(reply.content, limit)} {reactions}{VOTE_MARKS.get(reply.vote, '')}"
+    )
 
 
 def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,8 @@ from mesa_llm.records import Event, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
-from mesa_llm.worlds.social.facts import FeedItem, SocialFacts, SocialView
+from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, SocialFacts, SocialView
+from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import REPOST, best_first, top_level, without_muted
 from mesa_llm.worlds.social.rules import SocialRules
@@ -25,6 +26,7 @@ from mesa_llm.worlds.social.text import (
     MAX_NAMED,
     NOTICE_CHARACTERS,
     group_notices,
+    messages_text,
     news_lines,
     observation_text,
     post_text,
@@ -35,18 +37,50 @@ TAKES = {
     **dict.fromkeys(("like_post", "unlike_post", "dislike_post", "undo_dislike_post"), "post_id"),
     **dict.fromkeys(("like_comment", "unlike_comment", "dislike_comment", "undo_dislike_comment"), "comment_id"),
     **dict.fromkeys(("follow", "unfollow", "mute", "unmute"), "user_id"),
+    **dict.fromkeys(("join_group", "leave_group", "send_to_group"), "group_id"),
+    "purchase_product": "product_name",
 }
-"""Action → the id that it takes."""
+"""Action → the id (or the name) that it takes."""
+
+OWN_LIST = frozenset(
+    (
+        *(
+            "follow",
+            "unfollow",
+            "mute",
+            "unmute",
+            "unlike_post",
+            "undo_dislike_post",
+            "unlike_comment",
+            "undo_dislike_comment",
+        ),
+        *("join_group", "leave_group", "send_to_group", "purchase_product"),
+    )
+)
+"""Actions that do not take every id of their kind that is shown, but have a list of their own."""
+
+KEYS = {action: f"{action}.{argument}" if action in OWN_LIST else argument for action, argument in TAKES.items()}
+"""Action → the name of its option."""
+
+UNDO = {
+    "unlike_post": ("post_id", 1),
+    "undo_dislike_post": ("post_id", -1),
+    "unlike_comment": ("comment_id", 1),
+    "undo_dislike_comment": ("comment_id", -1),
+}
+"""Action that takes a vote back → the id that it takes, and the vote."""
 
 SHOW_MORE = frozenset(("search_posts", "search_user", "trend"))
-"""Tools that show ids which no observation shows."""
+"""Tools that show posts, comments and users which no observation shows."""
 
+FOUND = frozenset(("post_id", "comment_id", "user_id"))
+"""Ids that such a tool may show."""
 
 Query = Annotated[str, Field(min_length=1, max_length=200)]
 
 FIND_POSTS = """
     SELECT post_id FROM post
-    WHERE kind <> 'repost' AND content LIKE ? ESCAPE '\\'
+    WHERE kind <> 'repost' AND content LIKE ? ESCAPE '\\' AND reports < ?
         AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
     ORDER BY likes - dislikes + shares DESC, post_id DESC LIMIT ?"""
 
@@ -60,7 +94,7 @@ BIO_CHARACTERS = 160
 """Maximum number of characters of a user's bio that a search shows."""
 
 
-class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
+class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothing):
     """Posts, feeds and follows, for any number of users.
 
     Agents need an account (`sign_up`, `sign_up_many`) before they look or act; a user's id is its agent's
@@ -80,7 +114,7 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
         """Start without users and posts, in step 0.
 
         Args:
-            settings: Parameters, or the name of a preset: `simswarm`, `x`, `reddit`.
+            settings: Parameters, or the name of a preset, such as `simswarm`, `x`, `reddit` (see `PRESETS`).
             name: Name of the world, unique in a model.
             rng: Source of random draws, or a seed.
             path: SQLite file to write; None: in memory. The file of an earlier run is emptied.
@@ -109,25 +143,43 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
         return Observation(
             text=observation_text(facts, lines, self.text_of(facts.feed), self.names),
-            tools=tuple(name for name in actions if shows_more or name not in TAKES or _key(name) in ids),
-            options={_key(name): ids.get(_key(name), ()) for name in actions if name in TAKES} if shows_more else ids,
+            tools=tuple(name for name in actions if _is_offered(name, facts, ids, shows_more)),
+            options={KEYS[name]: ids.get(KEYS[name], ()) for name in actions if name in TAKES} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
 
-    def ids(self, facts: SocialFacts) -> dict[str, tuple[int, ...]]:
-        """Return the ids that a user is shown, as options of the actions that take them.
+    def ids(self, facts: SocialFacts) -> Mapping[str, tuple[int | str, ...]]:
+        """Return the ids (and names of products) that a user is shown, as options of the actions that take them.
 
         Args:
             facts: What the user sees.
         """
         visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown])
-        options = {_key(name): visible[TAKES[name]] for name in self.settings.actions if name in TAKES}
-        if not self.is_original and "follow" in self.settings.actions:
-            followed = set(self.ties(facts.user_id).followed.tolist())
-            strangers = tuple(user_id for user_id in visible["user_id"] if user_id not in followed)
-            options[_key("follow")] = strangers
+        own = self._own_lists(facts, visible["user_id"])
+        takers = [name for name in self.settings.actions if name in TAKES]
+        options = {KEYS[name]: own[name] if name in own else visible[TAKES[name]] for name in takers}
         return {name: values for name, values in options.items() if values}
+
+    def _own_lists(self, facts: SocialFacts, visible_users: Sequence[int]) -> Mapping[str, tuple[int | str, ...]]:
+        """Return the ids that actions apply to now, of those that do not take all that is shown."""
+        followed = set(self.ties(facts.user_id).followed.tolist())
+        excluded = () if self.is_original else followed  # there anybody may be followed again
+        strangers = tuple(user_id for user_id in visible_users if user_id not in excluded)
+        undo = [name for name in UNDO if name in self.settings.actions]
+        votes = visible_votes(facts) if undo else {}
+        undone = {name: tuple(key[1] for key, vote in votes.items() if (key[0], vote) == UNDO[name]) for name in undo}
+        groups = tuple(group.group_id for group in facts.groups)
+        return undone | {
+            "follow": strangers,
+            "unfollow": tuple(user_id for user_id in visible_users if user_id in followed),
+            "mute": tuple(user_id for user_id in visible_users if user_id not in facts.muted),
+            "unmute": facts.muted,
+            "join_group": tuple(group.group_id for group in facts.open_groups),
+            "leave_group": groups,
+            "send_to_group": groups,
+            "purchase_product": tuple(product.name for product in facts.products),
+        }
 
     def text_of(self, items: Sequence[FeedItem]) -> str:
         """Write posts as one user sees them."""
@@ -154,7 +206,7 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
             query: Text that the post holds; upper and lower case count as the same.
         """
         pattern = self._pattern(self.acting(agent_id), "posts", query)
-        rows = self.store.rows(FIND_POSTS, pattern, agent_id, self.settings.search_results)
+        rows = self.store.rows(FIND_POSTS, pattern, self.max_reports, agent_id, self.settings.search_results)
         if not rows:
             return f"No post holds {quoted(query)}."
         return self.text_of(self.items(self.viewer(agent_id), [int(row[0]) for row in rows]))
@@ -190,6 +242,16 @@ class SocialWorld(SocialRules, SocialView, SocialMeasures, DoNothing):
         """Show your feed again."""
         viewer = self.viewer(agent_id)
         return self.text_of(self.items(viewer, self.feed(viewer)))
+
+    @tool
+    def listen_from_group(self, agent_id: int) -> str:
+        """Show the latest messages of the groups you are in."""
+        groups = self.groups(self.acting(agent_id))
+        if not groups:
+            return "You are in no group."
+        messages = [message for group in groups for message in self.messages(agent_id, group.group_id, MAX_MESSAGES)]
+        messages.sort(key=lambda message: message.message_id)
+        return messages_text(groups, messages[-MAX_MESSAGES:])
 
     def _pattern(self, agent_id: int, target: str, query: str) -> str:
         """Note a search; return the pattern that finds a text as it stands."""
@@ -281,6 +343,7 @@ def visible_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[st
         for comment in post.comments:
             comments.append(comment.reply_id)
             users.append(comment.author_id)
+    users += [message.user_id for group in facts.groups for message in group.messages]
     return {
         "post_id": tuple(dict.fromkeys(posts)),
         "user_id": tuple(user_id for user_id in dict.fromkeys(users) if user_id != facts.user_id),
@@ -288,6 +351,19 @@ def visible_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[st
     }
 
 
-def _key(action: str) -> str:
-    """Return the name of an action's option: that of its argument, but for `follow`, which does not take all users."""
-    return "follow.user_id" if action == "follow" else TAKES[action]
+def visible_votes(facts: SocialFacts) -> dict[tuple[str, int], int]:
+    """Return the viewer's votes that its text marks, by the argument and the id that undo them."""
+    votes: dict[tuple[str, int], int] = {}
+    for item in facts.feed:
+        post = item.post
+        votes |= {("post_id", post_id): item.vote for post_id in (post.post_id, post.source_id)}
+        votes |= {("post_id", reply.reply_id): reply.vote for reply in post.replies}
+        votes |= {("comment_id", comment.reply_id): comment.vote for comment in post.comments}
+    return votes
+
+
+def _is_offered(action: str, facts: SocialFacts, ids: Mapping[str, object], shows_more: bool) -> bool:
+    """Check whether there is something that an action could apply to."""
+    if action == "listen_from_group":
+        return bool(facts.groups)
+    return action not in TAKES or KEYS[action] in ids or (shows_more and TAKES[action] in FOUND)

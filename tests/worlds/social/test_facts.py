@@ -50,8 +50,8 @@ def test_every_id_an_option_names_stands_in_the_text(world: SocialWorld) -> None
 
 def test_nobody_is_offered_itself(world: SocialWorld) -> None:
     world.create_post(ANN, "one")
-    assert "user_id" not in world.observe(ANN).options
-    assert world.observe(BO).options["user_id"] == (ANN,)
+    assert not {"mute.user_id", "follow.user_id"} & set(world.observe(ANN).options)
+    assert world.observe(BO).options["mute.user_id"] == world.observe(BO).options["follow.user_id"] == (ANN,)
 
 
 def test_looking_changes_nothing(world: SocialWorld) -> None:
@@ -166,7 +166,65 @@ def test_unfollow_and_unmute_are_offered_with_whom(world: SocialWorld) -> None:
     seen = world.observe(ANN)
     assert "Among those you follow: Bo (user 2)." in seen.text
     assert "Among those you muted: Cy (user 3)." in seen.text
-    assert seen.options["user_id"] == (BO, CY)
+    assert (seen.options["unfollow.user_id"], seen.options["unmute.user_id"]) == ((BO,), (CY,))
+    assert seen.options["mute.user_id"] == (BO,)
+
+
+def test_votes_are_marked_and_offered_to_be_taken_back() -> None:
+    undo = ("unlike_post", "undo_dislike_post", "unlike_comment", "undo_dislike_comment")
+    world = SocialWorld("simswarm", rng=1, actions=("like_post", *undo))
+    world.sign_up_many([Account(ANN, "Ann"), Account(BO, "Bo")])
+    world.create_post(ANN, "one")
+    world.reply(ANN, 1, "two")
+    for text in ("three", "four"):
+        world.create_comment(ANN, 1, text)
+    assert world.observe(BO).tools == ("like_post",)
+    world.like_post(BO, 1)
+    world.dislike_post(BO, 2)
+    world.like_comment(BO, 1)
+    world.dislike_comment(BO, 2)
+    seen = world.observe(BO)
+    assert [line.strip().split()[:2] for line in seen.text.splitlines() if "You dislike it." in line] == [
+        ["Reply", "2"],
+        ["Comment", "2"],
+    ]
+    assert {name: seen.options[f"{name}.{'post' if 'post' in name else 'comment'}_id"] for name in undo} == {
+        "unlike_post": (1,), "undo_dislike_post": (2,), "unlike_comment": (1,), "undo_dislike_comment": (2,)
+    }  # fmt: skip
+    assert "You like it." not in world.observe(ANN).text
+
+
+def test_what_was_reported_often_enough_reaches_nobody() -> None:
+    world = SocialWorld("reddit", rng=1, hide_reports=2)
+    world.sign_up_many([Account(ANN, "Ann"), Account(BO, "Bo"), Account(CY, "Cy")])
+    for post in ("bread", "butter"):
+        world.create_post(ANN, post)
+    world.quote_post(CY, 1, "look")
+    world.reply(CY, 2, "nonsense")
+    world.repost(BO, 1)
+    for post_id in (1, 4):
+        world.report_post(ANN, post_id, "spam")
+        assert "reported" not in world.observe(BO).text  # a single report neither warns nor hides
+        world.report_post(BO, post_id, "spam")
+    everything = (
+        world.observe(CY).text + world.search_posts(CY, "n") + world.search_posts(CY, "bread") + world.trend(CY)
+    )
+    assert world.feed(CY) == [2, 3]
+    assert "butter" in everything
+    assert "nonsense" not in everything
+    assert "“bread" not in everything.replace("No post holds “bread”", "")
+
+
+@pytest.mark.parametrize("feed", ["newest", "simswarm", "reddit_hot", "x"])
+def test_no_feed_passes_on_what_is_hidden(feed: str) -> None:
+    world = SocialWorld("reddit", rng=1, hide_reports=1, feed=feed)
+    world.sign_up_many([Account(ANN), Account(BO), Account(CY)])
+    for post in ("one", "two"):
+        world.create_post(ANN, post)
+    world.repost(BO, 1)
+    world.follow(CY, BO)
+    world.report_post(CY, 1, "spam")
+    assert world.feed(CY) == [2]
 
 
 def test_who_has_no_account_cannot_look(world: SocialWorld) -> None:

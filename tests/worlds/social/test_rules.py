@@ -53,8 +53,14 @@ def test_a_second_like_is_refused(world: SocialWorld) -> None:
 
 def test_likes_and_dislikes_exclude_one_another(world: SocialWorld) -> None:
     world.like_post(BO, 1)
-    with pytest.raises(ToolError, match=r"You like post 1; that vote stands\."):
+    with pytest.raises(ToolError, match=r"You like post 1; unlike_post takes that back\."):
         world.dislike_post(BO, 1)
+    strict = SocialWorld("herd_effect")
+    strict.sign_up_many([Account(ANN), Account(BO)])
+    strict.create_post(ANN, "x")
+    strict.like_post(BO, 1)
+    with pytest.raises(ToolError, match=r"You like post 1; that vote stands\."):
+        strict.dislike_post(BO, 1)
 
 
 def test_a_vote_is_changed_by_undoing_it() -> None:
@@ -180,6 +186,26 @@ def test_wrong_arguments_never_reach_the_world(world: SocialWorld, name: str, ar
     with pytest.raises(ToolError):
         ToolBox.of(object(), BO, [world]).call(ToolCall(name, arguments))
     assert world.digest() == before
+
+
+@pytest.mark.parametrize("text", ["", " \n", "x" * 100_000], ids=["empty", "blank", "100 kB"])
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        *((name, "content") for name in ("create_post", "reply", "create_comment", "quote_post")),
+        ("report_post", "reason"),
+        ("search_posts", "query"),
+        ("search_user", "query"),
+    ],
+)
+def test_texts_that_say_nothing_or_too_much_are_refused(
+    world: SocialWorld, name: str, argument: str, text: str
+) -> None:
+    post = {} if name in ("create_post", "search_posts", "search_user") else {"post_id": 1}
+    before = world.digest()
+    with pytest.raises(ToolError, match=r"is empty|at least 1 character|longer than 20000 characters"):
+        ToolBox.of(object(), BO, [world]).call(ToolCall(name, {**post, argument: text}))
+    assert (world.digest(), world.searches) == (before, [])
 
 
 def test_reports_count_once_a_user_and_warn_from_the_second(world: SocialWorld) -> None:

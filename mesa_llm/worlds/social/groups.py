@@ -1,0 +1,149 @@
+"""Rules of chat groups and products in a social world."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mesa_llm.errors import ToolError
+from mesa_llm.text import MAX_NAME, one_line, quoted
+from mesa_llm.tools.tool import action
+from mesa_llm.worlds.social.settings import SocialSettings
+from mesa_llm.worlds.social.state import SocialState
+
+MAX_MESSAGE = 2000
+"""Maximum number of characters of a message in a group."""
+
+MAX_AMOUNT = 1000
+"""Maximum number of pieces in one purchase."""
+
+GroupId = Annotated[int, Field(gt=0)]
+GroupName = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+Message = Annotated[str, Field(min_length=1, max_length=MAX_MESSAGE)]
+ProductName = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+Amount = Annotated[int, Field(ge=1, le=MAX_AMOUNT)]
+
+
+class SocialGroups(SocialState):
+    """Chat groups, which their members alone write in and read; products, which everybody may buy."""
+
+    def __init__(self, settings: SocialSettings, **options: Any) -> None:
+        """Put the products on offer; the arguments are those of `SocialState`."""
+        super().__init__(settings, **options)
+        self.n_groups = 0
+        rows = enumerate(settings.products, start=1)
+        self.store.write_many("INSERT INTO product (product_id, name) VALUES (?, ?)", rows)
+
+    @action
+    def purchase_product(self, agent_id: int, product_name: ProductName, amount: Amount = 1) -> str:
+        """Buy a product that is on offer.
+
+        Args:
+            product_name: Name of the product, as it stands in the offer.
+            amount: Number of pieces.
+        """
+        self.acting(agent_id)
+        product = self.store.first("SELECT product_id FROM product WHERE name = ?", product_name)
+        if product is None:
+            offer = ", ".join(self.settings.products)
+            wanted = f"on offer: {offer}" if offer else "nothing is on offer"
+            raise ToolError(f"There is no product {quoted(product_name, MAX_NAME)}; {wanted}.")
+        if not 1 <= amount <= MAX_AMOUNT:
+            raise ToolError(f"You cannot buy {amount} pieces; buy 1 to {MAX_AMOUNT}.")
+        self.store.write("UPDATE product SET sales = sales + ? WHERE product_id = ?", amount, product[0])
+        self.store.write(
+            "INSERT INTO purchase (user_id, product_id, amount, step) VALUES (?, ?, ?, ?)",
+            *(agent_id, product[0], amount, self.step),
+        )
+        return f"You bought {amount} of {product_name}."
+
+    @action
+    def create_group(self, agent_id: int, name: GroupName) -> str:
+        """Open a chat group; others can join it.
+
+        Args:
+            name: Name of the group.
+        """
+        self.acting(agent_id)
+        group_name = one_line(self.cleaned(name, "name"), MAX_NAME)
+        if not group_name:
+            raise ToolError("The name is empty; write some words.")
+        self.n_groups += 1
+        self.store.write(
+            "INSERT INTO chat_group (group_id, user_id, name, step) VALUES (?, ?, ?, ?)",
+            *(self.n_groups, agent_id, group_name, self.step),
+        )
+        self._add_member(self.n_groups, agent_id)
+        return f"You opened group {self.n_groups} {quoted(group_name)}, and are in it."
+
+    @action
+    def join_group(self, agent_id: int, group_id: GroupId) -> str:
+        """Join a chat group, to read and write in it.
+
+        Args:
+            group_id: Number of the group.
+        """
+        self.acting(agent_id)
+        name = self._group_name(group_id)
+        if self._is_member(agent_id, group_id):
+            raise ToolError(f"You are in group {group_id} already.")
+        self._add_member(group_id, agent_id)
+        return f"You joined group {group_id} {quoted(name)}."
+
+    @action
+    def leave_group(self, agent_id: int, group_id: GroupId) -> str:
+        """Leave a chat group.
+
+        Args:
+            group_id: Number of a group you are in.
+        """
+        self.acting(agent_id)
+        name = self._group_name(group_id)
+        self._demand_member(agent_id, group_id)
+        self.store.write("DELETE FROM group_members WHERE user_id = ? AND group_id = ?", agent_id, group_id)
+        self.store.write("UPDATE chat_group SET members = members - 1 WHERE group_id = ?", group_id)
+        return f"You left group {group_id} {quoted(name)}."
+
+    @action
+    def send_to_group(self, agent_id: int, group_id: GroupId, message: Message) -> str:
+        """Write a message to a chat group; its members alone can read it.
+
+        Args:
+            group_id: Number of a group you are in.
+            message: The words of your message.
+        """
+        self.acting(agent_id)
+        name = self._group_name(group_id)
+        self._demand_member(agent_id, group_id)
+        content = self.cleaned(message, "message")
+        self.store.write(
+            "INSERT INTO group_messages (group_id, user_id, content, step) VALUES (?, ?, ?, ?)",
+            *(group_id, agent_id, content, self.step),
+        )
+        return f"You wrote to group {group_id} {quoted(name)}."
+
+    def _add_member(self, group_id: int, user_id: int) -> None:
+        self.store.write("INSERT INTO group_members VALUES (?, ?, ?)", user_id, group_id, self.step)
+        self.store.write("UPDATE chat_group SET members = members + 1 WHERE group_id = ?", group_id)
+
+    def _group_name(self, group_id: int) -> str:
+        """Return the name of a group.
+
+        Raises:
+            ToolError: If there is no such group.
+        """
+        query = "SELECT name FROM chat_group WHERE group_id = ?"
+        row = self.store.first(query, group_id) if 0 < group_id <= self.n_groups else None
+        if row is None:
+            raise ToolError(f"There is no group {group_id}; use the number of a group you were shown.")
+        return str(row[0])
+
+    def _is_member(self, agent_id: int, group_id: int) -> bool:
+        query = "SELECT 1 FROM group_members WHERE user_id = ? AND group_id = ?"
+        return self.store.first(query, agent_id, group_id) is not None
+
+    def _demand_member(self, agent_id: int, group_id: int) -> None:
+        if not self._is_member(agent_id, group_id):
+            advice = "; join it first" if "join_group" in self.settings.actions else ""
+            raise ToolError(f"You are not in group {group_id}{advice}.")
