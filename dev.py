@@ -4,7 +4,7 @@
     python3 dev.py demo          watch eight agents talk for three steps, on a small model on this machine (a minute)
     python3 dev.py app           open the pages in a browser
     python3 dev.py notebooks     open the lessons in JupyterLab
-    python3 dev.py test          linters, types and tests (six minutes); with arguments for pytest, the tests alone
+    python3 dev.py test          linters, types and tests (ten minutes); with arguments for pytest, the tests alone
     python3 dev.py test --fast   linters, and the tests of what the library is made of (a minute and a half)
     python3 dev.py test-mesa4    the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  a program of benchmarks/, by default `overhead`
@@ -222,7 +222,7 @@ def test(venv: Environment, arguments: list[str]) -> int:
     if failed:
         print(f"FAILED: {', '.join(failed)}. The tests run all the same.", flush=True)
     tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
-    shared = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
+    shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
     return run(*pytest, *shared, *tests) or int(bool(failed))
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mesa_llm.agents.agent import LLMAgent
 from mesa_llm.records import Decision, Failure, Observation, Outcome
-from mesa_llm.worlds.questionnaire import Questionnaire
+
+if TYPE_CHECKING:  # its scores load scipy.stats, of which other agents have no need
+    from mesa_llm.worlds.questionnaire import Questionnaire
 
 UNREADABLE = frozenset({"Unparsed", "Invalid", "BadReply"})
 """Kinds of failure after which there was a reply, in which no answer could be read."""
