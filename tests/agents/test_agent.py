@@ -134,9 +134,10 @@ def test_importing_the_package_loads_none_of_the_heavy_ones() -> None:
 
 
 def test_using_the_package_loads_neither_provider_nor_page_nor_model() -> None:
+    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "openai", "scipy.stats"]
     code = (
         "import sys; from mesa_llm import LLMModel, LLMAgent; import mesa_llm.cli.app;"
-        "print([n for n in ('litellm', 'solara', 'matplotlib', 'xllamacpp', 'openai', 'scipy.stats') if n in sys.modules])"
+        f"print([name for name in {heavy} if name in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
