@@ -222,7 +222,7 @@ def test(venv: Environment, arguments: list[str]) -> int:
     if failed:
         print(f"FAILED: {', '.join(failed)}. The tests run all the same.", flush=True)
     tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
-    shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
+    shared = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
     return run(*pytest, *shared, *tests) or int(bool(failed))
 
 

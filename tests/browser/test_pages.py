@@ -39,6 +39,12 @@ def choose(page: Page, label: str, value: str) -> None:
     page.locator(".v-menu__content.menuable__content__active").get_by_text(value, exact=True).click()
 
 
+def reset_to_choices(page: Page) -> None:
+    """Press Reset once the page has taken what was chosen."""
+    expect(page.get_by_text("Reset takes the new choices.")).to_be_visible()
+    press(page, "Reset")
+
+
 def shown(page: Page, path: str) -> Page:
     """Open a page and wait until its model stands ready."""
     page.goto(path)
@@ -56,7 +62,7 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
         page.get_by_label("Key (empty").fill(key)
         page.get_by_label("Key (empty").press("Enter")
         expect(page.get_by_label("Key: taken, not shown again")).to_have_value("")
-    press(page, "Reset")
+    reset_to_choices(page)
     press(page, "Step")
 
 
@@ -118,8 +124,7 @@ def test_reset_builds_a_model_of_the_parameters(page: Page) -> None:
     expect_step(page, "1")
     page.locator(".v-slider__thumb-container").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("Reset takes the new choices.")).to_be_visible()
-    press(page, "Reset")
+    reset_to_choices(page)
     expect(page.get_by_text("This run holds")).to_be_visible()
     expect_step(page, "1")
     press(page, "Reset all the same")
@@ -172,7 +177,7 @@ def play(page: Page, path: str) -> None:
     """Open a page, play its first agent, and make a step."""
     shown(page, path)
     choose(page, "Agents think with", "you, and rules for the others")
-    press(page, "Reset")
+    reset_to_choices(page)
     expect(page.get_by_text("You play: press Step")).to_be_visible()
     press(page, "Step")
 
@@ -221,13 +226,13 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     shown(page, "/rules")
     page.get_by_label("Seed").fill("forty-two")
     page.get_by_label("Seed").press("Enter")
-    press(page, "Reset")
+    reset_to_choices(page)
     expect(page.get_by_text("rng is the seed, a whole number")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
     page.get_by_label("Seed").fill("8")
     page.get_by_label("Seed").press("Tab")
-    press(page, "Reset")
+    reset_to_choices(page)
     expect(page.get_by_text("rng is the seed, a whole number")).to_have_count(0)
     expect(page.get_by_label("Seed")).to_have_value("8")
 
@@ -271,7 +276,8 @@ def test_a_seed_typed_while_a_model_plays_is_that_of_the_next_model(page: Page) 
     expect_step(page, r"[1-9]\d*")
     page.get_by_label("Seed").fill("77")
     page.get_by_label("Greeting", exact=True).fill("Hullo to YOU")
-    press(page, "Reset")
+    page.get_by_label("Greeting", exact=True).press("Tab")
+    reset_to_choices(page)
     expect_step(page, "0")
     expect(page.get_by_label("Seed")).to_have_value("77")
     expect(page.get_by_label("Greeting", exact=True)).to_have_value("Hullo to YOU")
@@ -311,7 +317,7 @@ def test_a_run_that_was_reset_is_gone_on_with(page: Page) -> None:
     shown(page, "/newcomer")
     page.get_by_label("Seed").fill("123")
     page.get_by_label("Seed").press("Enter")
-    press(page, "Reset")
+    reset_to_choices(page)
     press(page, "Step")
     expect_step(page, "1")
     press(page, "Reset")
@@ -336,7 +342,7 @@ def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page
     page.get_by_label("Model", exact=True).fill("m")
     page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
     page.get_by_label("Endpoint").press("Enter")
-    press(page, "Reset")
+    reset_to_choices(page)
     press(page, "Play")
     alarm = page.locator(".mesa-llm-main").get_by_role("alert")
     expect(alarm).to_contain_text("All 3 decisions of step 1 failed. ServerTrouble: the connection to")
