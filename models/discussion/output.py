@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from mesa_llm import ConfigError, RunLog
 from mesa_llm.worlds.room import Line, SurveyAnswer
-from models.discussion.model import DiscussionModel, DiscussionScenario
+from models.discussion.model import DiscussionModel
 from models.discussion.session import Session
+from models.exports import export, rerun
 
 
 def sauce_output(model: DiscussionModel) -> Any:
@@ -78,44 +77,12 @@ def output_of_log(log: str | Path) -> Any:
     Raises:
         ConfigError: If it holds no discussion.
     """
-    source = RunLog(log, "read")
+    model = rerun(DiscussionModel, log, "discussion; run one with mesa-llm run discussion --log")
     try:
-        manifest, n_steps = source.manifest, len(list(source.rows("steps")))
+        return sauce_output(model)
     finally:
-        source.close()
-    parameters = manifest.get("parameters", {})
-    if not str(manifest.get("model", "")).endswith(":DiscussionModel"):
-        raise ConfigError(f"{log} holds no discussion; run one with mesa-llm run discussion --log {log}")
-    fields = {name: value for name, value in parameters.items() if name in DiscussionScenario.fields}
-    others = {name: parameters[name] for name in ("llm", "on_error", "reasoning") if name in parameters}
-    model = DiscussionModel(DiscussionScenario(rng=manifest["rng"], **fields), log=log, replay=True, **others)
-    for _ in range(n_steps):
-        model.step()
-    found = sauce_output(model)
-    model.close()
-    return found
-
-
-def main(arguments: list[str]) -> int:
-    """Write a recorded run in the form of SAUCE's output.
-
-    Args:
-        arguments: The run log, and the file to write.
-
-    Returns:
-        0; 2 if it cannot be done.
-    """
-    if len(arguments) != 2:
-        sys.stderr.write("python -m models.discussion.output LOG FILE\n")
-        return 2
-    try:
-        written = json.dumps(output_of_log(arguments[0]), ensure_ascii=False, indent=1)
-        Path(arguments[1]).write_text(written, encoding="utf-8")
-    except (ConfigError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    return 0
+        model.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(export("models.discussion.output", output_of_log, sys.argv[1:]))

@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from mesa_llm import ConfigError, RunLog
+from mesa_llm import ConfigError
 from mesa_llm.text import one_line
 from mesa_llm.worlds.room import Line
+from models.exports import export, rerun
 from models.sotopia.episodes import Episode
 from models.sotopia.judge import STANDARD
-from models.sotopia.model import SotopiaModel, SotopiaScenario
+from models.sotopia.model import SotopiaModel
 from models.sotopia.scores import OVERALL
 from models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
 
@@ -166,44 +167,12 @@ def logs_of_run(log: str | Path) -> list[dict[str, Any]]:
     Raises:
         ConfigError: If it holds no run of Sotopia.
     """
-    source = RunLog(log, "read")
+    model = rerun(SotopiaModel, log, "run of Sotopia; make one with mesa-llm run sotopia --log")
     try:
-        manifest, n_steps = source.manifest, len(list(source.rows("steps")))
+        return episode_logs(model)
     finally:
-        source.close()
-    parameters = manifest.get("parameters", {})
-    if not str(manifest.get("model", "")).endswith(":SotopiaModel"):
-        raise ConfigError(f"{log} holds no run of Sotopia; make one with mesa-llm run sotopia --log {log}")
-    fields = {name: value for name, value in parameters.items() if name in SotopiaScenario.fields}
-    others = {name: parameters[name] for name in ("llm", "on_error", "reasoning") if name in parameters}
-    model = SotopiaModel(SotopiaScenario(rng=manifest["rng"], **fields), log=log, replay=True, **others)
-    for _ in range(n_steps):
-        model.step()
-    found = episode_logs(model)
-    model.close()
-    return found
-
-
-def main(arguments: list[str]) -> int:
-    """Write a recorded run in the form of Sotopia's logs.
-
-    Args:
-        arguments: The run log, and the file to write.
-
-    Returns:
-        0; 2 if it cannot be done.
-    """
-    if len(arguments) != 2:
-        sys.stderr.write("python -m models.sotopia.output LOG FILE\n")
-        return 2
-    try:
-        text = json.dumps(logs_of_run(arguments[0]), ensure_ascii=False, indent=1)
-        Path(arguments[1]).write_text(text, encoding="utf-8")
-    except (ConfigError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    return 0
+        model.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(export("models.sotopia.output", logs_of_run, sys.argv[1:]))

@@ -16,7 +16,7 @@ from models.discussion.agents import attitude_after
 from models.discussion.app import CHAT, chat_items
 from models.discussion.config import MANNERS, plan_of, read_plan
 from models.discussion.model import DiscussionModel
-from models.discussion.output import main, sauce_output
+from models.discussion.output import sauce_output
 from models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}
@@ -381,15 +381,6 @@ def test_people_play_those_whom_the_file_calls_human(discussion) -> None:
     assert [one.llm for one in discussion(config, llm="random").persons] == ["human", "human", "random"]
     machines = discussion(config, llm="random", people_play=False)
     assert [one.llm for one in machines.persons] == ["random"] * 3
-
-
-def test_a_run_log_gives_the_output_of_the_run(discussion, tmp_path, capsys) -> None:
-    log, file = tmp_path / "run.sqlite", tmp_path / "out.json"
-    model = finished(discussion(config_of(questions=[QUESTION]), llm="random", log=log))
-    model.close()
-    assert main([str(log), str(file)]) == 0
-    assert json.loads(file.read_text(encoding="utf-8")) == sauce_output(model)
-    assert main([str(log)]) == main([str(file), str(file)]) == 2
 
 
 @pytest.mark.parametrize("llm", ["rule", "random"])

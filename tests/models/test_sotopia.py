@@ -13,13 +13,14 @@ import pytest
 from mesa_llm import AgentDesign, ConfigError, Reply, Request, ScriptedLLM, ToolCall
 from mesa_llm.testing import honest_reply
 from mesa_llm.viz import markup
+from models.exports import export
 from models.sotopia.agents import demand
 from models.sotopia.app import EPISODE, episode_items, person_values, title_of
 from models.sotopia.cast import ORIGINAL, RELATIONS, load_cast
 from models.sotopia.charts import goal_figure, score_figure
 from models.sotopia.judge import intraclass, krippendorff_alpha
 from models.sotopia.model import SotopiaModel
-from models.sotopia.output import episode_logs, main, read_episode_logs
+from models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
 from models.sotopia.scores import agreement, compare, distance_to_published, interval, normalised, paired, published
 from models.sotopia.visibility import visible_text
 
@@ -382,7 +383,7 @@ def test_a_run_is_written_and_read_in_the_form_of_sotopias_logs(tmp_path) -> Non
     model = finished(n_dyads=2, llm="rule", log=log)
     wanted = episode_logs(model)
     model.close()
-    assert main([str(log), str(file)]) == 0
+    assert export("models.sotopia.output", logs_of_run, [str(log), str(file)]) == 0
     assert json.loads(file.read_text()) == json.loads(json.dumps(wanted))
     first = wanted[0]
     assert (first["models"], len(first["rewards"])) == (["rule", "rule", "rule"], 2)
@@ -392,7 +393,7 @@ def test_a_run_is_written_and_read_in_the_form_of_sotopias_logs(tmp_path) -> Non
     assert text.startswith('said: "')
     again = read_episode_logs(file)
     assert again["goal"].tolist() == model.scores()["goal"].tolist()
-    assert main([str(tmp_path / "no.sqlite"), str(file)]) == 2
+    assert export("models.sotopia.output", logs_of_run, [str(tmp_path / "no.sqlite"), str(file)]) == 2
 
 
 # -- statistics

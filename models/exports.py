@@ -1,0 +1,64 @@
+"""Recorded runs in the form of other programs: run again from their logs, and written to a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mesa_llm import ConfigError, LLMModel, RunLog
+
+M = TypeVar("M", bound=LLMModel)
+
+
+def rerun(kind: type[M], log: str | Path, lack: str) -> M:
+    """Run a recorded run again from its log; nobody is asked.
+
+    Args:
+        kind: Class of its model.
+        log: The run log.
+        lack: What a log of another model lacks, and what to do: it ends in the option that takes the log.
+
+    Raises:
+        ConfigError: If it holds a run of another model.
+    """
+    source = RunLog(log, "read")
+    try:
+        manifest, n_steps = source.manifest, len(list(source.rows("steps")))
+    finally:
+        source.close()
+    parameters = manifest.get("parameters", {})
+    if not str(manifest.get("model", "")).endswith(f":{kind.__name__}"):
+        raise ConfigError(f"{log} holds no {lack} {log}")
+    scenario = kind.scenario_class
+    fields = {name: value for name, value in parameters.items() if name in scenario.fields}
+    options = {name: parameters[name] for name in ("llm", "on_error", "reasoning") if name in parameters}
+    model = kind(scenario(rng=manifest["rng"], **fields), log=log, replay=True, **options)
+    for _ in range(n_steps):
+        model.step()
+    return model
+
+
+def export(module: str, convert: Callable[[str], Any], arguments: Sequence[str]) -> int:
+    """Write a recorded run in another form, as the command of a module.
+
+    Args:
+        module: Name of the module.
+        convert: Returns what is written, from the path of a run log.
+        arguments: The run log, and the file to write.
+
+    Returns:
+        0; 2 if it cannot be done.
+    """
+    if len(arguments) != 2:
+        sys.stderr.write(f"python -m {module} LOG FILE\n")
+        return 2
+    try:
+        text = json.dumps(convert(arguments[0]), ensure_ascii=False, indent=1)
+        Path(arguments[1]).write_text(text, encoding="utf-8")
+    except (ConfigError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
