@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -305,3 +305,21 @@ class PredictionMarkets(DoNothing):
         if self.is_original or not market.is_open:
             return None
         return market.maker.buy(outcome, self.quote_dollars * (1 - self.ledger.fee))[1]
+
+    # from outside the run
+
+    def changeable(self) -> Mapping[str, Any]:
+        """Return what may be changed during a run: the fee, a share of each trade."""
+        return {"fee": self.ledger.fee}
+
+    def change(self, variable: str, value: Any) -> None:
+        """Change the fee; traders read of it in their instructions.
+
+        Raises:
+            ToolError: If it is something else, or cannot have this value.
+        """
+        if variable != "fee" or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+            raise ToolError(f"{variable} = {value!r}; wanted fee, a share from 0 on and below 1")
+        self.ledger.fee = float(value)
+        if not self.is_original:
+            self._instructions = instructions(self.ledger.fee, self.ledger.limits)
