@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+COLUMNS = ("measure", "parent", "branch", "difference")
+"""Columns of the table that is printed."""
+
+
 @dataclass(frozen=True)
 class Fork:
     """Where a run is branched, and what is changed there, as typed."""
@@ -155,9 +159,9 @@ def table_of(made: Branch) -> Iterator[str]:
         return
     step = comparison["step"].max()
     last = comparison[comparison["step"] == step]
-    rows = [("measure", "parent", "branch", "difference")]
-    for row in last.to_dict("records"):
-        rows.append((row["measure"], f"{row['parent']:g}", f"{row['branch']:g}", f"{row['difference']:+g}"))
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    for name, parent, own, difference in zip(*(last[name] for name in COLUMNS), strict=True):
+        rows.append((str(name), f"{parent:g}", f"{own:g}", f"{difference:+g}"))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     yield f"step {step}:"
     for name, *numbers in rows:

@@ -76,9 +76,10 @@ def branch(
     made += map(intervention_from, inject)
     if llm is not None or design is not None:
         made.append(Minds(llm=llm, design=design))
-    origin = {"at": at, "digest": recording.digests.get(at, ""), "keeps_later": keeps_later}
-    origin["changes"] = [*({"parameter": name, "value": value} for name, value in parameters.items())]
-    origin["changes"] += [intervention.document for intervention in made]
+    documents = [{"parameter": name, "value": value} for name, value in parameters.items()]
+    documents += [intervention.document for intervention in made]
+    digest = recording.digests.get(at, "")
+    origin: dict[str, Any] = {"at": at, "digest": digest, "keeps_later": keeps_later, "changes": documents}
     is_new = log is None or not Path(log).exists()
     own = _own_log(log, recording, at, origin)
     model: LLMModel | None = None
@@ -169,7 +170,7 @@ class Branch:
         parent = self._parent.series.rename(columns={"value": "parent"})
         both = parent.merge(own, on=["step", "measure"], how="outer", sort=False)
         order = {name: index for index, name in enumerate(dict.fromkeys([*parent["measure"], *own["measure"]]))}
-        both["order"] = both["measure"].map(order)
+        both["order"] = [order[name] for name in both["measure"]]
         both["difference"] = both["branch"] - both["parent"]
         return both.sort_values(["order", "step"], ignore_index=True).drop(columns="order")
 

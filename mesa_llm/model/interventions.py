@@ -48,7 +48,7 @@ class _Intervention(BaseModel, frozen=True, extra="forbid"):
         return self.model_dump(mode="json")
 
 
-class News(_Intervention):
+class News(_Intervention, frozen=True):
     """News that agents read in their next observations, whatever world they look at."""
 
     kind: Literal["news"] = "news"
@@ -64,7 +64,7 @@ class News(_Intervention):
     """Number of steps in which it is read."""
 
 
-class Post(_Intervention):
+class Post(_Intervention, frozen=True):
     """A post in a world that has posts; who sees it is the world's affair."""
 
     kind: Literal["post"] = "post"
@@ -80,7 +80,7 @@ class Post(_Intervention):
     """Name of the world; empty: the first that has posts."""
 
 
-class Change(_Intervention):
+class Change(_Intervention, frozen=True):
     """A new value of a variable that a world, or the model's scenario, lets change during a run."""
 
     kind: Literal["change"] = "change"
@@ -96,7 +96,7 @@ class Change(_Intervention):
     """Name of the world; empty: the scenario, or the first world that has such a variable."""
 
 
-class Minds(_Intervention, arbitrary_types_allowed=True):
+class Minds(_Intervention, frozen=True, arbitrary_types_allowed=True):
     """Another language model or design for all agents, from the next step on."""
 
     kind: Literal["minds"] = "minds"
