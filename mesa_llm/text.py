@@ -7,6 +7,7 @@ like a line of the world, of a memory, or of somebody else.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 MAX_NAME = 80
 """Maximum number of characters of a name that others are shown."""
@@ -71,3 +72,14 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join([c if c.isprintable() or c in "\n\t\u200d" else c.encode("unicode_escape").decode() for c in text])
+
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def spreadsheet_cell(value: Any) -> Any:
+    """Return a value as a cell that no spreadsheet takes for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) and not _NUMBER.fullmatch(text) else text

@@ -108,6 +108,17 @@ class Changeable(Protocol):
         ...
 
 
+@runtime_checkable
+class Tabular(Protocol):
+    """A world that keeps tables of what happened in it, for exports and reports."""
+
+    name: str
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return its tables: name → one mapping a row, all with the same columns."""
+        ...
+
+
 class DoNothing:
     """The action of every world that lets an agent pass."""
 

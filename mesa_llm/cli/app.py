@@ -348,6 +348,20 @@ def branch_run(
 
 @app.command()
 @_exits
+def export(
+    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and nobody is asked.")],
+    out: Annotated[Path, typer.Option(help="Folder for the files; made if there is none.")],
+    trust: Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the tables of a recorded run as CSV, and who dealt with whom as GraphML."""
+    from mesa_llm.cli.report import export_run
+
+    export_run(file, out, trust=trust, as_json=as_json, say=_say)
+
+
+@app.command()
+@_exits
 def inspect(
     file: Annotated[Path, typer.Argument(help="Run log.")],
     calls: Annotated[bool, typer.Option("--calls", help="Requests and replies.")] = False,

@@ -18,7 +18,6 @@ from pydantic_core import to_json
 from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.inspect import spreadsheet_cell
 from mesa_llm.errors import ConfigError, NothingDecided
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
@@ -26,7 +25,7 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.records import Usage, plain
 from mesa_llm.registry import demand_listed, find_models
-from mesa_llm.text import clip, counted
+from mesa_llm.text import clip, counted, spreadsheet_cell
 from mesa_llm.tools.tool import describe
 
 if TYPE_CHECKING:

@@ -626,6 +626,13 @@ class LLMModel(ResumableModel):
         summary = ", ".join(f"{name} {count}" for name, count in counts.most_common() if count) or "nothing"
         return f"Done: {summary}. Refused by the world: {refused}."
 
+    def stances(self) -> Mapping[int, float]:
+        """Return where agents stand on what the run is about, -1 (against) to 1 (for), by number; by default none.
+
+        Override it: reports find coalitions by it, and graphs show it.
+        """
+        return {}
+
     @property
     def usage_by_purpose(self) -> dict[str, Usage]:
         """Usage for each purpose (`decide`, `survey`, `memory`, `judge`, …), with its failures."""

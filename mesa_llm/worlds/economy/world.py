@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
@@ -272,6 +272,15 @@ class Economy(DoNothing):
             if self.rules.is_news(before[metric], current):
                 events.append(self._metric_event(metric, before[metric], current))
         return events
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return policies and participants as they are now, for exports and reports."""
+        participants = [
+            {"agent": own.agent_id, "name": self.names.get(own.agent_id, ""), "role": own.role}
+            | {"balance": own.balance, "workforce": own.workforce, "price": own.price, "output": own.output}
+            for own in self.state.participants.values()
+        ]
+        return {"policies": [asdict(policy) for policy in self.state.policies], "participants": participants}
 
     # from outside the run
 

@@ -306,6 +306,31 @@ class PredictionMarkets(DoNothing):
             return None
         return market.maker.buy(outcome, self.quote_dollars * (1 - self.ledger.fee))[1]
 
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return trades, and the price of YES of each market after each step, for exports and reports."""
+        trades = [
+            {
+                "step": trade.step,
+                "agent": trade.agent_id,
+                "name": self.names.get(trade.agent_id, ""),
+                "side": trade.side,
+                "market": trade.market_id,
+                "outcome": trade.outcome,
+                "shares": trade.shares,
+                "dollars": trade.dollars,
+                "fee": trade.fee,
+                "price": trade.price,
+                "price_yes": trade.price_yes,
+            }
+            for trade in self.ledger.trades
+        ]
+        prices = [
+            {"step": step, "market": market_id, "question": market.question.text, "price_yes": price}
+            for market_id, market in self.ledger.markets.items()
+            for step, price in enumerate(market.prices_yes)
+        ]
+        return {"trades": trades, "prices": prices}
+
     # from outside the run
 
     def changeable(self) -> Mapping[str, Any]:

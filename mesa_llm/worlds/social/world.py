@@ -298,6 +298,22 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             time=self.step,
         )
 
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return posts, comments and follows, for exports and reports."""
+        posts = [
+            {
+                "post": row["post_id"],
+                "agent": row["user_id"],
+                "name": self.names[row["user_id"]],
+                **{name: row[name] for name in ("kind", "parent_id", "step", "likes", "dislikes", "shares")},
+                "text": row["content"],
+            }
+            for row in self.posts_table()
+        ]
+        edges = {(int(a), int(b)) for a, b in self.follow_edges()}
+        follows = [{"follower": a, "followee": b, "is_mutual": (b, a) in edges} for a, b in sorted(edges)]
+        return {"posts": posts, "comments": self.comments_table(), "follows": follows}
+
     # from outside the run
 
     def publish(self, author: str, text: str) -> int:
