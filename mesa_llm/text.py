@@ -15,6 +15,17 @@ MAX_NAME = 80
 MAX_QUOTE = 2_000
 """Default maximum number of characters of a quotation."""
 
+COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "about after all also and any are because before both but can did does each every few for from had has have "
+        "her here his how however its just last many may more most new next not now one only other others our over "
+        "she should since some such than that the their them then there these they this those though through today "
+        "two under until was were what when where which while who whose why will with would yet yesterday you your",
+    )
+)
+"""Common English words: they begin sentences and are no names, and say little of what a text is about."""
+
 _ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 """Sequences that colour, move or rename a terminal."""
 

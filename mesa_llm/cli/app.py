@@ -362,6 +362,32 @@ def export(
 
 @app.command()
 @_exits
+def report(
+    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and not written.")],
+    llm: Annotated[str, typer.Option(help="Who writes: rule, or any language model.")] = "rule",
+    out: Annotated[Path | None, typer.Option(help="File for it, .md or .html; without it, it is printed.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Run log of what a language model is asked; report-FILE, if unset.")
+    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days that the run stands for: counts in weeks.")] = None,
+    api_base: ApiBase = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a recorded run: verdict, findings, coalitions, story."""
+    from mesa_llm.cli.report import report_run
+    from mesa_llm.cli.run import budget, demand_no_secret
+
+    for option, text in [("--api-base", api_base), ("--llm", llm)]:
+        demand_no_secret(option, text)
+    options = budget(max_tokens=max_tokens, max_dollars=max_dollars) | ({"api_base": api_base} if api_base else {})
+    report_run(file, llm, out, log, days=days, options=options, trust=trust, as_json=as_json, say=_say)
+
+
+@app.command()
+@_exits
 def inspect(
     file: Annotated[Path, typer.Argument(help="Run log.")],
     calls: Annotated[bool, typer.Option("--calls", help="Requests and replies.")] = False,

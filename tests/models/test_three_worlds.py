@@ -10,8 +10,8 @@ import pytest
 from mesa_llm import Event, ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.scripted import call
-from models.three_worlds.model import ThreeWorldsModel, ThreeWorldsScenario
 from mesa_llm.reports import DeedTables
+from models.three_worlds.model import ThreeWorldsModel, ThreeWorldsScenario
 from models.three_worlds.scores import compare
 
 WORLDS = {"social", "market", "economy"}
