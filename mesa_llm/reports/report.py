@@ -177,13 +177,8 @@ def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
         Finding(topic="summary", title=one_line(one.title), text=one_line(one.text), evidence=one_line(one.evidence))
         for one in written.findings
     )
-    changes = {
-        "by": reply.by,
-        "verdict": one_line(written.verdict),
-        "findings": findings,
-        "story": written.story.strip(),
-    }
-    return report.model_copy(update=changes)
+    texts = {"by": reply.by, "verdict": one_line(written.verdict), "story": written.story.strip()}
+    return report.model_copy(update={**texts, "findings": findings})
 
 
 def _escaped(text: str) -> str:
