@@ -12,10 +12,11 @@ from mesa_llm.population.follows import (
 from mesa_llm.population.persona import Persona
 from mesa_llm.population.residents import invented
 from mesa_llm.population.tables import from_table
-from mesa_llm.population.traits import draw, from_distributions
+from mesa_llm.population.traits import DrawnPeople, draw, from_distributions
 
 __all__ = [
     "ActivityForm",
+    "DrawnPeople",
     "Persona",
     "Refusal",
     "Users",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import networkx as nx
@@ -14,16 +13,21 @@ from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
 
 from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
-from mesa_llm.population import from_file, invented, preferential_follows
+from mesa_llm.population import ActivityForm, Users
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from models.social.agents import SocialUser
+from models.social.people import (
+    PopulationName,
+    check_people,
+    follow_edges,
+    hours_of,
+    is_hourly,
+    people_of,
+)
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """Sampling settings of the users' language model."""
-
-N_INVENTED = 20
-"""Number of users where neither a number nor a file is given."""
 
 MAX_DRAWN = 500
 """Maximum number of users whose network is laid out and drawn."""
@@ -72,13 +76,39 @@ class SocialScenario(LLMScenario):
     """Number of users that a new user follows, where the population brings no follows."""
 
     users: Annotated[str | None, Hidden()] = None
-    """File with a population, in one of OASIS's formats or a table; None: invented residents."""
+    """File with a population, in one of OASIS's formats or a table; None: see `population`."""
+
+    skip_broken: Annotated[bool, Hidden()] = False
+    """Whether rows of `users` that cannot be used are left out, and counted; else they are an error."""
+
+    population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
+    """Users who are in no file: invented residents, or drawn from OASIS's distributions of users of X or Reddit."""
+
+    core_users: Annotated[Annotated[int, Field(ge=0)] | None, Hidden()] = None
+    """Number of core users, whom others follow by topic (`oasis_x`); None: a tenth of all, up to 196."""
+
+    follow_probability: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.2
+    """Probability that a user follows a core user for a topic both have: 0.2 in OASIS's code, 0.1 in its appendix."""
 
     hourly: Annotated[bool, Label("Active by the hour of the day")] = False
-    """Whether users are active by the hour of the day, instead of always."""
+    """Whether users are active by the hour of the day, as their file says, instead of always."""
 
-    step_minutes: Annotated[float, Field(ge=0), Slider(1, 240, 1, label="Minutes in a step")] = 60.0
-    """Simulated minutes in a step."""
+    activity_form: Annotated[ActivityForm | None, Label("Hours of activity as in")] = None
+    """Hours of activity: counts by the formula of OASIS's paper or code, one probability for all as in its Reddit runs,
+    or one for core and one for ordinary users; None: as the file says, if `hourly`, else always active."""
+
+    activity_table: Annotated[str | tuple[tuple[float, ...], ...] | None, Hidden()] = None
+    """Counts of activity, 24 a row, or the file that holds them; of any other number of rows than users, each user is
+    dealt one. None: those of `users`."""
+
+    active_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.1
+    """Probability that a user is active in a step (`reddit`), or that a core user is (`core`)."""
+
+    ordinary_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.01
+    """Probability that a user who is no core user is active in a step (`core`)."""
+
+    step_minutes: Annotated[Annotated[float, Field(gt=0)] | None, Label("Minutes in a step")] = None
+    """Simulated minutes in a step; None: 3 in OASIS's presets, 60 in SimSwarm's."""
 
     start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 8.0
     """Hour of the day at the start."""
@@ -94,6 +124,10 @@ class SocialScenario(LLMScenario):
 
     memory: Annotated[str, Hidden()] = "window:6"
     """What users remember with."""
+
+    def check(self) -> None:
+        """Check that the parameters of the people fit together."""
+        check_people(self)
 
 
 EXAMPLES = (
@@ -114,6 +148,8 @@ class SocialModel(LLMModel):
     Attributes:
         world: Users, posts and follows.
         grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
+        users_file: What the file of users holds, with the rows that were left out; nothing, without a file.
+        step_minutes: Simulated minutes in a step.
     """
 
     scenario_class = SocialScenario
@@ -123,10 +159,12 @@ class SocialModel(LLMModel):
         """Let users sign up, follow one another and publish what they bring along."""
         super().__init__(scenario, **options)
         parameters = self.scenario
-        if parameters.hourly and "activation" not in options:
-            self.activation = Hourly(lambda user: user.hours, parameters.step_minutes, parameters.start_hour)
+        self.step_minutes = parameters.step_minutes or (60.0 if parameters.preset == "simswarm" else 3.0)
+        if is_hourly(parameters) and "activation" not in options:
+            self.activation = Hourly(lambda user: user.hours, self.step_minutes, parameters.start_hour)
         self.world = SocialWorld(parameters.preset, rng=self.random, **self._changes())
         self.worlds = (self.world,)
+        self.users_file = Users([])
         self._settle(self._personas())
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
@@ -141,21 +179,22 @@ class SocialModel(LLMModel):
     def _changes(self) -> dict[str, Any]:
         """Return in what the world differs from its preset."""
         parameters = self.scenario
-        names = ("viral_threshold", "step_minutes", "threading", "products", "hide_reports")
-        changes = {name: getattr(parameters, name) for name in names}
+        names = ("viral_threshold", "threading", "products", "hide_reports")
+        changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
         changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
         actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
         changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes
 
     def _personas(self) -> Sequence[Persona]:
-        """Return the population: invented, or as many as are wanted of those in the file."""
-        n, users = self.scenario.n_agents, self.scenario.users
-        return invented(n or N_INVENTED, self.random) if users is None else from_file(Path(users), n)
+        """Return the population: drawn or invented, or as many as are wanted of those in the file."""
+        personas, self.users_file = people_of(self.scenario, self.random)
+        return personas
 
     def _settle(self, personas: Sequence[Persona]) -> None:
         """Sign the users up, let them follow one another, and publish what they brought."""
-        edges = follow_edges(personas, self.scenario.follows, self.random)
+        edges = follow_edges(personas, self.scenario, self.random)
+        hours = hours_of(self.scenario, len(personas), self.users_file, self.random)
         self.grid = follow_network(len(personas), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) if len(self.grid.all_cells) else [None] * len(personas)
         users = [
@@ -163,11 +202,11 @@ class SocialModel(LLMModel):
                 self,
                 cell,
                 topics=persona.topics,
-                hours=persona.activity,
+                hours=persona.activity if hours is None else tuple(hours[index].tolist()),
                 config=persona.config(settings=SETTINGS),
                 memory=self.scenario.memory,
             )
-            for persona, cell in zip(personas, cells, strict=True)
+            for index, (persona, cell) in enumerate(zip(personas, cells, strict=True))
         ]
         self.world.sign_up_many(
             Account(user.unique_id, persona.name, persona.username, persona.bio)
@@ -259,25 +298,6 @@ class SocialModel(LLMModel):
     def story(self) -> str:
         """Describe what happened: posts, replies, reactions, new follows."""
         return _story(self)
-
-
-def follow_edges(personas: Sequence[Persona], follows: int, rng: random.Random) -> list[tuple[int, int]]:
-    """Return who follows whom: what the population brings, or new users following popular ones.
-
-    Args:
-        personas: The population.
-        follows: Number of users that each follows, where the population brings no follows.
-        rng: Source of random draws.
-
-    Returns:
-        (follower, followee), as indices of the population, sorted.
-    """
-    n = len(personas)
-    if any(persona.follows for persona in personas):
-        return sorted({(a, b) for a, persona in enumerate(personas) for b in persona.follows if b < n and a != b})
-    if n < 2 or follows < 1:
-        return []
-    return [(int(a), int(b)) for a, b in preferential_follows(n, min(follows, n - 1), rng)]
 
 
 def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: random.Random) -> Network:
