@@ -15,8 +15,10 @@ from pydantic import BeforeValidator, Field
 from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
 from mesa_llm.population import ActivityForm, Users
 from mesa_llm.text import counted, quoted
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from models.social.agents import SocialUser
+from models.social.opinions import Belief, Opinions, StanceName
 from models.social.people import (
     PopulationName,
     check_people,
@@ -28,6 +30,9 @@ from models.social.people import (
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """Sampling settings of the users' language model."""
+
+TOPIC = "a ban on cars in the town centre"
+"""What beliefs are about, where nothing else is said."""
 
 MAX_DRAWN = 500
 """Maximum number of users whose network is laid out and drawn."""
@@ -125,6 +130,24 @@ class SocialScenario(LLMScenario):
     memory: Annotated[str, Hidden()] = "window:6"
     """What users remember with."""
 
+    beliefs: Annotated[bool, Label("Posts move beliefs")] = False
+    """Whether users hold a belief about `topic`, which the posts they read move."""
+
+    topic: Annotated[str, Field(min_length=3, max_length=200), Label("Topic of beliefs")] = TOPIC
+    """What beliefs are about, as something to be for or against."""
+
+    topic_words: Annotated[Names, Hidden()] = ()
+    """Words that name the topic, by which the rule finds sentences about it; none: the words of the topic."""
+
+    stance: Annotated[StanceName, Label("Stance of posts is measured by")] = "rule"
+    """What measures the stance of posts: a rule about the topic, their tone, or a model (`llm={"stance": …}`)."""
+
+    belief_rules: Annotated[Rules, Hidden()] = "corrected"
+    """`original`: SimSwarm's beliefs, by the tone of all posts of a step, read or not."""
+
+    belief_spread: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.8
+    """Positions at the start lie evenly between minus this and this; SimSwarm's are all 0."""
+
     def check(self) -> None:
         """Check that the parameters of the people fit together."""
         check_people(self)
@@ -150,6 +173,7 @@ class SocialModel(LLMModel):
         grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
         users_file: What the file of users holds, with the rows that were left out; nothing, without a file.
         step_minutes: Simulated minutes in a step.
+        opinions: What users think of the topic; None: they hold no beliefs.
     """
 
     scenario_class = SocialScenario
@@ -165,12 +189,14 @@ class SocialModel(LLMModel):
         self.world = SocialWorld(parameters.preset, rng=self.random, **self._changes())
         self.worlds = (self.world,)
         self.users_file = Users([])
+        self.opinions = self._opinions()
         self._settle(self._personas())
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
             model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
-            | {"follow_edges": "n_follows", "largest_cascade": "largest_cascade", "active": "n_active"},
-            agent_reporters={"followers": "n_followers"} if len(self.agents) <= MAX_DRAWN else {},
+            | {"follow_edges": "n_follows", "largest_cascade": "largest_cascade", "active": "n_active"}
+            | ({} if self.opinions is None else {name: name for name in ("mean_position", "position_spread")}),
+            agent_reporters=self._agent_reporters(),
         )
         self.datacollector.collect(self)
 
@@ -185,6 +211,20 @@ class SocialModel(LLMModel):
         actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
         changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes
+
+    def _agent_reporters(self) -> dict[str, str]:
+        """Return what is collected of each user, where there are few enough."""
+        if len(self.agents) > MAX_DRAWN:
+            return {}
+        return {"followers": "n_followers"} | ({} if self.opinions is None else {"position": "position"})
+
+    def _opinions(self) -> Opinions | None:
+        """Return what users will think of the topic; None: they hold no beliefs."""
+        chosen = self.scenario
+        if not chosen.beliefs:
+            return None
+        belief = Belief(chosen.topic, chosen.topic_words, chosen.stance, chosen.belief_rules, chosen.belief_spread)
+        return Opinions(belief)
 
     def _personas(self) -> Sequence[Persona]:
         """Return the population: drawn or invented, or as many as are wanted of those in the file."""
@@ -208,6 +248,8 @@ class SocialModel(LLMModel):
             )
             for index, (persona, cell) in enumerate(zip(personas, cells, strict=True))
         ]
+        if self.opinions is not None:
+            self.opinions.enter((user.unique_id for user in users), self.random)
         self.world.sign_up_many(
             Account(user.unique_id, persona.name, persona.username, persona.bio)
             for user, persona in zip(users, personas, strict=True)
@@ -231,6 +273,11 @@ class SocialModel(LLMModel):
         first, post, rest = sentence.partition("{post}")
         named = first + ("a post" if post else "") + rest.replace("{post}", "it")
         return named and f": {named.replace('{author}', author)}"
+
+    def end_step(self) -> None:
+        """Let what users read move their beliefs, if they hold any."""
+        if self.opinions is not None:
+            self.opinions.end_step(self)
 
     # -- asking a user aside
 
@@ -289,6 +336,16 @@ class SocialModel(LLMModel):
     def n_active(self) -> int:
         """Number of users who did something in the last step."""
         return sum(any(o.action != "do_nothing" for o in outcomes) for outcomes in self.last_outcomes.values())
+
+    @property
+    def mean_position(self) -> float | None:
+        """Mean position on the topic, -1 (against) to 1 (for); None without beliefs."""
+        return None if self.opinions is None else self.opinions.mean
+
+    @property
+    def position_spread(self) -> float | None:
+        """Standard deviation of the positions on the topic; None without beliefs."""
+        return None if self.opinions is None else self.opinions.spread
 
     @property
     def largest_cascade(self) -> int:
