@@ -45,6 +45,7 @@ def test_likes_of_ones_own_posts_make_one_surer() -> None:
     post_id = len(model.world.posts_table())
     model.world.vote(2, post_id, 1)
     model.step()
+    assert model.opinions is not None
     assert model.opinions.of(1).confidence[LAW] == pytest.approx(0.505)
 
 
