@@ -7,40 +7,60 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mesa_llm.records import canonical_json
-from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, REPOST, IntArray
+from mesa_llm.worlds.social.board import KINDS
+from mesa_llm.worlds.social.columns import IntArray
 from mesa_llm.worlds.social.state import SocialState
 from mesa_llm.worlds.social.store import TABLES
 
 COUNTS = {
-    "posts": "SELECT step, count(*) FROM post WHERE kind = 'original' GROUP BY step",
-    "replies": "SELECT step, count(*) FROM post WHERE kind = 'reply' GROUP BY step",
-    "quotes": "SELECT step, count(*) FROM post WHERE kind = 'quote' GROUP BY step",
+    "posts": "SELECT created_at, count(*) FROM post WHERE kind = 'original' GROUP BY created_at",
+    "replies": "SELECT created_at, count(*) FROM post WHERE kind = 'reply' GROUP BY created_at",
+    "quotes": "SELECT created_at, count(*) FROM post WHERE kind = 'quote' GROUP BY created_at",
     "reposts": """
-        SELECT step, count(*) FROM (
-            SELECT step FROM post WHERE kind = 'repost' UNION ALL SELECT step FROM bare_repost
-        ) GROUP BY step""",
-    "comments": "SELECT step, count(*) FROM comment GROUP BY step",
-    "likes": "SELECT step, count(*) FROM post_vote WHERE value > 0 GROUP BY step",
-    "dislikes": "SELECT step, count(*) FROM post_vote WHERE value < 0 GROUP BY step",
-    "follows": "SELECT step, count(*) FROM follow GROUP BY step",
-    "mutes": "SELECT step, count(*) FROM mute GROUP BY step",
-    "reports": "SELECT step, count(*) FROM report GROUP BY step",
-    "purchases": "SELECT step, count(*) FROM purchase GROUP BY step",
-    "groups": "SELECT step, count(*) FROM chat_group GROUP BY step",
-    "messages": "SELECT step, count(*) FROM group_messages GROUP BY step",
-    "searches": "SELECT step, count(*) FROM search GROUP BY step",
+        SELECT created_at, count(*) FROM (
+            SELECT created_at FROM post WHERE kind = 'repost' UNION ALL SELECT created_at FROM bare_repost
+        ) GROUP BY created_at""",
+    "comments": "SELECT created_at, count(*) FROM comment GROUP BY created_at",
+    "likes": 'SELECT created_at, count(*) FROM "like" GROUP BY created_at',
+    "dislikes": "SELECT created_at, count(*) FROM dislike GROUP BY created_at",
+    "follows": "SELECT created_at, count(*) FROM follow GROUP BY created_at",
+    "mutes": "SELECT created_at, count(*) FROM mute GROUP BY created_at",
+    "reports": "SELECT created_at, count(*) FROM report GROUP BY created_at",
+    "purchases": "SELECT created_at, count(*) FROM purchase GROUP BY created_at",
+    "groups": "SELECT created_at, count(*) FROM chat_group GROUP BY created_at",
+    "messages": "SELECT sent_at, count(*) FROM group_messages GROUP BY sent_at",
+    "searches": "SELECT created_at, count(*) FROM search GROUP BY created_at",
 }
 """Queries that count by step. What was undone is not counted."""
 
 SHARED = """
-    SELECT user_id, parent_id, kind, step, post_id FROM post WHERE root_id = ? AND post_id <> ?
+    SELECT user_id, parent_id, kind, created_at, post_id FROM post WHERE root_id = ? AND post_id <> ?
     UNION ALL
-    SELECT user_id, post_id, 'repost', step, repost_id FROM bare_repost WHERE post_id = ?
-    ORDER BY step, post_id"""
+    SELECT user_id, post_id, 'repost', created_at, repost_id FROM bare_repost WHERE post_id = ?
+    ORDER BY created_at, post_id"""
 """Who replied to or passed on what began with one post, in order; bare reposts are those of the original rules."""
+
+POSTS = """
+    SELECT post_id, user_id, kind, parent_id,
+        CASE kind WHEN 'repost' THEN original_post_id ELSE post_id END AS source_id, root_id, content,
+        created_at AS step, num_likes AS likes, num_dislikes AS dislikes, num_shares AS shares, num_reports AS reports
+    FROM post ORDER BY post_id"""
+
+COMMENTS = """
+    SELECT comment_id, post_id, user_id, content, created_at AS step, num_likes AS likes, num_dislikes AS dislikes
+    FROM comment ORDER BY comment_id"""
+
+GROUPS = "SELECT group_id, user_id, name, created_at AS step, members FROM chat_group ORDER BY group_id"
+
+MESSAGES = """
+    SELECT message_id, group_id, sender_id AS user_id, content, sent_at AS step FROM group_messages
+    ORDER BY message_id"""
+
+PRODUCTS = "SELECT product_id, product_name AS name, sales FROM product ORDER BY product_id"
+
+PASSING = frozenset(("search", "rec", "trace"))
+"""Tables that are no part of the state: what was looked for, what was seen last, and how things came about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +91,13 @@ class SocialMeasures(SocialState):
 
     def totals(self) -> dict[str, int]:
         """Count what there is now, without looking at every row."""
-        counts_by_kind = np.bincount(self.posts["kind"], minlength=len(KINDS)).tolist()
-        sums = {name: int(self.posts[name].sum()) for name in ("likes", "dislikes", "shares", "reports")}
-        counts = {"users": len(self.names), "follows": int(self.users["followings"].sum())}
-        return counts | dict(zip(KINDS, counts_by_kind, strict=True)) | {"comments": self.n_comments} | sums
+        return {
+            "users": self._totals["users"],
+            "follows": len(self.follows),
+            **{name: self._totals[name] for name in KINDS},
+            "comments": len(self.comments),
+            **{name: self._totals[name] for name in ("likes", "dislikes", "shares", "reports")},
+        }
 
     def counts_per_step(self) -> list[dict[str, int]]:
         """Count what was done in each step until now; one mapping a step, by the names in `COUNTS`."""
@@ -114,44 +137,31 @@ class SocialMeasures(SocialState):
 
     def largest_cascade(self) -> int:
         """Count the users in the largest cascade of reposts and quotes, its author included; 0 without posts."""
-        kind, author, root = (self.posts[name] for name in ("kind", "author", "root"))
-        if not len(kind):
-            return 0
-        shares = np.flatnonzero((kind == REPOST) | (kind == QUOTE))
-        bare_reposts = np.array(self.store.rows("SELECT post_id, user_id FROM bare_repost"), dtype=np.int64).reshape(
-            -1, 2
-        )
-        roots = np.concatenate([root[shares], root[shares], bare_reposts[:, 0], bare_reposts[:, 0]])
-        users = np.concatenate(
-            [author[shares], author[root[shares] - 1], bare_reposts[:, 1], author[bare_reposts[:, 0] - 1]]
-        )
-        members = np.unique(np.stack([roots, users]), axis=1)
-        return int(np.unique(members[0], return_counts=True)[1].max(initial=1))
+        return self._largest_cascade
 
     def follow_edges(self) -> IntArray:
         """Return all follows as (follower, followee), sorted, shape `(follows, 2)`."""
-        rows = self.store.rows("SELECT follower_id, followee_id FROM follow ORDER BY follower_id, followee_id")
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return self.follows.edges()
 
     def posts_table(self) -> list[dict[str, Any]]:
         """Return all posts, reposts, quotes and replies, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM post ORDER BY post_id")
+        return self.store.records(POSTS)
 
     def comments_table(self) -> list[dict[str, Any]]:
         """Return all comments, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM comment ORDER BY comment_id")
+        return self.store.records(COMMENTS)
 
     def products_table(self) -> list[dict[str, Any]]:
         """Return all products with their sales, one mapping each."""
-        return self.store.records("SELECT * FROM product ORDER BY product_id")
+        return self.store.records(PRODUCTS)
 
     def groups_table(self) -> list[dict[str, Any]]:
         """Return all chat groups, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM chat_group ORDER BY group_id")
+        return self.store.records(GROUPS)
 
     def messages_table(self) -> list[dict[str, Any]]:
         """Return all messages in groups, one mapping each, in the order they were written."""
-        return self.store.records("SELECT * FROM group_messages ORDER BY message_id")
+        return self.store.records(MESSAGES)
 
     def engagement(self) -> dict[int, tuple[int, int]]:
         """Return likes and dislikes of every post by its id; a repost has none, as its source gets them."""
@@ -159,9 +169,11 @@ class SocialMeasures(SocialState):
         return dict(enumerate(zip(likes, dislikes, strict=True), start=1))
 
     def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return every table's rows in one canonical order, without the log of searches."""
+        """Return every table's rows in one canonical order, without those in `PASSING`."""
         return {
-            table: sorted(self.store.rows(f"SELECT * FROM {table}"), key=repr) for table in TABLES if table != "search"
+            table: sorted(self.store.rows(f'SELECT * FROM "{table}"'), key=repr)
+            for table in TABLES
+            if table not in PASSING
         }
 
     def digest(self) -> str:
