@@ -48,6 +48,7 @@ WANTED = [
     "NoMemory",
     "Observation",
     "Outcome",
+    "Output",
     "Persona",
     "Post",
     "Question",
