@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Unpack
 
 import networkx as nx
@@ -13,10 +14,11 @@ from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
 
 from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
+from mesa_llm.llm.embeddings import embedder
 from mesa_llm.population import ActivityForm, Users
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
+from mesa_llm.worlds.social import FEEDS, PRESETS, Account, FeedName, PersonalFeed, PresetName, SocialWorld
 from models.social.agents import SocialUser
 from models.social.opinions import Belief, Opinions, StanceName
 from models.social.people import (
@@ -70,6 +72,10 @@ class SocialScenario(LLMScenario):
 
     feed: Annotated[FeedName | None, Label("Feed")] = None
     """What users are shown; None: the preset's feed."""
+
+    embedder: Annotated[str, Hidden()] = "wordllama"
+    """What compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a model of
+    litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
 
     feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
     """Maximum number of posts in a feed; None: as the preset has it."""
@@ -208,6 +214,9 @@ class SocialModel(LLMModel):
         names = ("viral_threshold", "threading", "products", "hide_reports")
         changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
         changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
+        feed = FEEDS.get(parameters.feed or "")
+        if isinstance(feed, PersonalFeed):
+            changes["feed"] = replace(feed, embed=embedder(parameters.embedder).embed)
         actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
         changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes
