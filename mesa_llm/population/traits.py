@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Literal, TypeVar, overload
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
+from mesa_llm.population.columns import People
 from mesa_llm.population.follows import topical_follows
 from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.population.persona import Persona
@@ -139,8 +140,8 @@ def draw(n: int, rng: random.Random | int, traits: Mapping[str, Mapping[V, float
     return [{trait: column[person] for trait, column in columns.items()} for person in range(n)]
 
 
-class DrawnPeople(Sequence[Persona]):
-    """People as columns, one entry each; a persona is written when it is asked for, so that millions fit.
+class DrawnPeople(People):
+    """People drawn from distributions, at some twenty bytes each.
 
     Attributes:
         kind: `x` or `reddit`.
@@ -150,27 +151,10 @@ class DrawnPeople(Sequence[Persona]):
 
     def __init__(self, kind: Literal["x", "reddit"], n_core: int, columns: Mapping[str, CodeArray]) -> None:
         """Store the columns."""
+        super().__init__(len(columns["age"]))
         self.kind: Literal["x", "reddit"] = kind
         self.n_core = n_core
         self.columns = columns
-
-    def __len__(self) -> int:
-        """Count the people."""
-        return len(self.columns["age"])
-
-    @overload
-    def __getitem__(self, index: int) -> Persona: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Persona]: ...
-
-    def __getitem__(self, index: int | slice) -> Persona | list[Persona]:
-        """Write the persona of one, or of several."""
-        if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"there are {len(self)} people, got index {index}")
-        return self._persona(index % len(self))
 
     def __eq__(self, other: object) -> bool:
         """Check whether all people are the same."""
@@ -181,10 +165,47 @@ class DrawnPeople(Sequence[Persona]):
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def topics_of(self, index: int) -> tuple[str, ...]:
-        """Return the topics of one person, in the order of `X_TOPICS` or `REDDIT_TOPICS`."""
+    def topics(self, index: int) -> tuple[str, ...]:
+        """Return what a person is interested in."""
         names = X_TOPICS if self.kind == "x" else REDDIT_TOPICS
         return tuple(names[code] for code in self.columns["topics"][index].tolist() if code >= 0)
+
+    def description(self, index: int) -> str:
+        """Return a person's description, for a prompt."""
+        text = _persona(list(MBTI)[self.columns["mbti"][index]], self.topics(index))
+        return f"{text} Many follow you." if index < self.n_core else text
+
+    def persona(self, index: int) -> Persona:
+        """Return a person."""
+        code = {name: int(column[index]) for name, column in self.columns.items() if column.ndim == 1}
+        gender = list(self._genders)[code["gender"]]
+        traits: dict[str, JsonValue] = {"age": code["age"], "gender": gender, "mbti": list(MBTI)[code["mbti"]]}
+        traits["profession"] = PROFESSIONS[code["profession"]]
+        if self.kind == "reddit":
+            traits["country"] = COUNTRIES[code["country"]]
+        name, username, bio = self._profile(index, gender, code["given"], code["family"], code["profession"])
+        topics = self.topics(index)
+        description = self.description(index)
+        return Persona(name=name, persona=description, traits=traits, username=username, bio=bio, topics=topics)
+
+    def profiles(self) -> Iterator[tuple[str, str, str]]:
+        """Go through everybody's name, handle and public profile."""
+        genders = list(self._genders)
+        names = ("gender", "given", "family", "profession")
+        for start in range(0, len(self), 10_000):
+            columns = [self.columns[name][start : start + 10_000].tolist() for name in names]
+            for index, (gender, *codes) in enumerate(zip(*columns, strict=True), start):
+                yield self._profile(index, genders[gender], *codes)
+
+    @property
+    def _genders(self) -> Mapping[str, float]:
+        return X_GENDERS if self.kind == "x" else REDDIT_GENDERS
+
+    def _profile(self, index: int, gender: str, given: int, family: int, profession: int) -> tuple[str, str, str]:
+        given_names = GIVEN_NAMES[gender]
+        name = f"{given_names[given % len(given_names)]} {FAMILY_NAMES[family]}"
+        bio = f"{PROFESSIONS[profession]}. Here for {_listed(self.topics(index))}."
+        return name, f"{name.replace(' ', '_').lower()}_{index + 1}", bio
 
     def follow_edges(self, probability: float = 0.2, *, rng: random.Random | int) -> npt.NDArray[np.int64]:
         """Let ordinary users follow core users who share a topic, as `core_ordinary_follows` does.
@@ -200,31 +221,6 @@ class DrawnPeople(Sequence[Persona]):
             ValueError: If the probability is outside 0 to 1.
         """
         return topical_follows(self.columns["topics"], self.n_core, probability, rng)
-
-    def _persona(self, index: int) -> Persona:
-        code = {name: int(column[index]) for name, column in self.columns.items() if column.ndim == 1}
-        genders = X_GENDERS if self.kind == "x" else REDDIT_GENDERS
-        gender, mbti, profession = (
-            list(names)[code[name]]
-            for name, names in (("gender", genders), ("mbti", MBTI), ("profession", PROFESSIONS))
-        )
-        topics = self.topics_of(index)
-        given_names = GIVEN_NAMES[gender]
-        name = f"{given_names[code['given'] % len(given_names)]} {FAMILY_NAMES[code['family']]}"
-        traits: dict[str, JsonValue] = {
-            "age": code["age"], "gender": gender, "mbti": mbti, "profession": profession
-        }  # fmt: skip
-        if self.kind == "reddit":
-            traits["country"] = COUNTRIES[code["country"]]
-        description = _persona(mbti, topics)
-        return Persona(
-            name=name,
-            persona=f"{description} Many follow you." if index < self.n_core else description,
-            traits=traits,
-            username=f"{name.replace(' ', '_').lower()}_{index + 1}",
-            bio=f"{profession}. Here for {_listed(topics)}.",
-            topics=topics,
-        )
 
 
 def from_distributions(

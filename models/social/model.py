@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Unpack
 
@@ -13,9 +12,11 @@ from mesa.datacollection import DataCollector
 from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
 
-from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
+from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Output, Slider
 from mesa_llm.llm.embeddings import embedder
+from mesa_llm.memory import open_memory
 from mesa_llm.population import ActivityForm, Users
+from mesa_llm.population.columns import IntArray, People
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social import FEEDS, PRESETS, Account, FeedName, PersonalFeed, PresetName, SocialWorld
@@ -24,14 +25,11 @@ from models.social.opinions import Belief, Opinions, StanceName
 from models.social.people import (
     PopulationName,
     check_people,
+    draw_people,
     follow_edges,
-    hours_of,
     is_hourly,
-    people_of,
+    set_hours,
 )
-
-SETTINGS = Settings(temperature=1.0, max_tokens=2000)
-"""Sampling settings of the users' language model."""
 
 TOPIC = "a ban on cars in the town centre"
 """What beliefs are about, where nothing else is said."""
@@ -136,6 +134,9 @@ class SocialScenario(LLMScenario):
     memory: Annotated[str, Hidden()] = "window:6"
     """What users remember with."""
 
+    database: Annotated[str | None, Hidden(), Output()] = None
+    """SQLite file of the network, which grows with every step; None: in memory. That of an earlier run is emptied."""
+
     beliefs: Annotated[bool, Label("Posts move beliefs")] = False
     """Whether users hold a belief about `topic`, which the posts they read move."""
 
@@ -175,6 +176,8 @@ class SocialModel(LLMModel):
     """Users of a social network decide together what to do with what their feeds show, and do it in an order drawn.
 
     Attributes:
+        population: Who the users are, in the order of their numbers.
+        memory: What users remember with.
         world: Users, posts and follows.
         grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
         users_file: What the file of users holds, with the rows that were left out; nothing, without a file.
@@ -189,14 +192,18 @@ class SocialModel(LLMModel):
         """Let users sign up, follow one another and publish what they bring along."""
         super().__init__(scenario, **options)
         parameters = self.scenario
+        self.memory = parameters.memory
+        open_memory(self.memory)  # a mistake in it is found now
         self.step_minutes = parameters.step_minutes or (60.0 if parameters.preset == "simswarm" else 3.0)
-        if is_hourly(parameters) and "activation" not in options:
-            self.activation = Hourly(lambda user: user.hours, self.step_minutes, parameters.start_hour)
-        self.world = SocialWorld(parameters.preset, rng=self.random, **self._changes())
+        self.world = SocialWorld(parameters.preset, rng=self.random, path=parameters.database, **self._changes())
         self.worlds = (self.world,)
-        self.users_file = Users([])
         self.opinions = self._opinions()
-        self._settle(self._personas())
+        self.users_file = Users([])
+        self.population = self._people()
+        set_hours(self.population, parameters, self.users_file, self.random)
+        if is_hourly(parameters) and "activation" not in options:
+            self.activation = Hourly(self.population.hours, self.step_minutes, parameters.start_hour)
+        self._settle(self.population)
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
             model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
@@ -235,36 +242,22 @@ class SocialModel(LLMModel):
         belief = Belief(chosen.topic, chosen.topic_words, chosen.stance, chosen.belief_rules, chosen.belief_spread)
         return Opinions(belief)
 
-    def _personas(self) -> Sequence[Persona]:
+    def _people(self) -> People:
         """Return the population: drawn or invented, or as many as are wanted of those in the file."""
-        personas, self.users_file = people_of(self.scenario, self.random)
-        return personas
+        people, self.users_file = draw_people(self.scenario, self.random)
+        return people
 
-    def _settle(self, personas: Sequence[Persona]) -> None:
+    def _settle(self, people: People) -> None:
         """Sign the users up, let them follow one another, and publish what they brought."""
-        edges = follow_edges(personas, self.scenario, self.random)
-        hours = hours_of(self.scenario, len(personas), self.users_file, self.random)
-        self.grid = follow_network(len(personas), edges, self.run_seed, self.random)
-        cells = list(self.grid.all_cells) if len(self.grid.all_cells) else [None] * len(personas)
-        users = [
-            SocialUser(
-                self,
-                cell,
-                topics=persona.topics,
-                hours=persona.activity if hours is None else tuple(hours[index].tolist()),
-                config=persona.config(settings=SETTINGS),
-                memory=self.scenario.memory,
-            )
-            for index, (persona, cell) in enumerate(zip(personas, cells, strict=True))
-        ]
+        edges = follow_edges(people, self.scenario, self.random)
+        self.grid = follow_network(len(people), edges, self.run_seed, self.random)
+        cells = list(self.grid.all_cells) or [None] * len(people)
+        users = [SocialUser(self, cell) for cell in cells]
         if self.opinions is not None:
             self.opinions.enter((user.unique_id for user in users), self.random)
-        self.world.sign_up_many(
-            Account(user.unique_id, persona.name, persona.username, persona.bio)
-            for user, persona in zip(users, personas, strict=True)
-        )
-        self.world.follow_many([(users[a].unique_id, users[b].unique_id) for a, b in edges])
-        posts = [(user, post) for user, persona in zip(users, personas, strict=True) for post in persona.posts]
+        self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
+        self.world.follow_many(edges + 1)
+        posts = [(users[index], post) for index, post in people.posts()]
         if not posts:
             opening = self.random.sample(users, -(-len(users) // 4))
             posts = [(user, user.remark()) for user in opening]
@@ -366,7 +359,7 @@ class SocialModel(LLMModel):
         return _story(self)
 
 
-def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: random.Random) -> Network:
+def follow_network(n: int, edges: IntArray, seed: int, rng: random.Random) -> Network:
     """Lay the follow network out for drawing; beyond `MAX_DRAWN` users it is empty.
 
     Args:
@@ -378,7 +371,7 @@ def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: ran
     graph = nx.Graph()
     if n <= MAX_DRAWN:
         graph.add_nodes_from(range(n))
-        graph.add_edges_from(edges)
+        graph.add_edges_from(edges.tolist())
     sprung = 0 < n <= MAX_SPRUNG
     layout = (
         nx.spring_layout(graph, seed=seed % 2**31, k=1.6 / max(n, 1) ** 0.5) if sprung else nx.circular_layout(graph)

@@ -121,6 +121,14 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
                 raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(methods)}")
         super().__init__(own_settings, name=name, rng=rng, path=path)
 
+    def expect(self, agent_ids: Sequence[int]) -> None:
+        """Pick the feeds of users who are about to look, all at once, and read what these show."""
+        users = [agent_id for agent_id in agent_ids if agent_id in self.names]
+        feeds = self.feeds(users)
+        self._feeds = dict(zip(users, feeds, strict=True))
+        self.load_views(post_id for feed in feeds for post_id in feed)
+        self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
+
     def observe(self, agent_id: int) -> Observation:
         """Show a user its standing, its news and its feed; reads only.
 
