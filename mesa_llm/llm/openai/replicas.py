@@ -65,8 +65,12 @@ class Replicas:
             server.in_flight += 1
             try:
                 reply = await server.client.reply(request)
-            except (ServerTrouble, RateLimited) as error:
-                self._leave_out(server, error.retry_after_s if isinstance(error, RateLimited) else None)
+            except ServerTrouble:
+                self._leave_out(server, min(max(2 * server.rest_s, FIRST_REST_S), MAX_REST_S))
+                if not remaining:
+                    raise
+            except RateLimited as limited:  # it is busy, not dead
+                self._leave_out(server, limited.retry_after_s or 0.0)
                 if not remaining:
                     raise
             else:
@@ -87,10 +91,10 @@ class Replicas:
         return server
 
     @staticmethod
-    def _leave_out(server: _Server, rest_s: float | None) -> None:
-        """Leave a server out for longer than the last time, or for as long as it asked."""
-        server.rest_s = min(max(2 * server.rest_s, FIRST_REST_S), MAX_REST_S) if rest_s is None else rest_s
-        server.back_at = asyncio.get_running_loop().time() + server.rest_s
+    def _leave_out(server: _Server, rest_s: float) -> None:
+        """Leave a server out for some seconds."""
+        server.rest_s = rest_s
+        server.back_at = asyncio.get_running_loop().time() + rest_s
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
