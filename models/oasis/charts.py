@@ -1,12 +1,13 @@
-"""Figures of a post that spreads."""
+"""Figures of a post that spreads, and of the studies."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mesa_llm.viz.figures import GREY, Figure
-from models.figures import COLOURS, legend_below, marker, sheet
+from models.figures import COLOURS, frame, headline, legend_below, marker, sheet
 from models.oasis.model import OasisModel
+from models.oasis.studies import Band, Findings
 
 CURVES = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
 """Measure → what the legend calls it."""
@@ -39,3 +40,42 @@ def _none_yet(axes: Any, values: list[float]) -> None:
     """Say that nothing has happened, where nothing has."""
     if not values:
         axes.text(0.5, 0.5, "no step yet", ha="center", transform=axes.transAxes, color=GREY)
+
+
+GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4]}
+
+TITLES = {
+    "herd": ("Score of comments, by their first vote", "score_"),
+    "counterfactual": ("Disagreement in comments, by the first vote on their post", "disagree_"),
+}
+"""Study → title, and the first part of the names of its measures."""
+
+
+def study_figure(findings: Findings) -> Figure:
+    """Draw what a study found, arm beside arm, means over seeds with 95 % intervals."""
+    title, prefix = TITLES[findings.study]
+    figure = Figure(figsize=(3.9 * max(len(findings.bands), 2), 3.9), layout="constrained")
+    panels: Any = figure.subplots(1, len(findings.bands), sharey=True, squeeze=False)[0]
+    for axes, (arm, bands) in zip(panels, findings.bands.items(), strict=True):
+        frame(axes, arm)
+        axes.set_xlabel("step", color=GREY)
+        for index, (name, band) in enumerate(bands.items()):
+            label = name.removeprefix(prefix).replace("_", " ")
+            draw_band(axes, band, label, GROUP_COLOURS.get(label, COLOURS[index % len(COLOURS)]))
+        legend_below(axes, 3)
+    headline(figure, f"{title} ({len(findings.seeds)} seeds)")
+    return figure
+
+
+def draw_band(axes: Any, band: Band, label: str, colour: str) -> None:
+    """Draw a mean over steps, and its interval.
+
+    Args:
+        axes: Matplotlib axes.
+        band: The measure.
+        label: What the legend calls it.
+        colour: Colour of both.
+    """
+    steps = range(len(band.mean))
+    axes.fill_between(steps, band.low, band.high, color=colour, alpha=0.2, lw=0)
+    axes.plot(steps, band.mean, color=colour, lw=2.2, label=label)

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
 from mesa.datacollection import DataCollector
@@ -114,9 +114,11 @@ class SocialModel(LLMModel):
     Attributes:
         world: Users, posts and follows.
         grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
+        user_class: Class of its users.
     """
 
     scenario_class = SocialScenario
+    user_class: ClassVar[type[SocialUser]] = SocialUser
     scenario: SocialScenario
 
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
@@ -159,7 +161,7 @@ class SocialModel(LLMModel):
         self.grid = follow_network(len(personas), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) if len(self.grid.all_cells) else [None] * len(personas)
         users = [
-            SocialUser(
+            self.user_class(
                 self,
                 cell,
                 topics=persona.topics,
@@ -175,11 +177,16 @@ class SocialModel(LLMModel):
         )
         self.world.follow_many([(users[a].unique_id, users[b].unique_id) for a, b in edges])
         posts = [(user, post) for user, persona in zip(users, personas, strict=True) for post in persona.posts]
-        if not posts:
-            opening = self.random.sample(users, -(-len(users) // 4))
-            posts = [(user, user.remark()) for user in opening]
-        for user, post in posts:
+        for user, post in posts or self.opening(users):
             self.world.create_post(user.unique_id, post)
+
+    def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
+        """Return who opens with which post, where the population brings none: a quarter of the users. Override.
+
+        Args:
+            users: All users.
+        """
+        return [(user, user.remark()) for user in self.random.sample(list(users), -(-len(users) // 4))]
 
     @property
     def examples(self) -> str:
