@@ -42,9 +42,11 @@ def _none_yet(axes: Any, values: list[float]) -> None:
         axes.text(0.5, 0.5, "no step yet", ha="center", transform=axes.transAxes, color=GREY)
 
 
-GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4]}
+GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4], "real": "#0f172a"}
+"""Name of a line → its colour; others take theirs in turn."""
 
 TITLES = {
+    "spreading": ("A post that spreads, minute by minute", ""),
     "herd": ("Score of comments, by their first vote", "score_"),
     "counterfactual": ("Disagreement in comments, by the first vote on their post", "disagree_"),
 }
@@ -54,15 +56,16 @@ TITLES = {
 def study_figure(findings: Findings) -> Figure:
     """Draw what a study found, arm beside arm, means over seeds with 95 % intervals."""
     title, prefix = TITLES[findings.study]
-    figure = Figure(figsize=(3.9 * max(len(findings.bands), 2), 3.9), layout="constrained")
-    panels: Any = figure.subplots(1, len(findings.bands), sharey=True, squeeze=False)[0]
+    is_spreading = findings.study == "spreading"
+    figure = Figure(figsize=(3.9 * max(len(findings.bands), 2), 4.6 if is_spreading else 3.9), layout="constrained")
+    panels: Any = figure.subplots(1, len(findings.bands), sharey=not is_spreading, squeeze=False)[0]
     for axes, (arm, bands) in zip(panels, findings.bands.items(), strict=True):
         frame(axes, arm)
-        axes.set_xlabel("step", color=GREY)
+        axes.set_xlabel("minute" if is_spreading else "step", color=GREY)
         for index, (name, band) in enumerate(bands.items()):
             label = name.removeprefix(prefix).replace("_", " ")
-            draw_band(axes, band, label, GROUP_COLOURS.get(label, COLOURS[index % len(COLOURS)]))
-        legend_below(axes, 3)
+            draw_band(axes, band, label, GROUP_COLOURS.get(label) or COLOURS[index % len(COLOURS)])
+        legend_below(axes, 3 if len(bands) <= 3 else 2)
     headline(figure, f"{title} ({len(findings.seeds)} seeds)")
     return figure
 
@@ -78,4 +81,4 @@ def draw_band(axes: Any, band: Band, label: str, colour: str) -> None:
     """
     steps = range(len(band.mean))
     axes.fill_between(steps, band.low, band.high, color=colour, alpha=0.2, lw=0)
-    axes.plot(steps, band.mean, color=colour, lw=2.2, label=label)
+    axes.plot(steps, band.mean, color=colour, lw=2.2, label=label, zorder=3 if label == "real" else 2)

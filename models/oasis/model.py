@@ -135,6 +135,26 @@ class OasisModel(SocialModel):
         return super().results() | {"activity": fmean(activity) if activity else 0.0}
 
 
+def fan_edges(n: int, ties: float, rng: random.Random) -> list[tuple[int, int]]:
+    """Draw who follows whom among an account, user 0, and its followers.
+
+    Args:
+        n: Number of users, the account included.
+        ties: Mean number of others that a follower follows.
+        rng: Source of random draws.
+
+    Returns:
+        (follower, followee), sorted: everybody follows user 0, and pairs drawn evenly follow one another.
+    """
+    n_fans = n - 1
+    n_pairs = n_fans * (n_fans - 1)
+    pairs: list[tuple[int, int]] = []
+    for code in rng.sample(range(n_pairs), min(round(ties * n_fans), n_pairs)):
+        follower, other = divmod(code, n_fans - 1)
+        pairs.append((follower + 1, other + 1 + (other >= follower)))
+    return sorted([*((fan, 0) for fan in range(1, n)), *pairs])
+
+
 def fan_base(n: int, post: str, ties: float, rng: random.Random) -> list[Persona]:
     """Invent an account and those who follow it.
 
@@ -145,16 +165,10 @@ def fan_base(n: int, post: str, ties: float, rng: random.Random) -> list[Persona
         rng: Source of random draws.
 
     Returns:
-        The account first; all others follow it, and pairs drawn evenly follow one another.
+        The account first, with its post; the follows are those of `fan_edges`.
     """
-    people = invented(n - 1, rng)
-    pairs = [(a, b) for a in range(1, n) for b in range(1, n) if a != b]
-    chosen = rng.sample(pairs, min(round(ties * (n - 1)), len(pairs)))
-    follows = {index: [0] for index in range(1, n)}
-    for follower, followee in chosen:
+    people = [INFLUENCER.model_copy(update={"posts": (post,)}), *invented(n - 1, rng)]
+    follows: list[list[int]] = [[] for _ in people]
+    for follower, followee in fan_edges(n, ties, rng):
         follows[follower].append(followee)
-    fans = [
-        person.model_copy(update={"follows": tuple(sorted(follows[index])), "posts": ()})
-        for index, person in enumerate(people, start=1)
-    ]
-    return [INFLUENCER.model_copy(update={"posts": (post,)}), *fans]
+    return [person.model_copy(update={"follows": tuple(own)}) for person, own in zip(people, follows, strict=True)]

@@ -18,7 +18,22 @@ import typer
 from mesa_llm import ConfigError
 from mesa_llm.benchmark.scores import Estimate, bootstrap
 from mesa_llm.engine.access import Access
+from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from models.oasis.herd import GROUPS, HerdModel
+from models.oasis.spreading import (
+    CURVE_TOPIC,
+    FITTED,
+    MINUTES,
+    QUANTITIES,
+    SpreadingModel,
+    Topic,
+    baseline_curves,
+    held_out_predictions,
+    nrmse,
+    read_topics,
+    split_topics,
+    twin_prediction,
+)
 from models.social.model import SocialModel
 
 FloatArray = npt.NDArray[np.float64]
@@ -181,6 +196,127 @@ def estimate_text(one: Estimate) -> str:
     return f"{one.value:.3f}{interval}"
 
 
+CURVES = ("scale", "depth", "max_breadth")
+"""The three curves of a post that spreads."""
+
+
+@dataclass(frozen=True)
+class SpreadingStudy:
+    """Spreads a post by the frozen twin, and compares it with real posts where OASIS's files are at hand."""
+
+    name: str = "spreading"
+    """Name, in one word."""
+
+    model: type[SocialModel] = SpreadingModel
+    """Class of the model."""
+
+    steps: int = MINUTES - 1
+    """Number of steps of a run, of a minute each."""
+
+    def run(
+        self,
+        seeds: Sequence[int],
+        steps: int | None = None,
+        log: Path | None = None,
+        data: Path | None = None,
+        **parameters: Any,
+    ) -> Findings:
+        """Run the twin with each seed on a generated population, and on the people of the topic with a real curve.
+
+        Args:
+            seeds: The seeds.
+            steps: Number of minutes; None: 149, so that minutes 0 to 149 are compared.
+            log: Folder of one run log a run, which are gone on with; None: nothing is recorded.
+            data: Folder with OASIS's files; None: nothing is compared.
+            **parameters: Parameters and options of the model.
+        """
+        start = time.perf_counter()
+        n_steps = self.steps if steps is None else steps
+        arms: dict[str, dict[str, Any]] = {"twin": {}}
+        if data is not None:
+            arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
+        runs = {
+            arm: [self._curves(arm, seed, n_steps, log, parameters | own) for seed in seeds]
+            for arm, own in arms.items()
+        }
+        bands = {
+            name: {
+                arm: Band(*bootstrap(np.array([getattr(curves, name) for curves in arm_runs])))
+                for arm, arm_runs in runs.items()
+            }
+            for name in CURVES
+        }
+        lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
+        outcomes = estimates(lasts)
+        if data is not None:
+            training, held_out = split_topics(read_topics(data / "all_topics.csv"))
+            real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_steps + 1)
+            others = baseline_curves(real, parameters.get("n_agents", 111), training)
+            runs |= {name: [curves] for name, curves in others.items()}
+            for name in CURVES:
+                lines = {"real": real, **others}
+                bands[name] |= {line: _line(getattr(curves, name)) for line, curves in lines.items()}
+            outcomes |= curve_errors(runs, real) | held_out_errors(training, held_out, seeds)
+        return Findings(self.name, tuple(seeds), n_steps, bands, outcomes, time.perf_counter() - start)
+
+    def _curves(self, arm: str, seed: int, steps: int, log: Path | None, options: dict[str, Any]) -> SpreadCurves:
+        path = (
+            {}
+            if log is None
+            else {"log": log / f"{self.name}-{arm.replace(', ', '-').replace(' ', '-')}-{seed}.sqlite"}
+        )
+        with closing(SpreadingModel(**{**options, **path, "rng": seed})) as model:
+            model.run(steps)
+            return model.curves().until(steps + 1)
+
+
+def _line(values: FloatArray) -> Band:
+    return Band(values, values, values)
+
+
+def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves) -> dict[str, Estimate]:
+    """Compute the error of each run, and of each baseline, to a real curve, in the form of the paper and of the code.
+
+    Args:
+        runs: Who predicts → its curves, one a seed.
+        real: The real curves.
+    """
+    found: dict[str, Estimate] = {}
+    for name in CURVES:
+        for form in ("paper", "code"):
+            for who, curves in runs.items():
+                key = f"NRMSE of {name} ({form}), {who}"
+                found |= estimates([{key: nrmse(getattr(one, name), getattr(real, name), form)} for one in curves])
+    return found
+
+
+def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds: Sequence[int]) -> dict[str, Estimate]:
+    """Compute the errors on topics that were held out, with intervals of bootstrap samples of the topics.
+
+    Of times, the mean absolute difference of logarithms (0.69: wrong by a factor of two); of depths, the mean absolute
+    difference.
+
+    Args:
+        training: The topics fitted on.
+        held_out: The others; those without times are left out.
+        seeds: Seeds of the twin, whose prediction is the mean over them.
+    """
+    rows: list[dict[str, float]] = []
+    for index, topic in enumerate(held_out):
+        if not np.isfinite(topic.median_minutes):
+            continue
+        runs = [twin_prediction(FITTED, topic, 1_000 * seed + index) for seed in seeds]
+        twin = {name: float(np.mean([run[name] for run in runs])) for name in QUANTITIES}
+        row: dict[str, float] = {}
+        for who, predicted in {"twin": twin, **held_out_predictions(topic, training)}.items():
+            for name in QUANTITIES:
+                value, real = predicted[name], getattr(topic, name)
+                error = abs(value - real) if name == "depth" else abs(np.log(max(value, 0.1) / real))
+                row[f"held out: {name.replace('_', ' ')}, {who}"] = float(error)
+        rows.append(row)
+    return estimates(rows)
+
+
 def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     """Compute by how much a first vote changes the votes that come after it.
 
@@ -231,7 +367,9 @@ COUNTERFACTUAL = Study(
     {"preset": "counterfactual_herd"},
 )
 
-STUDIES: dict[str, Study] = {study.name: study for study in (HERD, COUNTERFACTUAL)}
+SPREADING = SpreadingStudy()
+
+STUDIES: dict[str, Study | SpreadingStudy] = {study.name: study for study in (SPREADING, HERD, COUNTERFACTUAL)}
 """Studies by name."""
 
 
@@ -249,6 +387,7 @@ def run_study(
     set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
     log: Annotated[Path | None, typer.Option(help="Folder of the run logs; the same command goes on.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Budget of live replies, of all runs together.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder with OASIS's files, to compare spreading with.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the figure: PNG, SVG or PDF.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
 ) -> None:
@@ -266,7 +405,10 @@ def run_study(
         access = Access(api_base=api_base, max_calls=max_calls)
         if log is not None:
             log.mkdir(parents=True, exist_ok=True)
-        findings = study.run(range(rng, rng + seeds), steps, log, llm=llm, access=access, **changes)
+        if data is not None and not isinstance(study, SpreadingStudy):
+            raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
+        changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})
+        findings = study.run(range(rng, rng + seeds), steps, log, **changes)
     except ConfigError as error:
         sys.stderr.write(f"{error}\n")
         raise typer.Exit(2) from None

@@ -2,16 +2,38 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.benchmark.scores import Estimate
+from mesa_llm.worlds.social.curves import SpreadCurves
 from models.oasis.charts import study_figure
 from models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
-from models.oasis.studies import COUNTERFACTUAL, HERD, STUDIES, app
+from models.oasis.spreading import (
+    CURVE_TOPIC,
+    FITTED,
+    SEES,
+    SpreadingModel,
+    Topic,
+    Twin,
+    baseline_curves,
+    curves_of,
+    early_minutes,
+    fit_ties,
+    fit_times,
+    nrmse,
+    read_topics,
+    run_twin,
+    split_topics,
+    spread,
+)
+from models.oasis.studies import COUNTERFACTUAL, CURVES, HERD, SPREADING, STUDIES, app
 
 DATA = os.environ.get("MESA_LLM_DATA")
 
@@ -33,7 +55,7 @@ def test_first_votes_are_cast_by_lot_and_evenly() -> None:
 
 
 def test_a_vote_blind_population_shows_no_effect_and_a_herding_one_does() -> None:
-    outcomes = HERD.run(range(1, 7), 10, active_share=0.3).outcomes
+    outcomes = HERD.run(range(1, 13), 8, n_agents=60, posts_per_step=4, active_share=0.3).outcomes
     for group, sign in (("up", 1), ("down", -1)):
         assert ends(outcomes[f"blind: effect, {group}"])[0] < 0 < ends(outcomes[f"blind: effect, {group}"])[1]
         assert all(sign * end > 0 for end in ends(outcomes[f"herding: effect, {group}"]))
@@ -94,7 +116,7 @@ def test_oasis_own_counterfactual_posts_keep_their_groups() -> None:
 def test_each_study_draws_what_it_found() -> None:
     for study in STUDIES.values():
         findings = study.run([1, 2], 3, n_agents=20)
-        assert len(study_figure(findings).axes) >= len(study.arms)
+        assert len(study_figure(findings).axes) == len(findings.bands) > 0
         assert json.loads(json.dumps(findings.summary()))["seeds"] == 2
 
 
@@ -116,5 +138,87 @@ def test_a_study_that_cannot_be_is_one_line(options, message) -> None:
 
 
 def test_the_counterfactual_study_reads_votes_into_comments() -> None:
-    outcomes = COUNTERFACTUAL.run(range(1, 6), 20).outcomes
+    outcomes = COUNTERFACTUAL.run(range(1, 4), 10, active_share=0.4).outcomes
     assert ends(outcomes["herding: effect, down"])[0] > 0 > ends(outcomes["herding: effect, up"])[1]
+
+
+def topic(index: int, category: str = "Business", **changes: Any) -> Topic:
+    """Make a topic whose first 50 shares took two and four minutes."""
+    return replace(Topic(f"topic_{index}", category, f"2014-{index:03}", 300, 3, 2.0, 4.0), **changes)
+
+
+def test_topics_are_halved_by_category_and_the_one_with_a_curve_is_held_out() -> None:
+    for seed in range(4):
+        topics = [topic(index, "AB"[index % 3 == 0]) for index in range(12)] + [topic(12, name=CURVE_TOPIC)]
+        training, held_out = split_topics(topics, seed)
+        assert CURVE_TOPIC in [one.name for one in held_out]
+        assert len(training) + len(held_out) == 13
+        for category in "AB":
+            counts = [sum(one.category == category for one in half) for half in (training, held_out)]
+            assert abs(counts[0] - counts[1]) <= 1
+
+
+def test_the_fit_finds_the_twin_that_made_the_topics() -> None:
+    twin = Twin(15.0, 1.6, 0.4)
+    made = []
+    for index in range(40):
+        joins = run_twin(twin, 200 + 5 * index, index)
+        median, last = early_minutes(joins)
+        depth = max(distance for _, distance in joins)
+        made.append(topic(index, users=200 + 5 * index, depth=depth, median_minutes=median, last_minutes=last))
+    assert fit_times(made) == pytest.approx((15, 1.6), rel=0.15)
+    assert fit_ties(made[:6], twin).ties == pytest.approx(0.4, abs=0.2)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_fast_form_of_the_twin_is_the_model(seed) -> None:
+    model = SpreadingModel(n_agents=60, ties=1.0, rng=seed)
+    model.run(40)
+    edges = [(follower - 1, followee - 1) for follower, followee in model.world.follow_edges().tolist()]
+    joins = spread(edges, [agent.look_step for agent in model.agents], 40)
+    fast, slow = curves_of(joins, 40), model.curves().until(41)
+    for name in CURVES:
+        assert getattr(fast, name).tolist() == getattr(slow, name).tolist()
+    assert slow.depth[-1] > 1
+
+
+def test_errors_of_curves_are_a_share_of_the_real_one() -> None:
+    real = np.array([1.0, 2.0, 4.0])
+    assert nrmse(real, real) == 0
+    assert nrmse(real + 2, real) == nrmse(real + 2, real, "code") == 0.5
+    assert nrmse(real[::-1] + 2, real[::-1], "paper") == 2  # a falling curve: the paper divides by its end
+    with pytest.raises(ValueError, match="one length, got 2 and 3"):
+        nrmse(real[:2], real)
+
+
+def test_five_baselines_know_what_they_say_they_know() -> None:
+    real = SpreadCurves(*(np.arange(1.0, 21) * factor for factor in (5, 0.1, 3)))
+    curves = baseline_curves(real, 200, [topic(1), topic(2)])
+    assert set(curves) == set(SEES)
+    assert set(curves["constant at the mean"].scale) == {real.scale.mean()}
+    assert curves["persistence"].scale[9] == curves["persistence"].scale[-1] == real.scale[9]
+    assert curves["everyone at once"].scale.tolist() == [1.0] + [200.0] * 19
+    assert set(curves["constant one"].scale) == {1.0}
+    fitted = curves["logarithmic fit"].scale
+    assert fitted[0] == 1
+    assert 25 * 200 / 300 / 2 < fitted[2] < 25 * 200 / 300 * 2
+
+
+@pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
+def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines_on_the_real_curve() -> None:
+    folder = Path(DATA or "", "oasis")
+    training, held_out = split_topics(read_topics(folder / "all_topics.csv"))
+    assert (len(training), len(held_out)) == (99, 99)
+    findings = SPREADING.run([1, 2], data=folder)
+    errors = {who: findings.outcomes[f"NRMSE of scale (paper), {who}"].value for who in ("twin", *SEES)}
+    assert min(errors, key=lambda who: errors[who]) == "twin"
+    assert findings.outcomes["held out: depth, twin"].n == 99
+    assert len(study_figure(findings).axes) == 3
+    assert fit_times(training) == pytest.approx((FITTED.look_minutes, FITTED.look_sigma), abs=0.005)
+
+
+def test_a_broken_table_of_topics_is_refused_with_the_line(tmp_path) -> None:
+    path = tmp_path / "topics.csv"
+    path.write_text("topic_name,num_users\na,many\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="line 2: no topic"):
+        read_topics(path)
