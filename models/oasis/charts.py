@@ -47,6 +47,9 @@ GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4], "real": 
 
 TITLES = {
     "spreading": ("A post that spreads, minute by minute", ""),
+    "polarisation": ("Answers to the dilemma, interview by interview", ""),
+    "rumours": ("Posts on truths and on rumours", ""),
+    "scale": ("Disagreement in comments, by the number of users", "disagree_"),
     "herd": ("Score of comments, by their first vote", "score_"),
     "counterfactual": ("Disagreement in comments, by the first vote on their post", "disagree_"),
 }

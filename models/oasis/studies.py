@@ -20,6 +20,8 @@ from mesa_llm.benchmark.scores import Estimate, bootstrap
 from mesa_llm.engine.access import Access
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from models.oasis.herd import GROUPS, HerdModel
+from models.oasis.polarisation import PolarisationModel
+from models.oasis.rumours import TOPICS, RumourModel
 from models.oasis.spreading import (
     CURVE_TOPIC,
     FITTED,
@@ -367,9 +369,64 @@ COUNTERFACTUAL = Study(
     {"preset": "counterfactual_herd"},
 )
 
+
+def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
+    """Return how many answers became more extreme in each arm, where they lean, and how helpful they are."""
+    names = ("more_extreme", "less_extreme", "neutral", "leaning", "helpfulness")
+    figures = {f"{arm}: {name.replace('_', ' ')}": results[name] for arm, results in arms.items() for name in names}
+    return {name: np.nan if value is None else value for name, value in figures.items()}
+
+
+def rumour_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
+    """Compute how many more posts there are on rumours than on truths, of all topics and of each."""
+    figures: dict[str, float] = {}
+    for arm, results in arms.items():
+        figures[f"{arm}: posts on truths"] = results["truths"]
+        figures[f"{arm}: posts on rumours"] = results["rumours"]
+        figures[f"{arm}: rumours less truths"] = results["rumours"] - results["truths"]
+        figures |= {
+            f"{arm}: rumour less truth, {topic}": results[f"{topic}_rumour"] - results[f"{topic}_truth"]
+            for topic in TOPICS
+        }
+    return figures
+
+
 SPREADING = SpreadingStudy()
 
-STUDIES: dict[str, Study | SpreadingStudy] = {study.name: study for study in (SPREADING, HERD, COUNTERFACTUAL)}
+POLARISATION = Study(
+    "polarisation",
+    PolarisationModel,
+    {"cautious": {}, "bold": {"leaning": "bold"}, "nobody is moved": {"persuasion": 0.0, "llm": "rule"}},
+    30,
+    ("more_extreme", "neutral", "leaning"),
+    polarisation_outcomes,
+)
+
+RUMOURS = Study(
+    "rumours",
+    RumourModel,
+    {"alluring": {}, "no allure": {"allure": 1.0, "llm": "rule"}},
+    60,
+    ("truths", "rumours"),
+    rumour_outcomes,
+)
+
+SIZES = (50, 200, 1000)
+"""Numbers of users in the scale study; posts in a step grow with them."""
+
+SCALE = Study(
+    "scale",
+    HerdModel,
+    {f"{n} users": {"n_agents": n, "posts_per_step": max(1, n // 12)} for n in SIZES},
+    10,
+    tuple(f"disagree_{group}" for group in GROUPS),
+    counterfactual_outcomes,
+    {"preset": "counterfactual_herd"},
+)
+
+STUDIES: dict[str, Study | SpreadingStudy] = {
+    study.name: study for study in (SPREADING, POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE)
+}
 """Studies by name."""
 
 

@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.benchmark.scores import Estimate
+from mesa_llm.llm.scripted import call
 from mesa_llm.worlds.social.curves import SpreadCurves
 from models.oasis.charts import study_figure
 from models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
+from models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
+from models.oasis.rumours import TOPICS, RumourModel
 from models.oasis.spreading import (
     CURVE_TOPIC,
     FITTED,
@@ -222,3 +226,54 @@ def test_a_broken_table_of_topics_is_refused_with_the_line(tmp_path) -> None:
     path.write_text("topic_name,num_users\na,many\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="line 2: no topic"):
         read_topics(path)
+
+
+@pytest.mark.parametrize(("leaning", "sign"), [("cautious", -1), ("bold", 1)])
+def test_a_group_that_leans_one_way_and_listens_moves_further_that_way(leaning, sign) -> None:
+    model = PolarisationModel(n_agents=15, leaning=leaning, interval=8, persuasion=0.3, rng=1)
+    model.run(16)
+    by_step = {step: [one for one in model.verdicts if one.step == step] for step in (0, 8, 16)}
+    assert {len(interview) for interview in by_step.values()} == {14}
+    assert {one.change for one in by_step[0]} == {None}
+    assert model.more_extreme > 0.5 > model.less_extreme
+    first, last = (fmean(stance_of(one.answer) for one in by_step[step]) for step in (0, 16))
+    assert sign * last > sign * first > 0
+
+
+def test_who_listens_to_nobody_stays_as_extreme_as_before() -> None:
+    model = PolarisationModel(n_agents=8, persuasion=0, interval=2, rng=1)
+    model.run(4)
+    assert (model.more_extreme, model.less_extreme, model.neutral) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("stance", ANSWERS)
+def test_the_rule_reads_what_the_rule_twin_says(stance) -> None:
+    assert stance_of(ANSWERS[stance]) == stance
+
+
+def test_a_language_model_is_interviewed_aside_and_judged_by_another() -> None:
+    judge = ScriptedLLM(lambda request: {"answer": 7} if "1 (not at all)" in request.messages[-1].content else "?")
+    user = ScriptedLLM(lambda request: "Keep the houses." if not request.tools else call("do_nothing"), name="user")
+    model = PolarisationModel(n_agents=4, interval=1, active_share=1, llm={"judge": judge, "*": user}, rng=1)
+    model.run(1)
+    assert [one.answer for one in model.verdicts] == ["Keep the houses."] * 6
+    assert (model.helpfulness, model.more_extreme) == (7, None)  # an unreadable verdict is none
+    assert set(model.usage_by_purpose) >= {"decide", "interview", "judge", "judge_help"}
+
+
+def test_posts_on_truths_and_rumours_are_counted_with_what_passes_them_on() -> None:
+    model = RumourModel(n_agents=20, core_activity=1, activity=1, sharing=1, allure=0, rng=1)
+    model.run(3)
+    by_root = [model.stories[post["root_id"]].kind for post in model.world.posts_table()]
+    assert (model.rumours, model.truths) == (4, by_root.count("truth"))
+    assert by_root.count("rumour") == 4 < model.truths
+    assert {story.topic for story in model.stories.values()} == set(TOPICS)
+    assert sum(agent.is_core for agent in model.agents) == model.n_core == 2
+
+
+def test_core_users_are_active_and_followed() -> None:
+    model = RumourModel(n_agents=100, core_activity=1, activity=0, rng=1)
+    model.run(2)
+    core = {agent.unique_id for agent in model.agents if agent.is_core}
+    assert set(model.last_outcomes) == core
+    assert {int(followee) for _, followee in model.world.follow_edges()} == core
