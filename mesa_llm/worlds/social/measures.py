@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mesa_llm.records import canonical_json
-from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, REPOST, IntArray
+from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, REPLY, REPOST, IntArray
 from mesa_llm.worlds.social.state import SocialState
 from mesa_llm.worlds.social.store import TABLES
 
@@ -43,6 +43,26 @@ SHARED = """
 """Who replied to or passed on what began with one post, in order; bare reposts are those of the original rules."""
 
 
+THREAD = """
+    WITH above (post_id) AS (SELECT post_id FROM post WHERE root_id = ?1 AND kind = 'reply' UNION SELECT ?1)
+    SELECT 'reply', post_id, parent_id, user_id, content, step, likes, dislikes FROM post
+    WHERE root_id = ?1 AND kind = 'reply'
+    UNION ALL
+    SELECT 'comment', comment_id, post_id, user_id, content, step, likes, dislikes FROM comment
+    WHERE post_id IN (SELECT post_id FROM above)
+    ORDER BY step, 1 DESC, 2"""
+"""Replies and comments under a post, in order."""
+
+FOUND_POSTS = """
+    SELECT post_id FROM post WHERE kind <> 'repost' AND content LIKE ? ESCAPE '\\'
+    ORDER BY shares DESC, likes DESC, post_id LIMIT ?"""
+
+REACH = 2**31
+"""One share counts more than any number of likes."""
+
+POSTS_BY = "SELECT content FROM post WHERE user_id = ? AND kind <> 'repost' ORDER BY post_id DESC LIMIT ?"
+
+
 @dataclass(frozen=True, slots=True)
 class Cascade:
     """The spread of one post, step by step.
@@ -64,6 +84,61 @@ class Cascade:
 
     breadth: tuple[int, ...]
     """By step: largest number of users at one distance (OASIS: max breadth)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One user's joining of a cascade."""
+
+    user_id: int
+    """Mesa `unique_id` of who passed the post on."""
+
+    from_id: int
+    """User id of whom it had the post from."""
+
+    distance: int
+    """Number of shares between the root's author and the user."""
+
+    step: int
+    """Step in which it was shared."""
+
+    post_id: int
+    """The repost or quote; of a repost that only counts (original rules), its number among those."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEntry:
+    """A reply or comment in a thread."""
+
+    kind: str
+    """`reply` or `comment`."""
+
+    post_id: int
+    """Its number, of a comment among comments."""
+
+    parent_id: int
+    """The post or reply that it answers."""
+
+    level: int
+    """Number of replies between it and the post that the thread is about; 0 of a direct one."""
+
+    author_id: int
+    """User id of who wrote it."""
+
+    author: str
+    """Name of who wrote it."""
+
+    content: str
+    """Its words."""
+
+    step: int
+    """Step in which it was written."""
+
+    likes: int
+    """Likes now."""
+
+    dislikes: int
+    """Dislikes now."""
 
 
 class SocialMeasures(SocialState):
@@ -95,13 +170,9 @@ class SocialMeasures(SocialState):
             ToolError: If there is no such post.
         """
         steps = range(self.posts.get("created", self.post_row(root_id)), self.step + 1)
-        distances = {self.author_of(root_id): 0}
         newcomers: dict[int, list[int]] = {}
-        for user_id, parent_id, kind, step, _ in self.store.rows(SHARED, root_id, root_id, root_id):
-            shared_from = distances.get(self.author_of(parent_id))
-            if kind in kinds and shared_from is not None and user_id not in distances:
-                distances[user_id] = shared_from + 1
-                newcomers.setdefault(step, []).append(shared_from + 1)
+        for share in self.shares(root_id, kinds):
+            newcomers.setdefault(share.step, []).append(share.distance)
         at_distance = [1]
         curve: list[tuple[int, int, int]] = []
         for step in steps:
@@ -111,6 +182,27 @@ class SocialMeasures(SocialState):
             curve.append((sum(at_distance), len(at_distance) - 1, max(at_distance)))
         size, depth, breadth = zip(*curve, strict=True)
         return Cascade(root_id, tuple(steps), size, depth, breadth)
+
+    def shares(self, root_id: int, kinds: Sequence[str] = ("repost", "quote")) -> list[Share]:
+        """List who joined the cascade of a post, in order, and from whom; each user once, without the root's author.
+
+        Args:
+            root_id: The post, where its cascade began.
+            kinds: Kinds of posts that carry it on.
+
+        Raises:
+            ToolError: If there is no such post.
+        """
+        self.post_row(root_id)
+        distances = {self.author_of(root_id): 0}
+        shares: list[Share] = []
+        for user_id, parent_id, kind, step, post_id in self.store.rows(SHARED, root_id, root_id, root_id):
+            from_id = self.author_of(parent_id)
+            distance = distances.get(from_id)
+            if kind in kinds and distance is not None and user_id not in distances:
+                distances[user_id] = distance + 1
+                shares.append(Share(user_id, from_id, distance + 1, step, post_id))
+        return shares
 
     def largest_cascade(self) -> int:
         """Count the users in the largest cascade of reposts and quotes, its author included; 0 without posts."""
@@ -128,9 +220,14 @@ class SocialMeasures(SocialState):
         members = np.unique(np.stack([roots, users]), axis=1)
         return int(np.unique(members[0], return_counts=True)[1].max(initial=1))
 
-    def follow_edges(self) -> IntArray:
-        """Return all follows as (follower, followee), sorted, shape `(follows, 2)`."""
-        rows = self.store.rows("SELECT follower_id, followee_id FROM follow ORDER BY follower_id, followee_id")
+    def follow_edges(self, since: int = 0) -> IntArray:
+        """Return all follows as (follower, followee), sorted, shape `(follows, 2)`.
+
+        Args:
+            since: Only follows that began in this step or later.
+        """
+        query = "SELECT follower_id, followee_id FROM follow WHERE step >= ? ORDER BY follower_id, followee_id"
+        rows = self.store.rows(query, since)
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
     def posts_table(self) -> list[dict[str, Any]]:
@@ -157,6 +254,68 @@ class SocialMeasures(SocialState):
         """Return likes and dislikes of every post by its id; a repost has none, as its source gets them."""
         likes, dislikes = self.posts["likes"].tolist(), self.posts["dislikes"].tolist()
         return dict(enumerate(zip(likes, dislikes, strict=True), start=1))
+
+    def thread(self, post_id: int, size: int) -> tuple[int, list[ThreadEntry], int]:
+        """Return the thread that a post stands in.
+
+        Args:
+            post_id: A post, repost, quote or reply.
+            size: Maximum number of replies and comments, the first ones.
+
+        Returns:
+            The post that the thread is about; replies and comments, each under what it answers; their number in all.
+
+        Raises:
+            ToolError: If there is no such post.
+        """
+        source_id = self.source_id(post_id)
+        root_id = self.posts.get("root", source_id - 1) if self.kind_of(source_id) == REPLY else source_id
+        rows = self.store.rows(THREAD, root_id)
+        under: dict[int, list[tuple[Any, ...]]] = {}
+        for row in rows[:size]:
+            under.setdefault(row[2], []).append(row)
+        entries: list[ThreadEntry] = []
+        waiting = [(0, row) for row in reversed(under.pop(root_id, []))]
+        while waiting:
+            level, row = waiting.pop()
+            kind, entry_id, parent_id, author_id, *rest = row
+            entries.append(ThreadEntry(kind, entry_id, parent_id, level, author_id, self.names[author_id], *rest))
+            if kind == "reply":
+                waiting += [(level + 1, other) for other in reversed(under.pop(entry_id, []))]
+        return root_id, entries, len(rows)
+
+    def find_posts(self, query: str, size: int) -> list[int]:
+        """Search posts for words or a number.
+
+        Args:
+            query: Text that a post holds, or its number; empty: the posts that were passed on most.
+            size: Maximum number of posts.
+
+        Returns:
+            Post ids: the post of that number first, then those passed on most, then those liked most; no bare reposts.
+        """
+        query = query.strip()
+        if not query:
+            rows = np.flatnonzero(self.posts["kind"] != REPOST)
+            reach = self.posts["shares"][rows] * REACH + self.posts["likes"][rows]
+            if len(rows) > size:
+                rows = rows[np.sort(np.argpartition(-reach, size)[:size])]
+                reach = self.posts["shares"][rows] * REACH + self.posts["likes"][rows]
+            return (rows[np.argsort(-reach, kind="stable")] + 1).tolist()
+        pattern = query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        found = [int(row[0]) for row in self.store.rows(FOUND_POSTS, f"%{pattern}%", size)]
+        number = int(query) if query.isascii() and query.isdecimal() and len(query) < 19 else 0
+        named = [number] if 0 < number <= len(self.posts) else []
+        return [*named, *(post_id for post_id in found if post_id != number)][:size]
+
+    def posts_by(self, user_id: int, size: int) -> list[str]:
+        """Return what a user wrote last, newest first: posts, quotes and replies.
+
+        Args:
+            user_id: The user.
+            size: Maximum number of texts.
+        """
+        return [str(row[0]) for row in self.store.rows(POSTS_BY, user_id, size)]
 
     def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return every table's rows in one canonical order, without the log of searches."""
