@@ -36,18 +36,20 @@ spread = make_plot_component(
     ),
 )
 
+components = [
+    follow_network(),
+    activity,
+    spread,
+    (FeedReader, FEED_TAB),
+    (ThreadReader, FEED_TAB),
+    (CascadeTree, CASCADE_TAB),
+    (spread_curves(), CASCADE_TAB),
+    (InterviewForm, "Interview"),
+]
+
 page = LLMPage(
     SocialModel,
     model_params={**controls(SocialModel), "n_agents": N_AGENTS},
-    components=[
-        follow_network(),
-        activity,
-        spread,
-        (FeedReader, FEED_TAB),
-        (ThreadReader, FEED_TAB),
-        (CascadeTree, CASCADE_TAB),
-        (spread_curves(), CASCADE_TAB),
-        (InterviewForm, "Interview"),
-    ],
+    components=components,
     name="Social network",
 )
