@@ -176,7 +176,7 @@ class Request:
         parts = [self.model, repr(tuple(self.salt)), self.settings_text]
         parts += [tool.digest for tool in self.tools]
         if self.schema is not None:
-            parts.append(canonical_json(self.schema))
+            parts.append(schema_json(self.schema))
         if self.options:
             parts.append(canonical_json(self.options))
         for message in self.messages:
@@ -487,6 +487,16 @@ def canonical_json(value: object) -> str:
     return _CANONICAL.encode(value)
 
 
+def schema_json(schema: Mapping[str, Any]) -> str:
+    """Write a JSON schema as `canonical_json` does; what is written of one is kept, as the same object comes again."""
+    known = _SCHEMAS.get(id(schema))
+    if known is None:
+        if len(_SCHEMAS) >= 256:
+            _SCHEMAS.clear()
+        known = _SCHEMAS[id(schema)] = (schema, canonical_json(schema))  # kept with it, so that its id stays its own
+    return known[1]
+
+
 def compact_json(value: object) -> bytes:
     """Write a plain value as JSON, its keys in their order: several times faster than `json`."""
     try:
@@ -511,5 +521,7 @@ def plain(value: object) -> object:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+_SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)
