@@ -1,5 +1,6 @@
 """A social network: posts, replies, reposts, votes and follows, and the feeds that show them."""
 
+from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from mesa_llm.worlds.social.facts import (
     FeedItem,
     GroupView,
@@ -48,6 +49,8 @@ __all__ = [
     "SocialFacts",
     "SocialSettings",
     "SocialWorld",
+    "SpreadCurves",
     "Viewer",
     "XFeed",
+    "read_curves",
 ]
