@@ -1,6 +1,6 @@
 """Parts of pages for models with a social world: feeds and threads, cascades, who follows whom."""
 
-from mesa_llm.viz.social.cascade import CascadeTree, SpreadCurve, spread_curves
+from mesa_llm.viz.social.cascade import CascadeTree, spread_curves
 from mesa_llm.viz.social.follows import Colouring, follow_network, opinion
 from mesa_llm.viz.social.reader import CASCADE_TAB, FEED_TAB, FeedReader, ThreadReader
 
@@ -10,7 +10,6 @@ __all__ = [
     "CascadeTree",
     "Colouring",
     "FeedReader",
-    "SpreadCurve",
     "ThreadReader",
     "follow_network",
     "opinion",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
+import numpy as np
 import solara
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import MaxNLocator
 from mesa.visualization.utils import update_counter
-from reacton import use_memo
+from reacton import use_memo, use_state
 from solara.core import component
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted, one_line
 from mesa_llm.viz.download import Picture, Spot
@@ -20,38 +23,28 @@ from mesa_llm.viz.gate import steady
 from mesa_llm.viz.inspector import inspect_agent
 from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world
 from mesa_llm.viz.space import MAX_NAMES
-from mesa_llm.worlds.social import SocialWorld
+from mesa_llm.viz.upload import Upload, read_text
+from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.measures import Share
 
 MAX_SHARERS = 300
 """Maximum number of users of a cascade that are drawn, the first to join."""
 
-ROOT_COLOUR, CURVE_COLOUR = "#f97316", "#7c3aed"
-OTHER_COLOURS = ("#16a34a", "#0891b2", "#db2777", "#ca8a04", "#64748b", "#dc2626")
-"""Colours of the curves that stand beside a cascade's own."""
+ROOT_COLOUR = "#f97316"
+COLOURS = ("#7c3aed", "#16a34a", "#0891b2", "#db2777", "#ca8a04", "#64748b", "#dc2626")
+"""Colours of curves; the first is that of users who passed a post on."""
 
-MEASURES = {"size": "Users reached (scale)", "depth": "Depth", "breadth": "Max breadth"}
-"""Curve → its title."""
+MEASURES = ("Users reached (scale)", "Depth", "Max breadth")
+"""Titles of the three curves of a spread."""
 
-
-class SpreadCurve(NamedTuple):
-    """Spread of one post over time, from elsewhere: a real cascade, a baseline, another run."""
-
-    minutes: Sequence[float]
-    """Minutes since it was published."""
-
-    size: Sequence[float] = ()
-    """Users reached at each moment, the author included (OASIS: scale); empty: not known."""
-
-    depth: Sequence[float] = ()
-    """Largest distance of a user from the author at each moment; empty: not known."""
-
-    breadth: Sequence[float] = ()
-    """Largest number of users at one distance at each moment (OASIS: max breadth); empty: not known."""
-
-
-Curves = Callable[[Any, int], Mapping[str, SpreadCurve]]
+Curves = Callable[[Any, int], Mapping[str, SpreadCurves]]
 """Returns the curves that stand beside those of a post: model and post id → curves by name."""
+
+Baselines = Callable[[SpreadCurves], Mapping[str, SpreadCurves]]
+"""Returns what simple rules make of a real curve, by name."""
+
+MAX_FILES = 4
+"""Maximum number of files whose curves stand beside a post's at once."""
 
 
 def root_of(world: SocialWorld, post_id: int) -> int:
@@ -147,7 +140,7 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
         [node.x for node in nodes],
         [node.y for node in nodes],
         s=[36 + 14 * min(count, 30) for count in passed_on],
-        c=[ROOT_COLOUR, *[CURVE_COLOUR] * (len(nodes) - 1)],
+        c=[ROOT_COLOUR, *[COLOURS[0]] * (len(nodes) - 1)],
         edgecolors="white",
         zorder=3,
     )
@@ -239,70 +232,100 @@ def _spots(figure: Figure, nodes: Sequence[Node], world: SocialWorld) -> list[Sp
     return spots
 
 
-def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadCurve] | None = None) -> Figure:
-    """Draw how far a post has spread at each step, beside other curves.
+def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadCurves] | None = None) -> Figure:
+    """Draw how far a post has spread, beside other curves: step by step alone, else minute by minute.
 
     Args:
         world: The world.
         root_id: The post that the cascade began with.
-        curves: Curves to compare with, by name; with any, the axis is in minutes.
+        curves: Curves to compare with, by name.
     """
     cascade = world.cascade(root_id)
     n_steps = max(len(cascade.steps) - 1, 1)  # the last one has only begun
-    figure = Figure(figsize=(6.0, 5.6), layout="constrained")
-    every: Any = figure.subplots(len(MEASURES), 1, sharex=True)
-    minutes = world.settings.step_minutes if curves else 1.0
-    across = [(step - cascade.steps[0]) * minutes for step in cascade.steps[:n_steps]]
-    for axes, (measure, title) in zip(every, MEASURES.items(), strict=True):
-        marker = "o" if len(across) <= FEW else ""
-        label = f"post {root_id}"
-        axes.plot(
-            across,
-            getattr(cascade, measure)[:n_steps],
-            color=CURVE_COLOUR,
-            lw=2.4,
-            marker=marker,
-            label=label,
-            zorder=3,
-        )
-        for index, (name, curve) in enumerate((curves or {}).items()):
-            if len(values := getattr(curve, measure)):
-                colour = OTHER_COLOURS[index % len(OTHER_COLOURS)]
-                axes.plot(curve.minutes, values, color=colour, lw=1.6, ls="-" if index == 0 else "--", label=name)
-        axes.set_title(title, loc="left", fontsize=12, color=GREY)
-        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        axes.set_ylim(0, max(1.15 * axes.dataLim.ymax, 1.2))
-        tidy(axes)
-    every[-1].set_xlabel("Minutes since it was published" if curves else "Steps since it was published", color=GREY)
-    every[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    every[-1].set_xlim(left=0, right=max(across[-1], 1) if not curves else None)
+    size, depth, breadth = cascade.size[:n_steps], cascade.depth[:n_steps], cascade.breadth[:n_steps]
     if curves:
-        every[0].legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
+        step_minutes = world.settings.step_minutes or 1.0
+        every = {f"post {root_id}": SpreadCurves.of_steps(size, depth, breadth, step_minutes), **curves}
+        by_measure = [
+            {name: getattr(curve, field.name) for name, curve in every.items()} for field in fields(SpreadCurves)
+        ]
+    else:
+        by_measure = [{f"post {root_id}": values} for values in (size, depth, breadth)]
+    figure = Figure(figsize=(6.0, 5.6), layout="constrained")
+    plots: Any = figure.subplots(len(MEASURES), 1, sharex=True)
+    for axes, title, lines in zip(plots, MEASURES, by_measure, strict=True):
+        _draw_lines(axes, title, lines)
+    unit = "Minutes" if curves else "Steps"
+    plots[-1].set_xlabel(f"{unit} since it was published", color=GREY)
+    plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    plots[-1].set_xlim(0, max(1, len(by_measure[0][f"post {root_id}"]) - 1, *map(_settled_at, (curves or {}).values())))
+    if curves:
+        figure.legend(*plots[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(f"Spread of post {root_id}", x=0.01, ha="left", fontsize=13, color=GREY)
     enlarge(figure)
     return figure
 
 
-def spread_curves(curves: Curves | None = None) -> Callable[[Any], Any]:
+def _settled_at(curve: SpreadCurves) -> int:
+    """Return the minute from which on a curve reaches hardly anybody any more; what comes after is not drawn."""
+    return int(np.argmax(curve.scale >= 0.995 * curve.scale[-1]))
+
+
+def _draw_lines(axes: Any, title: str, lines: Mapping[str, Sequence[float]]) -> None:
+    """Draw one measure: the post's own line first, then a real one, then others in dashes."""
+    for index, (name, values) in enumerate(lines.items()):
+        look = {"lw": 2.4, "zorder": 3} if index == 0 else {"lw": 1.8, "ls": "-" if index == 1 else "--"}
+        marker = "o" if len(values) <= FEW else ""
+        axes.plot(range(len(values)), values, color=COLOURS[index % len(COLOURS)], marker=marker, label=name, **look)
+    axes.set_title(title, loc="left", fontsize=12, color=GREY)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_ylim(0, max(1.15 * axes.dataLim.ymax, 1.2))
+    tidy(axes)
+
+
+def spread_curves(curves: Curves | None = None, baselines: Baselines | None = None) -> Callable[[Any], Any]:
     """Make a component that shows how far the post has spread that is looked into, beside other curves.
 
+    A visitor can add real cascades, as files of OASIS (`…_real_propagation.json`).
+
     Args:
-        curves: Returns the curves beside it; None: none.
+        curves: Returns curves that stand beside it in any case; None: none.
+        baselines: Returns what simple rules make of the first real curve that a visitor gives; None: nothing.
     """
 
-    def SpreadCurves(model: Any) -> Any:
-        return _Curves(model, curves)
+    def Spread(model: Any) -> Any:
+        return _Spread(model, curves, baselines)
 
-    return SpreadCurves
+    return Spread
 
 
 @component
-def _Curves(model: LLMModel, curves: Curves | None) -> None:
+def _Spread(model: LLMModel, curves: Curves | None, baselines: Baselines | None) -> None:
     update_counter.get()
+    real, keep = use_state(dict[str, SpreadCurves]())
+    fault, set_fault = use_state("")
     root_id = root_to_show(model)
 
+    def take(name: str, text: str) -> None:
+        try:
+            curve = read_text(read_curves, name, text)
+        except ConfigError as error:
+            set_fault(str(error))
+        else:
+            set_fault("")
+            keep(dict([*real.items(), (name.removesuffix(".json"), curve)][-MAX_FILES:]))
+
     def draw(model: Any) -> Figure:
-        return spread_figure(social_world(model), root_id, curves(model, root_id) if curves else None)
+        beside = {**real, **(curves(model, root_id) if curves else {})}
+        if real and baselines is not None:
+            beside |= baselines(next(iter(real.values())))
+        return spread_figure(social_world(model), root_id, beside)
 
     if root_id:
-        Plot(model, draw, is_large=True).key(f"spread of {root_id}")
+        Plot(model, draw, is_large=True).key(f"spread of {root_id} beside {' '.join(real)}")
+    with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}):
+        Upload("Add a real cascade (JSON, as OASIS has them)", take, set_fault, ".json")
+        if real:
+            solara.Button("Remove", on_click=lambda: keep({}), text=True, small=True)
+    if fault:
+        solara.Error(fault, dense=True)
