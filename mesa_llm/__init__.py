@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mesa_llm.model.bridge import Bridge
     from mesa_llm.model.model import LLMModel
     from mesa_llm.model.options import LLMOptions
-    from mesa_llm.model.scenario import Hidden, Label, LLMScenario, Slider, parameters_of
+    from mesa_llm.model.scenario import Hidden, Label, LLMScenario, Output, Slider, parameters_of
     from mesa_llm.population import Persona
     from mesa_llm.records import (
         ChatMessage,
@@ -78,7 +78,7 @@ _HOME = {
     "memory": ("ChatMemory", "MemoryEntry", "MemoryMixin", "NoMemory", "StreamMemory", "SummaryMemory", "WindowMemory"),
     "model.model": ("LLMModel",),
     "model.options": ("LLMOptions",),
-    "model.scenario": ("Hidden", "Label", "LLMScenario", "Slider", "parameters_of"),
+    "model.scenario": ("Hidden", "Label", "LLMScenario", "Output", "Slider", "parameters_of"),
     "engine.plain": ("connect",),
     "population": ("Persona",),
     "records": (
@@ -138,6 +138,7 @@ __all__ = [
     "NoMemory",
     "Observation",
     "Outcome",
+    "Output",
     "Persona",
     "Question",
     "RandomLLM",

@@ -63,6 +63,17 @@ class Receiver(Protocol):
         ...
 
 
+@runtime_checkable
+class Crowded(Protocol):
+    """A world that shows many agents what they see faster if it knows beforehand who is about to look."""
+
+    name: str
+
+    def expect(self, agent_ids: Sequence[int]) -> None:
+        """Prepare what these agents are about to observe; reads only."""
+        ...
+
+
 class DoNothing:
     """The action of every world that lets an agent pass."""
 

@@ -46,7 +46,7 @@ class ToolMixin:
 
     __slots__ = ()
 
-    tools: tuple[Callable[..., Any], ...]
+    tools: tuple[Callable[..., Any], ...] = ()
 
     def __init__(self, *args: Any, tools: Iterable[Callable[..., Any]] = (), **kwargs: Any) -> None:
         """Store the researcher's own functions.
@@ -59,7 +59,8 @@ class ToolMixin:
         Raises:
             ConfigError: If one of them can be no tool.
         """
-        self.tools = checked_tools(tools)
+        if own := checked_tools(tools):
+            self.tools = own
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
@@ -101,6 +102,7 @@ class LLMMixin:
     is_minded = True
     request_purpose = "decide"
     request_series = ""
+    _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
     _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
     model: Any
@@ -131,7 +133,8 @@ class LLMMixin:
             llm: Model string or transport; None: the choice of the Mesa model.
             **kwargs: Passed on.
         """
-        self._llm = llm
+        if llm is not None:
+            self._llm = llm
         super().__init__(*args, **kwargs)
 
     def __repr__(self) -> str:

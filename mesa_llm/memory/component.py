@@ -97,12 +97,15 @@ class MemoryMixin:
 
     _memory: Memory | None = None
 
+    first_memory: MemorySpec = None
+    """What `open_memory` takes, for a memory that is made when it is first needed; a class may say another."""
+
     def __init__(self, *args: Any, memory: MemorySpec = None, **kwargs: Any) -> None:
         """Store how the agent remembers.
 
         Args:
             *args: Passed on.
-            memory: What `open_memory` takes; None makes a window when it is first needed. Agents that are
+            memory: What `open_memory` takes; None makes `first_memory` when it is first needed. Agents that are
                 given the same memory share it: give a name or a class for one each.
             **kwargs: Passed on.
 
@@ -117,7 +120,7 @@ class MemoryMixin:
     def memory(self) -> Memory:
         """What the agent remembers."""
         if self._memory is None:
-            self._memory = WindowMemory()
+            self._memory = open_memory(self.first_memory)
         return self._memory
 
     @memory.setter

@@ -20,7 +20,7 @@ from mesa_llm.agents.agent import LLMMixin, as_decision
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
-from mesa_llm.engine.activation import Activation, Stage, Turn, everyone, minded
+from mesa_llm.engine.activation import Activation, Stage, Turn, everyone
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.survey import JUDGING, Question, consult, summarise, survey
 from mesa_llm.engine.transports import EngineOptions, written_options
@@ -44,7 +44,7 @@ from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
-from mesa_llm.world import World
+from mesa_llm.world import Crowded, World
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +70,7 @@ class LLMModel(ResumableModel):
         option_defaults: Name of an option that every model takes → its default.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: The worlds its agents live in.
+        population: Who its agents are, for agents that look themselves up; None: they know it themselves.
         engine: Asks the language models.
         runlog: Requests, replies, decisions and outcomes of the run.
         mailbox: Messages between agents.
@@ -85,6 +86,7 @@ class LLMModel(ResumableModel):
     option_defaults: ClassVar[Mapping[str, Any]] = {}
     instructions: str = "instructions.md"
     worlds: tuple[World, ...] = ()
+    population: Any = None
     _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -180,6 +182,7 @@ class LLMModel(ResumableModel):
         self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         self.last_decisions: dict[int, Decision | Failure] = {}
         self.last_outcomes: dict[int, list[Outcome]] = {}
+        self._acted: dict[int, Any] = {}
         self._failed: list[Failure] = []
         self._step_decisions: dict[int, list[Decision | Failure]] = {}
         self._usage_before, self._step_usage, self._step_start = Usage(), Usage(), 0.0
@@ -276,7 +279,7 @@ class LLMModel(ResumableModel):
             self._act(self._decide())
             if self._stages:
                 self._stop_if_interrupted()
-        summarise(minded(self))
+        summarise(agent for agent in self._acted.values() if agent in self.agents)
         self._finish_step()
         self._stop_if_interrupted()
 
@@ -289,6 +292,7 @@ class LLMModel(ResumableModel):
         self._failed.clear()
         self._step_decisions.clear()
         self.last_outcomes = {}
+        self._acted = {}
         if self._memories and self.now == 1:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
         with self._writing():
@@ -342,6 +346,9 @@ class LLMModel(ResumableModel):
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
+            for world in self.worlds:
+                if isinstance(world, Crowded):
+                    world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
             self._seen = [turn.agent.observe() if turn.observation is None else turn.observation for turn in turns]
             if self._stages:
                 self._stages[0] = turns
@@ -467,6 +474,7 @@ class LLMModel(ResumableModel):
                 agent = turn.agent
                 is_alive = agent in self.agents  # those before it in the order may have removed it
                 outcomes = agent.act(decision, observation) if is_alive else []
+                self._acted[agent.unique_id] = agent
                 self.last_decisions[agent.unique_id] = decision
                 self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
                 for outcome in outcomes:
@@ -670,6 +678,12 @@ def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[An
     if len(set(keys)) < len(keys):
         raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
     return keys
+
+
+def _looks_at(turn: Turn, world: World) -> bool:
+    """Check whether an agent makes its own observation, of this world."""
+    agent = turn.agent
+    return turn.observation is None and isinstance(agent, LLMMixin) and any(own is world for own in agent.worlds)
 
 
 def _id_key(key: Any) -> Any:

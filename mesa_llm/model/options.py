@@ -81,9 +81,8 @@ def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) ->
     elif has_scenario:  # a scenario of another class says what else would be said twice
         parameters = {name: value for name, value in parameters.items() if name not in own}
         parameters["scenario"] = scenario
-    recorded = {
-        name: _parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in RESUME_OPTIONS
-    }
+    passing = RESUME_OPTIONS | {parameter.name for parameter in kind.scenario_class.parameters() if parameter.is_output}
+    recorded = {name: _parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in passing}
     files = dict(_files(recorded))
     return {"model": name_of(kind), "parameters": recorded, "files": files, "rng": seed, "run_seed": model.run_seed}
 

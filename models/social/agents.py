@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from mesa.discrete_space import CellAgent
 
-from mesa_llm import Mind, Observation, Question, ToolCall
+from mesa_llm import Mind, Observation, Question, Settings, ToolCall
+from mesa_llm.config import NOBODY
+from mesa_llm.population.columns import ALWAYS, People
 from mesa_llm.records import options_for
 from mesa_llm.text import MAX_NAME
 from mesa_llm.worlds.social import FeedItem, SocialFacts
@@ -48,6 +50,12 @@ INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
 }
 """What a user wants to do → the actions that do it, in the order tried."""
 
+NO_TOPICS = ("the news",)
+"""What the rule twin writes about if it has no topics."""
+
+SETTINGS = Settings(temperature=1.0, max_tokens=2000)
+"""Sampling settings of the users' language model."""
+
 CHAT = 0.15
 """Probability that the rule twin turns to groups or products, where there are any."""
 
@@ -61,21 +69,47 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in WORD.findall(text))
 
 
+class Looked[T]:
+    """An attribute that is looked up in the model's population, unless the user has one of its own."""
+
+    def __init__(self, look_up: Callable[[People, int], T], default: T) -> None:
+        """Store how it is looked up.
+
+        Args:
+            look_up: Returns it, given the population and the index of the user in it.
+            default: Its value in a model without a population.
+        """
+        self.look_up, self.default = look_up, default
+
+    def __get__(self, user: Any, kind: Any = None) -> Any:
+        """Return the value; of the class, the attribute itself."""
+        if user is None:
+            return self
+        people = user.model.population
+        return self.default if people is None else self.look_up(people, user.unique_id - 1)
+
+
 class SocialUser(Mind, CellAgent):
     """Somebody on the social network.
 
+    What it is not given, it has from the model's population, by its number; its memory is made when it first needs one.
+
     Attributes:
         activity: Probability that the rule twin does anything when it is its turn.
-        interests: Words that draw the rule twin's attention.
-        hours: 24 probabilities of being active, from midnight on.
+        topics: What the rule twin writes about.
         mood: Share of its reactions that are friendly.
     """
+
+    activity = 0.7
+    mood = 0.85
+    topics: Any = Looked(lambda people, index: people.topics(index) or NO_TOPICS, NO_TOPICS)
+    config: Any = Looked(lambda people, index: people.config(index, SETTINGS), NOBODY)
 
     def __init__(
         self,
         model: Any,
         cell: Any = None,
-        activity: float = 0.7,
+        activity: float | None = None,
         topics: Sequence[str] = (),
         hours: Sequence[float] = (),
         **components: Any,
@@ -85,19 +119,47 @@ class SocialUser(Mind, CellAgent):
         Args:
             model: The model.
             cell: Its node of the network, if the network is drawn.
-            activity: Probability that the rule twin does anything when it is its turn.
-            topics: What the rule twin writes about.
-            hours: 24 probabilities of being active; empty: always.
+            activity: Probability that the rule twin does anything when it is its turn; None: 0.7.
+            topics: What the rule twin writes about; empty: as the population has it.
+            hours: 24 probabilities of being active; empty: as the population has it.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
         if cell is not None:
             self.cell = cell
-        self.activity = activity
-        self.topics = tuple(topics) or ("the news",)
-        self.hours = tuple(hours) or (1.0,) * 24
-        self.mood = 0.85
-        self.interests = words_of(f"{self.config.persona} {' '.join(self.topics)}")
+        if activity is not None:
+            self.activity = activity
+        if topics:
+            self.topics = tuple(topics)
+        if hours:
+            self.hours = hours
+
+    @property
+    def hours(self) -> tuple[float, ...]:
+        """24 probabilities of being active, from midnight on."""
+        people = self.model.population
+        return vars(self).get("_hours", ALWAYS) if people is None else people.hours[self.unique_id - 1]
+
+    @hours.setter
+    def hours(self, hours: Sequence[float]) -> None:
+        people = self.model.population
+        if people is None:
+            self._hours = tuple(hours)
+        else:
+            people.hours[self.unique_id - 1] = hours
+
+    @property
+    def first_memory(self) -> str | None:
+        """Memory that it begins with."""
+        return None if self.model.population is None else self.model.memory
+
+    @property
+    def interests(self) -> frozenset[str]:
+        """Words that draw the rule twin's attention."""
+        people = self.model.population
+        is_own = people is None or "config" in vars(self)
+        persona = self.config.persona if is_own else people.description(self.unique_id - 1)
+        return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
         """Look at the feed; whoever chooses from lists is offered every id in it."""

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import networkx as nx
+import numpy as np
 from mesa.datacollection import DataCollector
 from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
 
-from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
-from mesa_llm.population import from_file, invented, preferential_follows
+from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Output, Slider
+from mesa_llm.memory import open_memory
+from mesa_llm.population import from_file
+from mesa_llm.population.columns import IntArray, InventedPeople, People, people_of, preferential_edges
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from models.social.agents import SocialUser
-
-SETTINGS = Settings(temperature=1.0, max_tokens=2000)
-"""Sampling settings of the users' language model."""
 
 N_INVENTED = 20
 """Number of users where neither a number nor a file is given."""
@@ -95,6 +94,9 @@ class SocialScenario(LLMScenario):
     memory: Annotated[str, Hidden()] = "window:6"
     """What users remember with."""
 
+    database: Annotated[str | None, Hidden(), Output()] = None
+    """SQLite file of the network, which grows with every step; None: in memory. That of an earlier run is emptied."""
+
 
 EXAMPLES = (
     (("create_post",), "write a post of your own"),
@@ -112,6 +114,8 @@ class SocialModel(LLMModel):
     """Users of a social network decide together what to do with what their feeds show, and do it in an order drawn.
 
     Attributes:
+        population: Who the users are, in the order of their numbers.
+        memory: What users remember with.
         world: Users, posts and follows.
         grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
     """
@@ -123,11 +127,14 @@ class SocialModel(LLMModel):
         """Let users sign up, follow one another and publish what they bring along."""
         super().__init__(scenario, **options)
         parameters = self.scenario
-        if parameters.hourly and "activation" not in options:
-            self.activation = Hourly(lambda user: user.hours, parameters.step_minutes, parameters.start_hour)
-        self.world = SocialWorld(parameters.preset, rng=self.random, **self._changes())
+        self.memory = parameters.memory
+        open_memory(self.memory)  # a mistake in it is found now
+        self.world = SocialWorld(parameters.preset, rng=self.random, path=parameters.database, **self._changes())
         self.worlds = (self.world,)
-        self._settle(self._personas())
+        self.population = self._people()
+        if parameters.hourly and "activation" not in options:
+            self.activation = Hourly(self.population.hours, parameters.step_minutes, parameters.start_hour)
+        self._settle(self.population)
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
             model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
@@ -148,33 +155,20 @@ class SocialModel(LLMModel):
         changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes
 
-    def _personas(self) -> Sequence[Persona]:
+    def _people(self) -> People:
         """Return the population: invented, or as many as are wanted of those in the file."""
         n, users = self.scenario.n_agents, self.scenario.users
-        return invented(n or N_INVENTED, self.random) if users is None else from_file(Path(users), n)
+        return InventedPeople(n or N_INVENTED, self.random) if users is None else people_of(from_file(Path(users), n))
 
-    def _settle(self, personas: Sequence[Persona]) -> None:
+    def _settle(self, people: People) -> None:
         """Sign the users up, let them follow one another, and publish what they brought."""
-        edges = follow_edges(personas, self.scenario.follows, self.random)
-        self.grid = follow_network(len(personas), edges, self.run_seed, self.random)
-        cells = list(self.grid.all_cells) if len(self.grid.all_cells) else [None] * len(personas)
-        users = [
-            SocialUser(
-                self,
-                cell,
-                topics=persona.topics,
-                hours=persona.activity,
-                config=persona.config(settings=SETTINGS),
-                memory=self.scenario.memory,
-            )
-            for persona, cell in zip(personas, cells, strict=True)
-        ]
-        self.world.sign_up_many(
-            Account(user.unique_id, persona.name, persona.username, persona.bio)
-            for user, persona in zip(users, personas, strict=True)
-        )
-        self.world.follow_many([(users[a].unique_id, users[b].unique_id) for a, b in edges])
-        posts = [(user, post) for user, persona in zip(users, personas, strict=True) for post in persona.posts]
+        edges = follow_edges(people, self.scenario.follows, self.random)
+        self.grid = follow_network(len(people), edges, self.run_seed, self.random)
+        cells = list(self.grid.all_cells) or [None] * len(people)
+        users = [SocialUser(self, cell) for cell in cells]
+        self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
+        self.world.follow_many(edges + 1)
+        posts = [(users[index], post) for index, post in people.posts()]
         if not posts:
             opening = self.random.sample(users, -(-len(users) // 4))
             posts = [(user, user.remark()) for user in opening]
@@ -261,26 +255,26 @@ class SocialModel(LLMModel):
         return _story(self)
 
 
-def follow_edges(personas: Sequence[Persona], follows: int, rng: random.Random) -> list[tuple[int, int]]:
+def follow_edges(people: People, follows: int, rng: random.Random) -> IntArray:
     """Return who follows whom: what the population brings, or new users following popular ones.
 
     Args:
-        personas: The population.
+        people: The population.
         follows: Number of users that each follows, where the population brings no follows.
         rng: Source of random draws.
 
     Returns:
-        (follower, followee), as indices of the population, sorted.
+        (follower, followee), as indices of the population, sorted, shape `(follows, 2)`.
     """
-    n = len(personas)
-    if any(persona.follows for persona in personas):
-        return sorted({(a, b) for a, persona in enumerate(personas) for b in persona.follows if b < n and a != b})
+    n = len(people)
+    if (edges := people.edges) is not None:
+        return np.array(edges, dtype=np.int32).reshape(-1, 2)
     if n < 2 or follows < 1:
-        return []
-    return [(int(a), int(b)) for a, b in preferential_follows(n, min(follows, n - 1), rng)]
+        return np.zeros((0, 2), dtype=np.int32)
+    return preferential_edges(n, min(follows, n - 1), rng)
 
 
-def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: random.Random) -> Network:
+def follow_network(n: int, edges: IntArray, seed: int, rng: random.Random) -> Network:
     """Lay the follow network out for drawing; beyond `MAX_DRAWN` users it is empty.
 
     Args:
@@ -292,7 +286,7 @@ def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: ran
     graph = nx.Graph()
     if n <= MAX_DRAWN:
         graph.add_nodes_from(range(n))
-        graph.add_edges_from(edges)
+        graph.add_edges_from(edges.tolist())
     sprung = 0 < n <= MAX_SPRUNG
     layout = (
         nx.spring_layout(graph, seed=seed % 2**31, k=1.6 / max(n, 1) ** 0.5) if sprung else nx.circular_layout(graph)

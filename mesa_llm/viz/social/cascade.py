@@ -19,9 +19,8 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted, one_line
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import FEW, GREY, Figure, Plot, enlarge, picture_of, plot_downloads, tidy
-from mesa_llm.viz.gate import steady
 from mesa_llm.viz.inspector import inspect_agent
-from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world
+from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
 from mesa_llm.viz.space import MAX_NAMES
 from mesa_llm.viz.upload import Upload, read_text
 from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves
@@ -128,6 +127,7 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
     """
     shares = world.shares(root_id)
     post = world.post_view(root_id)
+    world.names.load(share.user_id for share in shares[:MAX_SHARERS])
     nodes = tree_of(post.author_id, post.step, shares[:MAX_SHARERS])
     figure = Figure(figsize=(6.0, 4.6), layout="constrained")
     axes: Any = figure.subplots()
@@ -201,7 +201,7 @@ def root_to_show(model: LLMModel) -> int:
         model: A model with a social world.
     """
     world = social_world(model)
-    with steady(model):
+    with still(model):
         post_id = post_to_show(world)
         return root_of(world, post_id) if post_id else 0
 
@@ -212,7 +212,7 @@ def _Tree(model: LLMModel, root_id: int) -> None:
     world = social_world(model)
 
     def drawn(kind: str) -> tuple[bytes, list[Spot]]:
-        with steady(model):
+        with still(model):
             figure, nodes = cascade_figure(world, root_id)
             return picture_of(figure, kind), _spots(figure, nodes, world)
 

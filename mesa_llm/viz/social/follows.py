@@ -21,10 +21,9 @@ from mesa_llm.engine.activation import minded
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads
-from mesa_llm.viz.gate import steady
 from mesa_llm.viz.inspector import inspect_agent
 from mesa_llm.viz.markup import label_of
-from mesa_llm.viz.social.reader import social_world
+from mesa_llm.viz.social.reader import social_world, still
 from mesa_llm.viz.space import ACTIVE, IDLE, Place, lay_out, spots_on, write_names
 from mesa_llm.worlds.beliefs import tone
 
@@ -33,6 +32,9 @@ MAX_USERS = 300
 
 MAX_TIES = 4_000
 """Maximum number of follows that are drawn."""
+
+MAX_COMPARED = 1_000_000
+"""Maximum number of follows of which those that began during the run are found, and stand out."""
 
 LATEST_TEXTS = 5
 """Number of texts of a user, the latest ones, whose tone is measured."""
@@ -117,7 +119,7 @@ def most_connected(model: LLMModel, size: int) -> tuple[dict[int, Any], int]:
         size: Maximum number of agents.
     """
     world = social_world(model)
-    agents = {agent.unique_id: agent for agent in minded(model) if agent.unique_id in world.names}
+    agents = {agent.unique_id: agent for agent in minded(model) if world.is_user(agent.unique_id)}
     if len(agents) <= size:
         return agents, len(agents)
     numbers = np.array(list(agents))
@@ -148,7 +150,9 @@ def follow_figure(
     positions = {} if positions is None else positions
     agents, n_users = most_connected(model, MAX_USERS)
     ties = _among(world.follow_edges(), list(agents))
-    recent = {tuple(tie) for tie in _among(world.follow_edges(since=1), list(agents)).tolist()}
+    n_ties = world.totals()["follows"]
+    new = _among(world.new_follows(), list(agents)).tolist() if n_ties <= MAX_COMPARED else []
+    recent = {(follower, followee) for follower, followee in new}
     lay_out(agents, ties.tolist(), positions)
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     axes: Any = figure.subplots()
@@ -158,7 +162,6 @@ def follow_figure(
     places = [Place(agent, *map(float, positions[number])) for number, agent in agents.items()]
     write_names(axes, places)
     axes.margins(0.06)
-    n_ties = world.totals()["follows"]
     title = f"Who follows whom now: {n_users:,} users, {n_ties:,} follows"
     if len(agents) < n_users:
         title += f"\nDrawn: the {len(agents):,} most connected, and {min(len(ties), MAX_TIES):,} follows among them"
@@ -237,12 +240,12 @@ def _FollowNetwork(model: LLMModel, own: Callable[[Any], Mapping[str, Colouring]
     if cache.current[0] is not model:
         cache.current = (model, {})
     positions = cache.current[1]
-    with steady(model):
+    with still(model):
         colourings = colourings_of(model, own(model) if own else {})
     name = picked if picked in colourings else next(iter(colourings))
 
     def drawn(kind: str) -> tuple[bytes, list[Spot]]:
-        with steady(model):
+        with still(model):
             figure, places = follow_figure(model, name, colourings[name], positions)
             return picture_of(figure, kind), spots_on(figure.axes[0], places)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import solara
 from mesa.visualization.utils import update_counter
@@ -15,7 +18,7 @@ from mesa_llm.text import quoted
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.inspector import open_tab
 from mesa_llm.viz.markup import Clickable
-from mesa_llm.viz.picker import Option, Picker, options_in
+from mesa_llm.viz.picker import Option, Picker
 from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.text import group_notices, news_lines
 
@@ -33,6 +36,23 @@ reader_id = solara.reactive(0)
 
 opened_id = solara.reactive(0)
 """Post that is looked into; 0, or that of none: the one with the largest reach."""
+
+
+_reading: WeakKeyDictionary[LLMModel, threading.RLock] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+@contextmanager
+def still(model: LLMModel) -> Generator[None]:
+    """Hold a model still, for one thread at a time: what is read of a social world is kept at hand by it.
+
+    Args:
+        model: A model with a social world.
+    """
+    with _making:
+        lock = _reading.setdefault(model, threading.RLock())
+    with steady(model), lock:
+        yield
 
 
 def social_world(model: LLMModel) -> SocialWorld:
@@ -97,10 +117,12 @@ def PickPost(model: LLMModel, label: str, post_id: int) -> None:
     world = social_world(model)
 
     def find(query: str, size: int) -> Sequence[Option]:
-        with steady(model):
-            return [post_option(world, found) for found in world.find_posts(query, size)]
+        with still(model):
+            found = world.find_posts(query, size)
+            world.load_views(found)
+            return [post_option(world, other_id) for other_id in found]
 
-    with steady(model):
+    with still(model):
         option = post_option(world, post_id)
     Picker(label, option, find, opened_id.set)
 
@@ -126,20 +148,34 @@ def FeedReader(model: LLMModel) -> None:
     """
     update_counter.get()
     world = social_world(model)
-    names = world.names
     picked = reader_id.value
-    if not names:
+    with still(model):
+        user_id = picked if world.is_user(picked) else next(iter(world.find_users("", 1)), 0)
+    if not user_id:
         solara.Info("Nobody has signed up yet.", dense=True)
         return
-    user_id = picked if picked in names else next(iter(names))
 
     def find(query: str, size: int) -> Sequence[Option]:
-        return options_in(((number, f"{number} · {name}") for number, name in list(names.items())), query, size)
+        with still(model):
+            found = world.find_users(query, size)
+            world.names.load(found)
+            return [user_option(world, other_id) for other_id in found]
 
-    Picker("Feed of", Option(user_id, f"{user_id} · {names[user_id]}"), find, reader_id.set)
-    with steady(model):
+    with still(model):
         values = feed_values(world, user_id)
+        option = user_option(world, user_id)
+    Picker("Feed of", option, find, reader_id.set)
     Clickable("feed.html", follow_click, **values).key(f"feed of {user_id}")
+
+
+def user_option(world: SocialWorld, user_id: int) -> Option:
+    """Return how a user is listed: its number and its name.
+
+    Args:
+        world: The world.
+        user_id: The user.
+    """
+    return Option(user_id, f"{user_id} · {world.names[user_id]}")
 
 
 def feed_values(world: SocialWorld, user_id: int) -> dict[str, Any]:
@@ -171,7 +207,7 @@ def ThreadReader(model: LLMModel) -> None:
     update_counter.get()
     world = social_world(model)
     opened = opened_id.value
-    with steady(model):
+    with still(model):
         post_id = post_to_show(world)
         if not post_id:
             solara.Info("Nobody has posted yet.", dense=True)

@@ -4,63 +4,68 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from mesa_llm.records import canonical_json
-from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, REPLY, REPOST, IntArray
-from mesa_llm.worlds.social.state import SocialState
+from mesa_llm.worlds.social.board import KINDS, REPLY, REPOST
+from mesa_llm.worlds.social.columns import IntArray
+from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 from mesa_llm.worlds.social.store import TABLES
 
 COUNTS = {
-    "posts": "SELECT step, count(*) FROM post WHERE kind = 'original' GROUP BY step",
-    "replies": "SELECT step, count(*) FROM post WHERE kind = 'reply' GROUP BY step",
-    "quotes": "SELECT step, count(*) FROM post WHERE kind = 'quote' GROUP BY step",
+    "posts": "SELECT created_at, count(*) FROM post WHERE kind = 'original' GROUP BY created_at",
+    "replies": "SELECT created_at, count(*) FROM post WHERE kind = 'reply' GROUP BY created_at",
+    "quotes": "SELECT created_at, count(*) FROM post WHERE kind = 'quote' GROUP BY created_at",
     "reposts": """
-        SELECT step, count(*) FROM (
-            SELECT step FROM post WHERE kind = 'repost' UNION ALL SELECT step FROM bare_repost
-        ) GROUP BY step""",
-    "comments": "SELECT step, count(*) FROM comment GROUP BY step",
-    "likes": "SELECT step, count(*) FROM post_vote WHERE value > 0 GROUP BY step",
-    "dislikes": "SELECT step, count(*) FROM post_vote WHERE value < 0 GROUP BY step",
-    "follows": "SELECT step, count(*) FROM follow GROUP BY step",
-    "mutes": "SELECT step, count(*) FROM mute GROUP BY step",
-    "reports": "SELECT step, count(*) FROM report GROUP BY step",
-    "purchases": "SELECT step, count(*) FROM purchase GROUP BY step",
-    "groups": "SELECT step, count(*) FROM chat_group GROUP BY step",
-    "messages": "SELECT step, count(*) FROM group_messages GROUP BY step",
-    "searches": "SELECT step, count(*) FROM search GROUP BY step",
+        SELECT created_at, count(*) FROM (
+            SELECT created_at FROM post WHERE kind = 'repost' UNION ALL SELECT created_at FROM bare_repost
+        ) GROUP BY created_at""",
+    "comments": "SELECT created_at, count(*) FROM comment GROUP BY created_at",
+    "likes": 'SELECT created_at, count(*) FROM "like" GROUP BY created_at',
+    "dislikes": "SELECT created_at, count(*) FROM dislike GROUP BY created_at",
+    "follows": "SELECT created_at, count(*) FROM follow GROUP BY created_at",
+    "mutes": "SELECT created_at, count(*) FROM mute GROUP BY created_at",
+    "reports": "SELECT created_at, count(*) FROM report GROUP BY created_at",
+    "purchases": "SELECT created_at, count(*) FROM purchase GROUP BY created_at",
+    "groups": "SELECT created_at, count(*) FROM chat_group GROUP BY created_at",
+    "messages": "SELECT sent_at, count(*) FROM group_messages GROUP BY sent_at",
+    "searches": "SELECT created_at, count(*) FROM search GROUP BY created_at",
 }
 """Queries that count by step. What was undone is not counted."""
 
-SHARED = """
-    SELECT user_id, parent_id, kind, step, post_id FROM post WHERE root_id = ? AND post_id <> ?
-    UNION ALL
-    SELECT user_id, post_id, 'repost', step, repost_id FROM bare_repost WHERE post_id = ?
-    ORDER BY step, post_id"""
-"""Who replied to or passed on what began with one post, in order; bare reposts are those of the original rules."""
+BARE_REPOSTS = "SELECT user_id, created_at, repost_id FROM bare_repost WHERE post_id = ?"
+"""Reposts that only count, of the original rules."""
+
+POSTS = """
+    SELECT post_id, user_id, kind, parent_id,
+        CASE kind WHEN 'repost' THEN original_post_id ELSE post_id END AS source_id, root_id, content,
+        created_at AS step, num_likes AS likes, num_dislikes AS dislikes, num_shares AS shares, num_reports AS reports
+    FROM post ORDER BY post_id"""
+
+COMMENTS = """
+    SELECT comment_id, post_id, user_id, content, created_at AS step, num_likes AS likes, num_dislikes AS dislikes
+    FROM comment ORDER BY comment_id"""
+
+GROUPS = "SELECT group_id, user_id, name, created_at AS step, members FROM chat_group ORDER BY group_id"
+
+MESSAGES = """
+    SELECT message_id, group_id, sender_id AS user_id, content, sent_at AS step FROM group_messages
+    ORDER BY message_id"""
+
+PRODUCTS = "SELECT product_id, product_name AS name, sales FROM product ORDER BY product_id"
+
+PASSING = frozenset(("search", "rec", "trace"))
+"""Tables that are no part of the state: what was looked for, what was seen last, and how things came about."""
 
 
-THREAD = """
-    WITH above (post_id) AS (SELECT post_id FROM post WHERE root_id = ?1 AND kind = 'reply' UNION SELECT ?1)
-    SELECT 'reply', post_id, parent_id, user_id, content, step, likes, dislikes FROM post
-    WHERE root_id = ?1 AND kind = 'reply'
-    UNION ALL
-    SELECT 'comment', comment_id, post_id, user_id, content, step, likes, dislikes FROM comment
-    WHERE post_id IN (SELECT post_id FROM above)
-    ORDER BY step, 1 DESC, 2"""
-"""Replies and comments under a post, in order."""
+NEW_FOLLOWS = "SELECT follower_id, followee_id FROM follow WHERE created_at >= ? ORDER BY follower_id, followee_id"
 
-FOUND_POSTS = """
-    SELECT post_id FROM post WHERE kind <> 'repost' AND content LIKE ? ESCAPE '\\'
-    ORDER BY shares DESC, likes DESC, post_id LIMIT ?"""
-
-REACH = 2**31
-"""One share counts more than any number of likes."""
-
-POSTS_BY = "SELECT content FROM post WHERE user_id = ? AND kind <> 'repost' ORDER BY post_id DESC LIMIT ?"
+MAX_FOUND = 2_000
+"""Maximum number of posts of a search that are compared, the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +146,25 @@ class ThreadEntry:
     """Dislikes now."""
 
 
+REACH = 2**31
+"""One share counts more than any number of likes."""
+
+TEXT_TABLES = {"reply": "post", "comment": "comment"}
+"""Kind of an entry in a thread → the table with its text."""
+
+
 class SocialMeasures(SocialState):
     """Read-only queries for plots, tables and tests."""
 
     def totals(self) -> dict[str, int]:
         """Count what there is now, without looking at every row."""
-        counts_by_kind = np.bincount(self.posts["kind"], minlength=len(KINDS)).tolist()
-        sums = {name: int(self.posts[name].sum()) for name in ("likes", "dislikes", "shares", "reports")}
-        counts = {"users": len(self.names), "follows": int(self.users["followings"].sum())}
-        return counts | dict(zip(KINDS, counts_by_kind, strict=True)) | {"comments": self.n_comments} | sums
+        return {
+            "users": self._totals["users"],
+            "follows": len(self.follows),
+            **{name: self._totals[name] for name in KINDS},
+            "comments": len(self.comments),
+            **{name: self._totals[name] for name in ("likes", "dislikes", "shares", "reports")},
+        }
 
     def counts_per_step(self) -> list[dict[str, int]]:
         """Count what was done in each step until now; one mapping a step, by the names in `COUNTS`."""
@@ -196,59 +211,61 @@ class SocialMeasures(SocialState):
         self.post_row(root_id)
         distances = {self.author_of(root_id): 0}
         shares: list[Share] = []
-        for user_id, parent_id, kind, step, post_id in self.store.rows(SHARED, root_id, root_id, root_id):
-            from_id = self.author_of(parent_id)
+        for user_id, from_id, step, post_id in self._passed_on(root_id, kinds):
             distance = distances.get(from_id)
-            if kind in kinds and distance is not None and user_id not in distances:
+            if distance is not None and user_id not in distances:
                 distances[user_id] = distance + 1
                 shares.append(Share(user_id, from_id, distance + 1, step, post_id))
         return shares
 
+    def _passed_on(self, root_id: int, kinds: Sequence[str]) -> list[tuple[int, int, int, int]]:
+        """Return who passed on what began with a post, from whom, when, and as which post, in order."""
+        posts = self.posts
+        rows = np.flatnonzero(posts["root"] == root_id)
+        rows = rows[np.isin(posts["kind"][rows], [KINDS.index(kind) for kind in kinds]) & (rows != root_id - 1)]
+        parents = posts["parent"][rows] - 1
+        columns = posts["author"][rows], posts["author"][parents], posts["created"][rows], rows + 1
+        passed_on = list(zip(*(column.tolist() for column in columns), strict=True))
+        if self.is_original and "repost" in kinds:
+            author = self.author_of(root_id)
+            bare = self.store.rows(BARE_REPOSTS, root_id)
+            passed_on = sorted(
+                [*passed_on, *((user_id, author, step, repost_id) for user_id, step, repost_id in bare)],
+                key=lambda share: (share[2], share[3]),
+            )
+        return passed_on
+
     def largest_cascade(self) -> int:
         """Count the users in the largest cascade of reposts and quotes, its author included; 0 without posts."""
-        kind, author, root = (self.posts[name] for name in ("kind", "author", "root"))
-        if not len(kind):
-            return 0
-        shares = np.flatnonzero((kind == REPOST) | (kind == QUOTE))
-        bare_reposts = np.array(self.store.rows("SELECT post_id, user_id FROM bare_repost"), dtype=np.int64).reshape(
-            -1, 2
-        )
-        roots = np.concatenate([root[shares], root[shares], bare_reposts[:, 0], bare_reposts[:, 0]])
-        users = np.concatenate(
-            [author[shares], author[root[shares] - 1], bare_reposts[:, 1], author[bare_reposts[:, 0] - 1]]
-        )
-        members = np.unique(np.stack([roots, users]), axis=1)
-        return int(np.unique(members[0], return_counts=True)[1].max(initial=1))
+        return self._largest_cascade
 
-    def follow_edges(self, since: int = 0) -> IntArray:
-        """Return all follows as (follower, followee), sorted, shape `(follows, 2)`.
+    def follow_edges(self) -> IntArray:
+        """Return all follows as (follower, followee), sorted, shape `(follows, 2)`."""
+        return self.follows.edges()
 
-        Args:
-            since: Only follows that began in this step or later.
-        """
-        query = "SELECT follower_id, followee_id FROM follow WHERE step >= ? ORDER BY follower_id, followee_id"
-        rows = self.store.rows(query, since)
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+    def new_follows(self) -> IntArray:
+        """Return the follows that began in step 1 or later, as (follower, followee), sorted, shape `(follows, 2)`."""
+        return np.array(self.store.rows(NEW_FOLLOWS, 1), dtype=np.int64).reshape(-1, 2)
 
     def posts_table(self) -> list[dict[str, Any]]:
         """Return all posts, reposts, quotes and replies, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM post ORDER BY post_id")
+        return self.store.records(POSTS)
 
     def comments_table(self) -> list[dict[str, Any]]:
         """Return all comments, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM comment ORDER BY comment_id")
+        return self.store.records(COMMENTS)
 
     def products_table(self) -> list[dict[str, Any]]:
         """Return all products with their sales, one mapping each."""
-        return self.store.records("SELECT * FROM product ORDER BY product_id")
+        return self.store.records(PRODUCTS)
 
     def groups_table(self) -> list[dict[str, Any]]:
         """Return all chat groups, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM chat_group ORDER BY group_id")
+        return self.store.records(GROUPS)
 
     def messages_table(self) -> list[dict[str, Any]]:
         """Return all messages in groups, one mapping each, in the order they were written."""
-        return self.store.records("SELECT * FROM group_messages ORDER BY message_id")
+        return self.store.records(MESSAGES)
 
     def engagement(self) -> dict[int, tuple[int, int]]:
         """Return likes and dislikes of every post by its id; a repost has none, as its source gets them."""
@@ -270,19 +287,27 @@ class SocialMeasures(SocialState):
         """
         source_id = self.source_id(post_id)
         root_id = self.posts.get("root", source_id - 1) if self.kind_of(source_id) == REPLY else source_id
-        rows = self.store.rows(THREAD, root_id)
-        under: dict[int, list[tuple[Any, ...]]] = {}
-        for row in rows[:size]:
-            under.setdefault(row[2], []).append(row)
-        entries: list[ThreadEntry] = []
-        waiting = [(0, row) for row in reversed(under.pop(root_id, []))]
-        while waiting:
-            level, row = waiting.pop()
-            kind, entry_id, parent_id, author_id, *rest = row
-            entries.append(ThreadEntry(kind, entry_id, parent_id, level, author_id, self.names[author_id], *rest))
-            if kind == "reply":
-                waiting += [(level + 1, other) for other in reversed(under.pop(entry_id, []))]
-        return root_id, entries, len(rows)
+        posts, comments = self.posts, self.comments
+        replies = np.flatnonzero((posts["root"] == root_id) & (posts["kind"] == REPLY))
+        remarks = np.flatnonzero(np.isin(comments["post"], [root_id, *(replies + 1).tolist()]))
+        count = len(replies) + len(remarks)
+        written = [("reply", row + 1, posts.get("parent", row), posts, row) for row in replies[:size].tolist()]
+        written += [("comment", row + 1, comments.get("post", row), comments, row) for row in remarks[:size].tolist()]
+        written = sorted(written, key=lambda line: line[3].get("created", line[4]))[:size]
+        texts = {kind: self._texts_of(kind, [line[1] for line in written if line[0] == kind]) for kind in TEXT_TABLES}
+        self.names.load(columns.get("author", row) for *_, columns, row in written)
+        under: dict[int, list[ThreadEntry]] = {}
+        for kind, number, parent_id, columns, row in written:
+            author, *numbers = (columns.get(name, row) for name in ("author", "created", "likes", "dislikes"))
+            entry = ThreadEntry(
+                kind, number, parent_id, 0, author, self.names[author], texts[kind].get(number, ""), *numbers
+            )
+            under.setdefault(parent_id, []).append(entry)
+        return root_id, _in_reading_order(root_id, under), count
+
+    def _texts_of(self, kind: str, ids: Sequence[int]) -> dict[int, str]:
+        table = TEXT_TABLES[kind]
+        return dict(self.store.of_ids(f"SELECT {table}_id, content FROM {table} WHERE {table}_id IN ({{}})", ids))
 
     def find_posts(self, query: str, size: int) -> list[int]:
         """Search posts for words or a number.
@@ -294,19 +319,39 @@ class SocialMeasures(SocialState):
         Returns:
             Post ids: the post of that number first, then those passed on most, then those liked most; no bare reposts.
         """
-        query = query.strip()
-        if not query:
-            rows = np.flatnonzero(self.posts["kind"] != REPOST)
-            reach = self.posts["shares"][rows] * REACH + self.posts["likes"][rows]
-            if len(rows) > size:
-                rows = rows[np.sort(np.argpartition(-reach, size)[:size])]
-                reach = self.posts["shares"][rows] * REACH + self.posts["likes"][rows]
-            return (rows[np.argsort(-reach, kind="stable")] + 1).tolist()
-        pattern = query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        found = [int(row[0]) for row in self.store.rows(FOUND_POSTS, f"%{pattern}%", size)]
-        number = int(query) if query.isascii() and query.isdecimal() and len(query) < 19 else 0
+        query = UNPRINTABLE.sub("", query).strip()
+        if query:
+            found = [key for key, *_ in self.store.find("post", query)][-MAX_FOUND:]
+            rows = np.array(found, dtype=np.int64) - 1
+        else:
+            rows = np.arange(len(self.posts))
+        rows = rows[self.posts["kind"][rows] != REPOST]
+        reach = self.posts["shares"][rows].astype(np.int64) * REACH + self.posts["likes"][rows]
+        if len(rows) > size:
+            nearest = np.sort(np.argpartition(-reach, size)[:size])
+            rows, reach = rows[nearest], reach[nearest]
+        ids = (rows[np.argsort(-reach, kind="stable")] + 1).tolist()
+        number = _number(query)
         named = [number] if 0 < number <= len(self.posts) else []
-        return [*named, *(post_id for post_id in found if post_id != number)][:size]
+        return [*named, *(post_id for post_id in ids if post_id != number)][:size]
+
+    def find_users(self, query: str, size: int) -> list[int]:
+        """Search users for their names, handles and what they say of themselves, or a number.
+
+        Args:
+            query: Text, or the number of a user; empty: everyone fits.
+            size: Maximum number of users.
+
+        Returns:
+            User ids: the user of that number first, then the others in rising order.
+        """
+        query = UNPRINTABLE.sub("", query).strip()
+        if not query:
+            return np.flatnonzero(self.users["is_user"])[:size].tolist()
+        number = _number(query)
+        named = [number] if number in self.names else []
+        found = (int(key) for key, *_ in self.store.find("user", query) if key != number)
+        return [*named, *islice(found, size)][:size]
 
     def posts_by(self, user_id: int, size: int) -> list[str]:
         """Return what a user wrote last, newest first: posts, quotes and replies.
@@ -315,14 +360,45 @@ class SocialMeasures(SocialState):
             user_id: The user.
             size: Maximum number of texts.
         """
-        return [str(row[0]) for row in self.store.rows(POSTS_BY, user_id, size)]
+        ids: list[int] = []
+        post_id = self.users.get("latest", user_id)
+        while post_id and len(ids) < size:
+            if self.kind_of(post_id) != REPOST:
+                ids.append(post_id)
+            post_id = self.posts.get("previous", post_id - 1)
+        texts = self.posts_texts(ids)
+        return [texts[post_id] for post_id in ids]
 
     def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return every table's rows in one canonical order, without the log of searches."""
+        """Return every table's rows in one canonical order, without those in `PASSING`."""
         return {
-            table: sorted(self.store.rows(f"SELECT * FROM {table}"), key=repr) for table in TABLES if table != "search"
+            table: sorted(self.store.rows(f'SELECT * FROM "{table}"'), key=repr)
+            for table in TABLES
+            if table not in PASSING
         }
 
     def digest(self) -> str:
         """Return a digest of the state: equal for worlds in which the same happened."""
         return hashlib.sha256(canonical_json([self.step, self.snapshot()]).encode()).hexdigest()
+
+
+def _in_reading_order(root_id: int, under: dict[int, list[ThreadEntry]]) -> list[ThreadEntry]:
+    """Put each entry of a thread under what it answers.
+
+    Args:
+        root_id: The post that the thread is about.
+        under: Number of a post or reply → what answers it, in order.
+    """
+    entries: list[ThreadEntry] = []
+    waiting = [(0, entry) for entry in reversed(under.pop(root_id, []))]
+    while waiting:
+        level, entry = waiting.pop()
+        entries.append(replace(entry, level=level))
+        if entry.kind == "reply":
+            waiting += [(level + 1, other) for other in reversed(under.pop(entry.post_id, []))]
+    return entries
+
+
+def _number(query: str) -> int:
+    """Return the number that was typed; 0 if it is none."""
+    return int(query) if query.isascii() and query.isdecimal() and len(query) < 16 else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +16,12 @@ from mesa_llm.records import Event, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
+from mesa_llm.worlds.social.board import REPOST, Board, first_allowed
+from mesa_llm.worlds.social.columns import FloatArray, IntArray
 from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, SocialFacts, SocialView
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
-from mesa_llm.worlds.social.recommenders import REPOST, best_first, top_level, without_muted
+from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
 from mesa_llm.worlds.social.settings import PRESETS, SocialSettings
 from mesa_llm.worlds.social.state import UNPRINTABLE, Notice
@@ -78,18 +81,6 @@ FOUND = frozenset(("post_id", "comment_id", "user_id"))
 
 Query = Annotated[str, Field(min_length=1, max_length=200)]
 
-FIND_POSTS = """
-    SELECT post_id FROM post
-    WHERE kind <> 'repost' AND content LIKE ? ESCAPE '\\' AND reports < ?
-        AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
-    ORDER BY likes - dislikes + shares DESC, post_id DESC LIMIT ?"""
-
-FIND_USERS = """
-    SELECT user_id, name, bio FROM user
-    WHERE name || char(1) || username || char(1) || bio LIKE ? ESCAPE '\\'
-        AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
-    ORDER BY user_id LIMIT ?"""
-
 BIO_CHARACTERS = 160
 """Maximum number of characters of a user's bio that a search shows."""
 
@@ -130,6 +121,14 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
                 raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(methods)}")
         super().__init__(own_settings, name=name, rng=rng, path=path)
 
+    def expect(self, agent_ids: Sequence[int]) -> None:
+        """Pick the feeds of users who are about to look, all at once, and read what these show."""
+        users = [agent_id for agent_id in agent_ids if agent_id in self.names]
+        feeds = self.feeds(users)
+        self._feeds = dict(zip(users, feeds, strict=True))
+        self.load_views(post_id for feed in feeds for post_id in feed)
+        self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
+
     def observe(self, agent_id: int) -> Observation:
         """Show a user its standing, its news and its feed; reads only.
 
@@ -163,7 +162,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
 
     def _own_lists(self, facts: SocialFacts, visible_users: Sequence[int]) -> Mapping[str, tuple[int | str, ...]]:
         """Return the ids that actions apply to now, of those that do not take all that is shown."""
-        followed = set(self.ties(facts.user_id).followed.tolist())
+        followed = self.viewer(facts.user_id).followed_ids
         excluded = () if self.is_original else followed  # there anybody may be followed again
         strangers = tuple(user_id for user_id in visible_users if user_id not in excluded)
         undo = [name for name in UNDO if name in self.settings.actions]
@@ -186,13 +185,12 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         texts: list[str] = []
         for item in items:
             post = item.post
-            key = (post.post_id, item.is_followed, item.is_own, item.vote)
+            key = item.is_followed, item.is_own, item.vote
             is_common = post is self._views.get(post.post_id)
-            text = self._texts.get(key) if is_common else None
+            known = self._texts.setdefault(post.post_id, {}) if is_common else {}
+            text = known.get(key)
             if text is None:
-                text = post_text(item, self.step, self.settings)
-                if is_common:
-                    self._texts[key] = text
+                text = known[key] = post_text(item, self.step, self.settings)
             texts.append(text)
         return "\n".join(texts) or "There is nothing in your feed yet."
 
@@ -205,11 +203,16 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Args:
             query: Text that the post holds; upper and lower case count as the same.
         """
-        pattern = self._pattern(self.acting(agent_id), "posts", query)
-        rows = self.store.rows(FIND_POSTS, pattern, self.max_reports, agent_id, self.settings.search_results)
-        if not rows:
+        text = self._noted(self.acting(agent_id), "posts", query)
+        rows = np.array([key for key, *_ in self.store.find("post", text)], dtype=np.int64) - 1
+        posts, muted = self.posts, self.viewer(agent_id).muted
+        rows = rows[(posts["kind"][rows] != REPOST) & (posts["reports"][rows] < self.max_reports)]
+        rows = rows[~np.isin(posts["author"][rows], muted)]
+        score = posts["likes"][rows] - posts["dislikes"][rows] + posts["shares"][rows]
+        rows = rows[np.lexsort((-rows, -score))][: self.settings.search_results]
+        if not len(rows):
             return f"No post holds {quoted(query)}."
-        return self.text_of(self.items(self.viewer(agent_id), [int(row[0]) for row in rows]))
+        return self.text_of(self.items(self.viewer(agent_id), (rows + 1).tolist()))
 
     @tool(shows_more=True)
     def search_user(self, agent_id: int, query: Query) -> str:
@@ -218,9 +221,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Args:
             query: Text to look for; upper and lower case count as the same.
         """
-        pattern = self._pattern(self.acting(agent_id), "users", query)
+        text = self._noted(self.acting(agent_id), "users", query)
+        muted = self.viewer(agent_id).muted_ids
+        found = (row for row in self.store.find("user", text) if row[0] not in muted)
         lines: list[str] = []
-        for user_id, name, bio in self.store.rows(FIND_USERS, pattern, agent_id, self.settings.search_results):
+        for user_id, name, _, bio in islice(found, self.settings.search_results):
             about = f": {quoted(bio, BIO_CHARACTERS)}" if bio else ""
             lines.append(f"- {name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
         return "\n".join(lines) or f"No user matches {quoted(query)}."
@@ -228,20 +233,20 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
     @tool(shows_more=True)
     def trend(self, agent_id: int) -> str:
         """Show what is liked most these days."""
-        board, viewer = self.board(), self.viewer(agent_id)
         oldest = self.step - self.settings.trend_days * 24 * 60 / max(self.settings.step_minutes, 1e-9)
-        rows = top_level(board)[::-1]
-        rows = without_muted(rows[board.created[rows] >= oldest], board, viewer)
-        rows = best_first(rows, board.likes[rows])[: self.settings.trend_posts]
+        ranking = self.board.ranking("trend", trend_scores, oldest, newest_first=True)
+        viewers = self.viewers([agent_id])
+        size = np.array([self.settings.trend_posts])
+        rows = first_allowed(ranking, viewers, size, bars_muted(self.board))[0]
+        rows = rows[self.board.created[rows] >= oldest]
         if not len(rows):
             return "Nothing is trending."
-        return self.text_of(self.items(viewer, np.add(rows, 1).tolist()))
+        return self.text_of(self.items(viewers[0], (rows + 1).tolist()))
 
     @tool
     def refresh(self, agent_id: int) -> str:
         """Show your feed again."""
-        viewer = self.viewer(agent_id)
-        return self.text_of(self.items(viewer, self.feed(viewer)))
+        return self.text_of(self.items(self.viewer(agent_id), self.feed(agent_id)))
 
     @tool
     def listen_from_group(self, agent_id: int) -> str:
@@ -253,20 +258,18 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         messages.sort(key=lambda message: message.message_id)
         return messages_text(groups, messages[-MAX_MESSAGES:])
 
-    def _pattern(self, agent_id: int, target: str, query: str) -> str:
-        """Note a search; return the pattern that finds a text as it stands."""
+    def _noted(self, agent_id: int, target: str, query: str) -> str:
+        """Note a search; return the text to look for."""
         text = UNPRINTABLE.sub("", query).strip()
         if not text:
             raise ToolError("The search is empty; give a word to look for.")
         self.searches.append((agent_id, target, text))
-        for special in ("\\", "%", "_"):
-            text = text.replace(special, "\\" + special)
-        return f"%{text}%"
+        return text
 
     def write_searches(self) -> None:
         """Write down the searches of the step, in the order of users, whichever came first."""
-        rows = [(*search, self.step) for search in sorted(self.searches, key=lambda search: search[0])]
-        self.store.write_many("INSERT INTO search (user_id, target, query, step) VALUES (?, ?, ?, ?)", rows)
+        for search in sorted(self.searches, key=lambda search: search[0]):
+            self.store.add("search", None, *search, self.step)
         self.searches.clear()
 
     # the end of a step
@@ -275,11 +278,14 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         """Move the world's step on; report each post that went viral, once."""
         self.write_searches()
         self.next_step()
-        engagement = self.posts["likes"] + self.posts["shares"]
-        is_viral = (engagement >= self.settings.viral_threshold) & (self.posts["kind"] != REPOST)
-        rows = np.flatnonzero(is_viral & (self.posts["viral"] == 0))
-        self.posts["viral"][rows] = 1
-        return [self._viral(row + 1, int(engagement[row])) for row in rows.tolist()]
+        rows = np.array(sorted(self._rated), dtype=np.int64)
+        self._rated.clear()
+        engagement = self.posts["likes"][rows] + self.posts["shares"][rows]
+        is_viral = (engagement >= self.settings.viral_threshold) & (self.posts["kind"][rows] != REPOST)
+        is_viral &= self.posts["viral"][rows] == 0
+        self.posts["viral"][rows[is_viral]] = 1
+        viral = zip((rows[is_viral] + 1).tolist(), engagement[is_viral].tolist(), strict=True)
+        return [self._viral(post_id, score) for post_id, score in viral]
 
     def _viral(self, post_id: int, score: int) -> Event:
         post = self.post_view(post_id)
@@ -301,6 +307,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
     def close(self) -> None:
         """Close the database; the world cannot be used afterwards."""
         self.store.close()
+
+
+def trend_scores(board: Board, rows: IntArray, oldest: float) -> FloatArray:
+    """Score posts by their likes; those from before the step `oldest` come last."""
+    return np.where(board.created[rows] >= oldest, board.likes[rows], -np.inf)
 
 
 def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> SocialSettings:
