@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.population import Persona, from_file, from_oasis, from_table, read_activity
+from mesa_llm.population import Persona, from_file, from_oasis, from_table, read_activity, read_users
 
 DATA = os.environ.get("MESA_LLM_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="MESA_LLM_DATA names no folder with the original files")
@@ -110,6 +110,53 @@ def test_bad_cells_are_named_by_row_and_column(tmp_path: Path, follows: str, pos
     path = x_file(tmp_path, f'0,0,Ann,ann1,"{follows}","{posts}",I bake.,Baker')
     with pytest.raises(ConfigError, match=why):
         from_oasis(path)
+
+
+BROKEN_ROWS = (
+    '0,0,Ann,ann1,"[1, 2, 5]",[],"I bake.\nBread.",Baker',
+    "1,1,Bo,bo1,[9],[],I run.,Runner",
+    "2,2,Cy,ann1,[],[],I sing.,Singer",
+    "3,3,Di,di1,[]",
+    "4,4,,,[],[],,",
+    "5,5,Ed,ed1,[0],[],I swim.,Swimmer",
+)
+
+
+def test_rows_that_cannot_be_used_are_counted_with_line_and_reason(tmp_path: Path) -> None:
+    path = x_file(tmp_path, *BROKEN_ROWS)
+    with pytest.raises(ConfigError, match=r"line 4, row 2, .*user 9.*\(3 more of 6 rows .* on lines 5, 6, 7\)"):
+        from_file(path)
+    users = read_users(path, skip=True)
+    assert [refusal.line for refusal in users.refusals] == [4, 5, 6, 7]
+    reasons = ("found user 9", "found 'ann1' again, which line 2 has", "found 5 cells; wanted 8", "found no name")
+    assert all(why in refusal.reason for why, refusal in zip(reasons, users.refusals, strict=True))
+    assert [(user.name, user.follows) for user in users.personas] == [("Ann", (1,)), ("Ed", (0,))]
+
+
+def test_lines_of_json_lists_are_those_of_their_objects(tmp_path: Path) -> None:
+    user = {"realname": "Ann", "username": "ann1", "bio": "Baker", "persona": "You bake."}
+    path = tmp_path / "users.json"
+    path.write_text(json.dumps([user, 3, user, user | {"username": "bo1", "age": {}}], indent=1), "utf-8-sig")
+    users = read_users(path, skip=True)
+    assert [user.username for user in users.personas] == ["ann1", "bo1"]
+    assert [(refusal.line, refusal.reason.split(": ")[-1]) for refusal in users.refusals] == [
+        (8, "found a int; each persona is an object"),
+        (9, "found 'ann1' again, which line 2 has; wanted a name of its own for each user"),
+    ]
+
+
+def test_a_file_without_one_row_that_can_be_used_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="found user 9"):
+        read_users(x_file(tmp_path, *BROKEN_ROWS[1:2]), skip=True)
+
+
+def test_counts_stay_with_the_users_who_are_left(tmp_path: Path) -> None:
+    days = [f'"{[count] * 24}"' for count in range(1, 7)]
+    (tmp_path / "hours.csv").write_text("\n".join(["activity_level_frequency", *days]), "utf-8")
+    users = read_users(x_file(tmp_path, *BROKEN_ROWS), tmp_path / "hours.csv", skip=True)
+    assert users.counts is not None
+    assert users.counts[:, 0].tolist() == [1, 6]
+    assert [user.activity[0] for user in users.personas] == [1 / 6, 1]
 
 
 def test_other_columns_are_refused_by_name(tmp_path: Path) -> None:
