@@ -1,4 +1,4 @@
-"""The command line: list, run, bench, replay, branch, report, export, cast, inspect, check, app, doctor."""
+"""The command line: list, run, bench, sweep, replay, branch, report, export, cast, inspect, check, app, doctor."""
 
 from __future__ import annotations
 
@@ -288,6 +288,79 @@ def bench(
             run_benchmark(benchmark, out, as_json=as_json, say=_say)
     finally:
         access.close()
+
+
+@app.command("sweep")
+@_exits
+def run_sweep(
+    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class of any.")],
+    vary: Annotated[
+        list[str] | None, typer.Option(help="Parameter and its values, as name=1,2,3 or name=[…] in JSON; repeatable.")
+    ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(help="JSON files with designs, with commas between them; `own` is each model's own."),
+    ] = None,
+    llm: Annotated[
+        str, typer.Option(help="Language model of the agents, or several with commas between them.")
+    ] = "rule",
+    api_base: ApiBase = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination, with seeds from --rng on.")] = 10,
+    rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = DEFAULT_STEPS,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value.")] = None,
+    users: Annotated[Path | None, typer.Option(help="File with the population.")] = None,
+    on: Annotated[
+        str, typer.Option(help="processes, or ray: the cluster of RAY_ADDRESS, or this machine.")
+    ] = "processes",
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one a core.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the table and of one log a run, which are gone on with.")] = (
+        Path("runs", "sweep")
+    ),
+    on_error: Annotated[str, typer.Option(help="skip, rule or raise.")] = "skip",
+    max_calls: Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars of all runs together.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Most requests in flight, of all runs together.")] = 64,
+    requests_per_min: Annotated[float | None, typer.Option(help="Rate limit of all runs together.")] = None,
+    reasoning: Annotated[
+        str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")
+    ] = None,
+    reply_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")] = None,
+    parser: Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
+    from mesa_llm.cli.run import budget, demand_no_secret, parameters
+    from mesa_llm.cli.sweep import designs_in, print_sweep, values_of
+
+    for option, text in [
+        *(("--api-base", api_base), ("--llm", llm), ("--parser", parser)),
+        *(("--set", pair) for pair in [*(vary or []), *(set_ or [])]),
+    ]:
+        demand_no_secret(option, text)
+    kind = _model(model).load()
+    options = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser}
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    print_sweep(
+        kind,
+        values_of(kind, vary or []),
+        designs_in(design or []),
+        say=_say,
+        as_json=as_json,
+        llm=[name.strip() for name in llm.split(",")],
+        seeds=range(rng, rng + seeds),
+        steps=steps,
+        fixed=parameters(kind, set_ or [], users),
+        on=on,
+        workers=workers,
+        folder=out,
+        options={name: value for name, value in options.items() if value is not None},
+        **spend,
+        api_base=api_base,
+        concurrency=concurrency,
+        requests_per_min=requests_per_min,
+    )
 
 
 @app.command()

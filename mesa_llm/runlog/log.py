@@ -639,6 +639,27 @@ class RunLog:
         query = f"SELECT * FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
         return [self._readable(name, row) for row in self._query(source, query, (time, agent))]
 
+    def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """Read the end of a table, as pages do, however long it is.
+
+        Args:
+            name: See `table`.
+            size: Maximum number of rows.
+            skip: Number of rows at the end that are left out.
+
+        Returns:
+            The rows by column, the last first; and the number of rows in the table.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
+        """
+        if name not in columns():
+            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
+        source = self._recorded if name in ("calls", "texts") else self._db
+        rows = self._query(source, f"SELECT * FROM {name} ORDER BY rowid DESC LIMIT ? OFFSET ?", (size, skip))
+        count = self._read_one(source, f"SELECT count(*) FROM {name}")
+        return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
+
     def agents(self) -> list[int]:
         """Return the numbers of all agents that were asked something or decided, in order."""
         tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
