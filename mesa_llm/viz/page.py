@@ -22,6 +22,7 @@ from mesa_llm.viz.guard import foreign_origin
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AGENTS_TAB, AgentInspector, inspected, open_tab
 from mesa_llm.viz.markup import CSS
+from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
 from mesa_llm.viz.readme import About, Question, Readme
 from mesa_llm.viz.runs import KeptRun, Runs, runs_folder
@@ -43,6 +44,7 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
     (Measures, "Measures"),
     (AgentInspector, AGENTS_TAB),
     (ActionTable, "Actions"),
+    (NewsDeskForm, "News"),
     (EventLog, "News"),
     (About, "About"),
 )
