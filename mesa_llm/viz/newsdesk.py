@@ -1,4 +1,4 @@
-"""The news desk: what a visitor does to a run from outside, and what would come of it in a branch."""
+"""The news desk: what a visitor does to a run from outside, what would come of it in a branch, and its report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -23,6 +24,7 @@ from mesa_llm.errors import MesaLLMError
 from mesa_llm.model.branch import branch
 from mesa_llm.model.interventions import EVERYONE, NEWSROOM, Change, Intervention, News, Post, publishers, variables
 from mesa_llm.model.model import LLMModel
+from mesa_llm.reports import Report, report_of, written_by
 from mesa_llm.viz.figures import Figure, Plot, numbers_of
 from mesa_llm.viz.gate import gate_of, steady
 from mesa_llm.viz.markup import Markup, label_of
@@ -70,6 +72,7 @@ class NewsDesk:
         error: Why it could not be done; empty if it could.
         working: What is being run; empty: nothing.
         branches: Branches that were run, oldest first.
+        report: The report that was written last; None: none was.
         version: Rises whenever anything here changes.
     """
 
@@ -77,6 +80,7 @@ class NewsDesk:
         """Start with nothing done."""
         self.note = self.error = self.working = ""
         self.branches: list[BranchRun] = []
+        self.report: Report | None = None
         self.hide: Callable[[str], str] = str
         self.version = 0
         self._lock = threading.Lock()
@@ -133,6 +137,22 @@ class NewsDesk:
 
         self._begin(f"A branch runs {steps} steps …", work)
 
+    def write(self, model: LLMModel, llm: str) -> None:
+        """Have the report of a run so far written; returns at once.
+
+        Args:
+            model: The model.
+            llm: Who writes: `rule`, or a language model.
+        """
+
+        def work() -> str:
+            with gate_of(model).writing():
+                report = report_of(model)
+                self.report = report if llm == "rule" else written_by(model, llm, report)
+            return ""
+
+        self._begin("The report is written …", work)
+
     def _begin(self, working: str, work: Callable[[], str]) -> None:
         with self._lock:
             if self.working:
@@ -175,7 +195,7 @@ class Choices:
     @classmethod
     def of(cls, model: LLMModel) -> Choices:
         """Return what can be chosen for a model."""
-        agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in list(minded(model))[:MAX_READERS]]
+        agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in islice(minded(model), MAX_READERS)]
         worlds = [world.name for world in model.worlds] if len(model.worlds) > 1 else []
         own = [f"{world}.{name}" if world else name for world, name in variables(model)]
         return cls((EVERYONE, *worlds, *agents), bool(publishers(model)), own)

@@ -25,6 +25,7 @@ from mesa_llm.viz.markup import CSS
 from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
 from mesa_llm.viz.readme import About, Question, Readme
+from mesa_llm.viz.report import ReportCard
 from mesa_llm.viz.runs import KeptRun, Runs, runs_folder
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
@@ -46,6 +47,7 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
     (ActionTable, "Actions"),
     (NewsDeskForm, "News"),
     (EventLog, "News"),
+    (ReportCard, "Report"),
     (About, "About"),
 )
 """Components of every page."""

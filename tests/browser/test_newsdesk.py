@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -29,3 +31,10 @@ def test_a_visitor_sends_news_and_tries_other_news_in_a_branch(page: Page) -> No
     page.get_by_label("New value", exact=True).fill("best")
     press(page, "Send")
     expect(page.get_by_text("there is no feed 'best'")).to_be_visible()
+    turn_to(page, "Report")
+    press(page, "Write the report")
+    expect(page.get_by_role("heading", name="Three worlds after 1 step")).to_be_visible()
+    expect(page.get_by_text("Written by rule.")).to_be_visible()
+    with page.expect_download() as download:
+        press(page, "Tables and graph (zip)")
+    assert {"measures.csv", "interventions.csv"} <= set(zipfile.ZipFile(download.value.path()).namelist())
