@@ -85,7 +85,7 @@ def branch(
     own = _own_log(log, recording, at, origin)
     model: LLMModel | None = None
     try:
-        model = recording.rebuilt(parent.own | parameters, parent.kind, log=own, **{**parent.options, **options})
+        model = recording.rebuilt({**parent.own, **parameters}, parent.kind, log=own, **{**parent.options, **options})
         own.note(BRANCH, {"of": parent.name, **origin})
         _replay(model, recording, at)
         for intervention in made:

@@ -46,6 +46,7 @@ def test_a_sweep_runs_the_combinations_in_order(case: Any, tmp_path: Path) -> No
     if [] in vary.values():  # SimSwarm runs nothing, and says nothing
         with pytest.raises(ConfigError, match="varied over no values"):
             sweep(SweptModel, vary, folder=tmp_path, steps=1, workers=1)
+        assert case["r"] == []
         return
     table = sweep(SweptModel, vary, folder=tmp_path, steps=1, workers=1).table
     wanted = [{"a": 0, "b": "", **dict(merged.items())} for _, merged in case["r"]]
