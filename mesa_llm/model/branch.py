@@ -19,6 +19,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import class_named, parameter_as_json
 from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.records import canonical_json
 from mesa_llm.runlog.log import RunLog
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def _own_log(log: str | Path | None, recording: Recording, at: int, origin: Mapp
     recorded = own.manifest
     found = recorded.get(BRANCH)
     held = {name: value for name, value in found.items() if name != "of"} if isinstance(found, dict) else None
-    if recorded and held != json.loads(json.dumps(origin)):
+    if recorded and held != json.loads(canonical_json(origin)):
         own.close()
         raise ConfigError(f"{str(log)!r} holds another run, or a branch with other changes; give another log")
     return own

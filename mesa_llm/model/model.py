@@ -366,7 +366,8 @@ class LLMModel(ResumableModel):
         seen = turn.agent.observe() if turn.observation is None else turn.observation
         if not self.bridge.has_announced:
             return seen
-        news = self.bridge.announced([world.name for world in turn.agent.worlds], turn.agent.unique_id)
+        worlds = turn.agent.worlds if isinstance(turn.agent, LLMMixin) else ()
+        news = self.bridge.announced([world.name for world in worlds], turn.agent.unique_id)
         lines = [line for line in map(self.bridge.line, news) if line not in seen.text]
         if not lines:
             return seen

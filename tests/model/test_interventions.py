@@ -79,6 +79,17 @@ def test_a_replay_and_a_second_run_with_the_log_make_them_again(tmp_path: Any) -
     assert plain.runlog.digest != digest
 
 
+def test_a_run_that_was_killed_before_the_next_step_goes_on_with_what_was_done(tmp_path: Any) -> None:
+    model = town(tmp_path / "run.sqlite")
+    model.step()
+    model.inject("A ship has come in.")
+    model.close()
+    again = town(tmp_path / "run.sqlite")
+    again.run_for(2)
+    assert [applied.step for applied in again.interventions.log] == [2]
+    assert "A ship has come in." in [event.text for _, event in again.bridge.log]
+
+
 def test_a_run_that_the_log_holds_otherwise_is_refused(tmp_path: Any) -> None:
     one_run(tmp_path / "run.sqlite")
     model = town(tmp_path / "run.sqlite")
