@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
 from mesa.datacollection import DataCollector
@@ -183,9 +184,11 @@ class SocialModel(LLMModel):
         users_file: What the file of users holds, with the rows that were left out; nothing, without a file.
         step_minutes: Simulated minutes in a step.
         opinions: What users think of the topic; None: they hold no beliefs.
+        user_class: Class of its users.
     """
 
     scenario_class = SocialScenario
+    user_class: ClassVar[type[SocialUser]] = SocialUser
     scenario: SocialScenario
 
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
@@ -252,17 +255,22 @@ class SocialModel(LLMModel):
         edges = follow_edges(people, self.scenario, self.random)
         self.grid = follow_network(len(people), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) or [None] * len(people)
-        users = [SocialUser(self, cell) for cell in cells]
+        users = [self.user_class(self, cell) for cell in cells]
         if self.opinions is not None:
             self.opinions.enter((user.unique_id for user in users), self.random)
         self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
         self.world.follow_many(edges + 1)
         posts = [(users[index], post) for index, post in people.posts()]
-        if not posts:
-            opening = self.random.sample(users, -(-len(users) // 4))
-            posts = [(user, user.remark()) for user in opening]
-        for user, post in posts:
+        for user, post in posts or self.opening(users):
             self.world.create_post(user.unique_id, post)
+
+    def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
+        """Return who opens with which post, where the population brings none: a quarter of the users. Override.
+
+        Args:
+            users: All users.
+        """
+        return [(user, user.remark()) for user in self.random.sample(list(users), -(-len(users) // 4))]
 
     @property
     def examples(self) -> str:
