@@ -23,13 +23,11 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from goals import Goal, table
 from shares import Shares
-from sides import HERE, NotRun, last_line
+from sides import HERE, last_line
 
 from mesa_llm.engine.activation import RandomShare
 from mesa_llm.llm.scripted import ScriptedLLM
-from mesa_llm.records import ToolCall
 from mesa_llm.testing import honest_reply
 from mesa_llm.worlds.social import Account, FeedName, SocialWorld
 from models.social.model import SocialModel

@@ -38,7 +38,7 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     activation: Activation | str
     design: AgentDesign | None
     bridge: Bridge | None
-    log: str | Path | None
+    log: str | Path | RunLog | None
     replay: bool
     retry_failures: bool
     ask_again: bool

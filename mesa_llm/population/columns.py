@@ -58,17 +58,6 @@ class HourTable:
             self._profiles.append(profile)
         self._codes[index] = number
 
-    def fill(self, hours: FloatArray) -> None:
-        """Set everybody's probabilities.
-
-        Args:
-            hours: Shape `(people, 24)`.
-        """
-        profiles, codes = np.unique(hours, axis=0, return_inverse=True)
-        self._profiles = [tuple(profile) for profile in profiles.tolist()]
-        self._numbers = {profile: number for number, profile in enumerate(self._profiles)}
-        self._codes = codes.reshape(-1).astype(np.int32)
-
     def at(self, hour: int) -> FloatArray:
         """Return everybody's probability of being active in an hour, shape `(people,)`."""
         return np.array([profile[hour] for profile in self._profiles])[self._codes]

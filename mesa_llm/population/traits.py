@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal, TypeVar
 
@@ -141,7 +141,7 @@ def draw(n: int, rng: random.Random | int, traits: Mapping[str, Mapping[V, float
 
 
 class DrawnPeople(People):
-    """People as columns, one entry each; a persona is written when it is asked for, so that millions fit.
+    """People drawn from distributions, at some twenty bytes each.
 
     Attributes:
         kind: `x` or `reddit`.
@@ -166,9 +166,46 @@ class DrawnPeople(People):
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def topics(self, index: int) -> tuple[str, ...]:
-        """Return the topics of one person, in the order of `X_TOPICS` or `REDDIT_TOPICS`."""
+        """Return what a person is interested in."""
         names = X_TOPICS if self.kind == "x" else REDDIT_TOPICS
         return tuple(names[code] for code in self.columns["topics"][index].tolist() if code >= 0)
+
+    def description(self, index: int) -> str:
+        """Return a person's description, for a prompt."""
+        text = _persona(list(MBTI)[self.columns["mbti"][index]], self.topics(index))
+        return f"{text} Many follow you." if index < self.n_core else text
+
+    def persona(self, index: int) -> Persona:
+        """Return a person."""
+        code = {name: int(column[index]) for name, column in self.columns.items() if column.ndim == 1}
+        gender = list(self._genders)[code["gender"]]
+        traits: dict[str, JsonValue] = {"age": code["age"], "gender": gender, "mbti": list(MBTI)[code["mbti"]]}
+        traits["profession"] = PROFESSIONS[code["profession"]]
+        if self.kind == "reddit":
+            traits["country"] = COUNTRIES[code["country"]]
+        name, username, bio = self._profile(index, gender, code["given"], code["family"], code["profession"])
+        topics = self.topics(index)
+        description = self.description(index)
+        return Persona(name=name, persona=description, traits=traits, username=username, bio=bio, topics=topics)
+
+    def profiles(self) -> Iterator[tuple[str, str, str]]:
+        """Go through everybody's name, handle and public profile."""
+        genders = list(self._genders)
+        names = ("gender", "given", "family", "profession")
+        for start in range(0, len(self), 10_000):
+            columns = [self.columns[name][start : start + 10_000].tolist() for name in names]
+            for index, (gender, *codes) in enumerate(zip(*columns, strict=True), start):
+                yield self._profile(index, genders[gender], *codes)
+
+    @property
+    def _genders(self) -> Mapping[str, float]:
+        return X_GENDERS if self.kind == "x" else REDDIT_GENDERS
+
+    def _profile(self, index: int, gender: str, given: int, family: int, profession: int) -> tuple[str, str, str]:
+        given_names = GIVEN_NAMES[gender]
+        name = f"{given_names[given % len(given_names)]} {FAMILY_NAMES[family]}"
+        bio = f"{PROFESSIONS[profession]}. Here for {_listed(self.topics(index))}."
+        return name, f"{name.replace(' ', '_').lower()}_{index + 1}", bio
 
     def follow_edges(self, probability: float = 0.2, *, rng: random.Random | int) -> npt.NDArray[np.int64]:
         """Let ordinary users follow core users who share a topic, as `core_ordinary_follows` does.
@@ -184,32 +221,6 @@ class DrawnPeople(People):
             ValueError: If the probability is outside 0 to 1.
         """
         return topical_follows(self.columns["topics"], self.n_core, probability, rng)
-
-    def persona(self, index: int) -> Persona:
-        """Write the persona of one person."""
-        code = {name: int(column[index]) for name, column in self.columns.items() if column.ndim == 1}
-        genders = X_GENDERS if self.kind == "x" else REDDIT_GENDERS
-        gender, mbti, profession = (
-            list(names)[code[name]]
-            for name, names in (("gender", genders), ("mbti", MBTI), ("profession", PROFESSIONS))
-        )
-        topics = self.topics(index)
-        given_names = GIVEN_NAMES[gender]
-        name = f"{given_names[code['given'] % len(given_names)]} {FAMILY_NAMES[code['family']]}"
-        traits: dict[str, JsonValue] = {
-            "age": code["age"], "gender": gender, "mbti": mbti, "profession": profession
-        }  # fmt: skip
-        if self.kind == "reddit":
-            traits["country"] = COUNTRIES[code["country"]]
-        description = _persona(mbti, topics)
-        return Persona(
-            name=name,
-            persona=f"{description} Many follow you." if index < self.n_core else description,
-            traits=traits,
-            username=f"{name.replace(' ', '_').lower()}_{index + 1}",
-            bio=f"{profession}. Here for {_listed(topics)}.",
-            topics=topics,
-        )
 
 
 def from_distributions(

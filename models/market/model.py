@@ -130,6 +130,7 @@ class MarketModel(LLMModel):
     """
 
     scenario_class = MarketScenario
+    changeable = ("horizon",)
     scenario: MarketScenario
 
     def __init__(self, scenario: MarketScenario | None = None, **options: Unpack[LLMOptions]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Annotated, Any, Unpack
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
 from mesa.datacollection import DataCollector
@@ -12,21 +14,22 @@ from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
 
 from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Output, Slider
+from mesa_llm.llm.embeddings import embedder
 from mesa_llm.memory import open_memory
-from mesa_llm.population import ActivityForm
+from mesa_llm.population import ActivityForm, Users
 from mesa_llm.population.columns import IntArray, People
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
+from mesa_llm.worlds.social import FEEDS, PRESETS, Account, FeedName, PersonalFeed, PresetName, SocialWorld
 from models.social.agents import SocialUser
 from models.social.opinions import Belief, Opinions, StanceName
 from models.social.people import (
     PopulationName,
     check_people,
+    draw_people,
     follow_edges,
-    hours_of,
     is_hourly,
-    people_of,
+    set_hours,
 )
 
 TOPIC = "a ban on cars in the town centre"
@@ -68,6 +71,10 @@ class SocialScenario(LLMScenario):
 
     feed: Annotated[FeedName | None, Label("Feed")] = None
     """What users are shown; None: the preset's feed."""
+
+    embedder: Annotated[str, Hidden()] = "wordllama"
+    """What compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a model of
+    litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
 
     feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
     """Maximum number of posts in a feed; None: as the preset has it."""
@@ -177,9 +184,11 @@ class SocialModel(LLMModel):
         users_file: What the file of users holds, with the rows that were left out; nothing, without a file.
         step_minutes: Simulated minutes in a step.
         opinions: What users think of the topic; None: they hold no beliefs.
+        user_class: Class of its users.
     """
 
     scenario_class = SocialScenario
+    user_class: ClassVar[type[SocialUser]] = SocialUser
     scenario: SocialScenario
 
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
@@ -191,11 +200,13 @@ class SocialModel(LLMModel):
         self.step_minutes = parameters.step_minutes or (60.0 if parameters.preset == "simswarm" else 3.0)
         self.world = SocialWorld(parameters.preset, rng=self.random, path=parameters.database, **self._changes())
         self.worlds = (self.world,)
-        self.population, self.users_file = people_of(parameters, self.random)
         self.opinions = self._opinions()
-        self._settle(self.population)
+        self.users_file = Users([])
+        self.population = self._people()
+        set_hours(self.population, parameters, self.users_file, self.random)
         if is_hourly(parameters) and "activation" not in options:
             self.activation = Hourly(self.population.hours, self.step_minutes, parameters.start_hour)
+        self._settle(self.population)
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
             model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
@@ -213,6 +224,9 @@ class SocialModel(LLMModel):
         names = ("viral_threshold", "threading", "products", "hide_reports")
         changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
         changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
+        feed = FEEDS.get(parameters.feed or "")
+        if isinstance(feed, PersonalFeed):
+            changes["feed"] = replace(feed, embed=embedder(parameters.embedder).embed)
         actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
         changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes
@@ -231,25 +245,32 @@ class SocialModel(LLMModel):
         belief = Belief(chosen.topic, chosen.topic_words, chosen.stance, chosen.belief_rules, chosen.belief_spread)
         return Opinions(belief)
 
+    def _people(self) -> People:
+        """Return the population: drawn or invented, or as many as are wanted of those in the file."""
+        people, self.users_file = draw_people(self.scenario, self.random)
+        return people
+
     def _settle(self, people: People) -> None:
         """Sign the users up, let them follow one another, and publish what they brought."""
         edges = follow_edges(people, self.scenario, self.random)
-        hours = hours_of(self.scenario, len(people), self.users_file, self.random)
-        if hours is not None:
-            people.hours.fill(hours)
         self.grid = follow_network(len(people), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) or [None] * len(people)
-        users = [SocialUser(self, cell) for cell in cells]
+        users = [self.user_class(self, cell) for cell in cells]
         if self.opinions is not None:
             self.opinions.enter((user.unique_id for user in users), self.random)
         self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
         self.world.follow_many(edges + 1)
         posts = [(users[index], post) for index, post in people.posts()]
-        if not posts:
-            opening = self.random.sample(users, -(-len(users) // 4))
-            posts = [(user, user.remark()) for user in opening]
-        for user, post in posts:
+        for user, post in posts or self.opening(users):
             self.world.create_post(user.unique_id, post)
+
+    def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
+        """Return who opens with which post, where the population brings none: a quarter of the users. Override.
+
+        Args:
+            users: All users.
+        """
+        return [(user, user.remark()) for user in self.random.sample(list(users), -(-len(users) // 4))]
 
     @property
     def examples(self) -> str:

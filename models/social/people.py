@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mesa_llm import ConfigError
 from mesa_llm.population import (
     DrawnPeople,
     Users,
     activity_table,
-    columns,
     from_distributions,
     read_activity,
     read_users,
 )
-from mesa_llm.population.columns import IntArray, People
+from mesa_llm.population.columns import IntArray, InventedPeople, People, people_of, preferential_edges
 
 PopulationName = Literal["invented", "oasis_x", "oasis_reddit"]
 """Where people come from who are in no file."""
@@ -62,7 +60,7 @@ def n_core_of(scenario: Any, n: int) -> int:
     return min(MAX_CORE, n // 10) if scenario.core_users is None else scenario.core_users
 
 
-def people_of(scenario: Any, rng: random.Random) -> tuple[People, Users]:
+def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
     """Return the people of a network, and what their file holds; nothing, without a file.
 
     Args:
@@ -75,7 +73,7 @@ def people_of(scenario: Any, rng: random.Random) -> tuple[People, Users]:
     n = scenario.n_agents
     if scenario.users is not None:
         users = read_users(Path(scenario.users), skip=scenario.skip_broken)
-        return columns.people_of(users.personas[:n]), users
+        return people_of(users.personas[:n]), users
     n = n or N_INVENTED
     match scenario.population:
         case "oasis_x":
@@ -83,7 +81,7 @@ def people_of(scenario: Any, rng: random.Random) -> tuple[People, Users]:
         case "oasis_reddit":
             return from_distributions(n, rng, "reddit"), Users([])
         case _:
-            return columns.InventedPeople(n, rng), Users([])
+            return InventedPeople(n, rng), Users([])
 
 
 def follow_edges(people: People, scenario: Any, rng: random.Random) -> IntArray:
@@ -104,7 +102,7 @@ def follow_edges(people: People, scenario: Any, rng: random.Random) -> IntArray:
         return np.array(edges, dtype=np.int32).reshape(-1, 2)
     if n < 2 or scenario.follows < 1:
         return np.zeros((0, 2), dtype=np.int32)
-    return columns.preferential_edges(n, min(scenario.follows, n - 1), rng)
+    return preferential_edges(n, min(scenario.follows, n - 1), rng)
 
 
 def is_hourly(scenario: Any) -> bool:
@@ -112,30 +110,29 @@ def is_hourly(scenario: Any) -> bool:
     return scenario.hourly or scenario.activity_form is not None or scenario.activity_table is not None
 
 
-def hours_of(scenario: Any, n: int, users: Users, rng: random.Random) -> npt.NDArray[np.float64] | None:
-    """Return each user's probabilities of being active, hour by hour; None: those that the people bring.
+def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -> None:
+    """Set everybody's probabilities of being active, hour by hour, unless those that the people bring are wanted.
 
     Args:
+        people: The population.
         scenario: Parameters of the network.
-        n: Number of users.
         users: What their file holds.
         rng: Source of random draws.
-
-    Returns:
-        Probabilities, shape `(n, 24)`.
 
     Raises:
         ConfigError: If there are no counts to make them from, or the table is none of 24 counts a row.
     """
-    form, table = scenario.activity_form, scenario.activity_table
+    form, table, n = scenario.activity_form, scenario.activity_table, len(people)
     if form is None and table is None:
-        return None
+        return
     counts = None if users.counts is None else users.counts[:n]
     shares = {"share": scenario.active_share, "ordinary_share": scenario.ordinary_share}
     n_core = n_core_of(scenario, n)
     try:
         if table is not None:
             counts = read_activity(table) if isinstance(table, str) else np.array(table)
-        return activity_table(form or "paper", n, counts, n_core=n_core, rng=rng, **shares)
+        hours = activity_table(form or "paper", n, counts, n_core=n_core, rng=rng, **shares)
     except ValueError as error:
         raise ConfigError(f"{error}; give activity_table=, with 24 counts a row") from error
+    for index, day in enumerate(hours.tolist()):
+        people.hours[index] = day

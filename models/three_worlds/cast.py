@@ -11,24 +11,13 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from mesa_llm import Decision
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.population import Persona
-from mesa_llm.text import one_line
+from mesa_llm.text import COMMON, one_line
 
 if TYPE_CHECKING:
     from models.three_worlds.model import ThreeWorldsModel
 
 MIN_NAME, MAX_NAME = 2, 80
 """Minimum and maximum number of characters of a name; a longer one is cut."""
-
-COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "about after all also and any are because before both but can did does each every few for from had has have "
-        "her here his how however its just last many may more most new next not now one only other others our over "
-        "she should since some such than that the their them then there these they this those though through today "
-        "two under until was were what when where which while who whose why will with would yet yesterday you your",
-    )
-)
-"""Words that begin sentences, and are no names."""
 
 
 class Character(BaseModel):

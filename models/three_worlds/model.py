@@ -317,6 +317,10 @@ class ThreeWorldsModel(LLMModel):
         """Position of each citizen on the town's question, -1 (against) to 1 (for)."""
         return [citizen.position for citizen in self.agents]
 
+    def stances(self) -> Mapping[int, float]:
+        """Return the position of each citizen on the town's question, by number."""
+        return {citizen.unique_id: citizen.position for citizen in self.agents}
+
     @property
     def mean_position(self) -> float:
         """Mean position of the citizens."""

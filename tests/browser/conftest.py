@@ -6,8 +6,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -21,13 +19,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.attacker import Endpoint, serving
+from tests.processes import Python
 
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
 TOKEN = "a token for the tests"
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost):\d+$")
 STARTING_S = 120
-"""A server imports Mesa, pandas and matplotlib first; on a loaded machine that takes a while."""
+"""The first server imports Mesa, pandas and matplotlib; on a loaded machine that takes a while."""
 
 expect.set_options(timeout=30_000)
 
@@ -67,7 +66,7 @@ class Served:
     log: Path
     """What it has printed and logged."""
 
-    process: subprocess.Popen[bytes]
+    process: Python
     """The server."""
 
 
@@ -87,24 +86,18 @@ def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> G
     quiet = {"SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "HOME": str(home), "MPLCONFIGDIR": str(home)}
     quiet["MESA_LLM_RUNS"] = str(home / "runs")
     log = home / "server.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *(port if part == "PORT" else part for part in arguments)],
-            env={**os.environ, **quiet, **environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=ROOT,
-        )
+    command = [port if part == "PORT" else part for part in arguments]
+    process = Python("-m", *command, log=log, env={**os.environ, **quiet, **environment}, cwd=ROOT)
+    try:
+        wait_until_ready(f"http://127.0.0.1:{port}", process)
+        yield Served(f"http://127.0.0.1:{port}", token, log, process)
+    finally:
+        process.terminate()
         try:
-            wait_until_ready(f"http://127.0.0.1:{port}", process, log)
-            yield Served(f"http://127.0.0.1:{port}", token, log, process)
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                pytest.fail("the server did not end when it was told to: a thread keeps it")
+            process.wait(60)
+        except TimeoutError:
+            process.kill()
+            pytest.fail("the server did not end when it was told to: a thread keeps it")
 
 
 def serve_guarded(home: Path, *options: str, **environment: str) -> AbstractContextManager[Served]:
@@ -127,7 +120,7 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         assert "raised exception" not in served.log.read_text(), "a component of a page raised"
 
 
-def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_ready(address: str, process: Python) -> None:
     """Wait until the server answers, be it with a refusal; fail with its log if it ends before."""
     give_up = time.monotonic() + STARTING_S
     while time.monotonic() < give_up and process.poll() is None:
@@ -139,7 +132,7 @@ def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) 
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    pytest.fail(f"the server did not start:\n{log.read_text()[-3000:]}")
+    pytest.fail(f"the server did not start:\n{process.out[-3000:]}")
 
 
 @pytest.fixture(scope="module")

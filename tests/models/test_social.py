@@ -199,6 +199,17 @@ def test_broken_rows_of_users_are_left_out_and_counted_where_that_is_wanted(tmp_
     assert (len(model.agents), [refusal.line for refusal in model.users_file.refusals]) == (2, [3, 4])
 
 
+def test_personal_feeds_compare_with_the_embedder_that_is_named() -> None:
+    runs = {feed: SocialModel(n_agents=12, preset="x", feed=feed, rng=1) for feed in ("x", "x_personal")}
+    for model in runs.values():
+        model.run_for(4)
+    assert runs["x"].runlog.digest != runs["x_personal"].runlog.digest
+    users = range(1, 13)
+    assert runs["x_personal"].world.feeds(users) == [runs["x_personal"].world.feed(user) for user in users]
+    with pytest.raises(ConfigError, match="there is no embedder 'word2vec'"):
+        SocialModel(feed="x_personal_code", embedder="word2vec")
+
+
 def test_a_table_of_ones_own_becomes_a_population(tmp_path) -> None:
     (tmp_path / "people.csv").write_text("name,persona,age\nAnna,You keep bees.,40\nBo,You keep bees away.,51\n")
     model = SocialModel(users=str(tmp_path / "people.csv"), rng=1)

@@ -11,19 +11,19 @@ from mesa_llm.worlds.social.facts import (
     SocialFacts,
 )
 from mesa_llm.worlds.social.measures import Cascade
+from mesa_llm.worlds.social.personal import Embed, PersonalFeed
 from mesa_llm.worlds.social.recommenders import (
-    FEEDS,
     Board,
     Feed,
-    FeedName,
     HotFeed,
     NewestFeed,
+    RandomFeed,
     SimSwarmFeed,
     Viewer,
     XFeed,
 )
 from mesa_llm.worlds.social.rules import Account
-from mesa_llm.worlds.social.settings import PRESETS, PresetName, SocialSettings
+from mesa_llm.worlds.social.settings import FEEDS, PRESETS, FeedName, PresetName, SocialSettings
 from mesa_llm.worlds.social.state import Notice
 from mesa_llm.worlds.social.world import SocialWorld
 
@@ -33,6 +33,7 @@ __all__ = [
     "Account",
     "Board",
     "Cascade",
+    "Embed",
     "Feed",
     "FeedItem",
     "FeedName",
@@ -41,9 +42,11 @@ __all__ = [
     "MessageView",
     "NewestFeed",
     "Notice",
+    "PersonalFeed",
     "PostView",
     "PresetName",
     "ProductView",
+    "RandomFeed",
     "ReplyView",
     "SimSwarmFeed",
     "SocialFacts",

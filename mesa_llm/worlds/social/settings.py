@@ -9,7 +9,37 @@ from typing import Literal
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social.recommenders import FEEDS, Feed, HotFeed, SimSwarmFeed, XFeed
+from mesa_llm.worlds.social.personal import PersonalFeed
+from mesa_llm.worlds.social.recommenders import Feed, HotFeed, NewestFeed, RandomFeed, SimSwarmFeed, XFeed
+
+FeedName = Literal[
+    "newest",
+    "random",
+    "simswarm",
+    "reddit_hot",
+    "reddit_hot_paper",
+    "x",
+    "x_followed",
+    "x_personal",
+    "x_personal_paper",
+    "x_personal_code",
+]
+"""Name of a ready feed."""
+
+FEEDS: dict[str, Feed] = {
+    "newest": NewestFeed(),
+    "random": RandomFeed(),
+    "simswarm": SimSwarmFeed(),
+    "reddit_hot": HotFeed(),
+    "reddit_hot_paper": HotFeed("paper"),
+    "x": XFeed(),
+    "x_followed": XFeed(other_posts=0),
+    "x_personal": PersonalFeed(),
+    "x_personal_paper": PersonalFeed(form="paper"),
+    "x_personal_code": PersonalFeed(form="code"),
+}
+"""Feeds by name. Those that compare texts, `x_personal…`, need something that embeds them; `x_followed` is X without a
+recommender."""
 
 MAX_PRODUCTS = 30
 """Maximum number of products on offer, as every observation lists them."""
@@ -23,7 +53,7 @@ class SocialSettings:
     """Names of the tools and actions its users have."""
 
     feed: Feed | str = "newest"
-    """Feed of the users, or the name of one (`newest`, `simswarm`, `reddit_hot`, `x`)."""
+    """Feed of the users, or the name of one, see `FEEDS`."""
 
     feed_size: int = 10
     """Maximum number of posts in a feed."""

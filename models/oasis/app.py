@@ -1,0 +1,20 @@
+"""The page of an account and its followers: `mesa-llm app models/oasis/app.py`."""
+
+from __future__ import annotations
+
+from mesa_llm.model.scenario import controls
+from mesa_llm.viz import LLMPage, drawn_by
+from models.oasis.charts import activity_figure, cascade_figure
+from models.oasis.model import N_USERS, OasisModel
+from models.social.app import Feed, network
+
+N_AGENTS = {"type": "SliderInt", "label": "Users", "value": N_USERS, "min": 2, "max": 200, "step": 1}
+"""Control of the number of users, who are invented on this page."""
+
+page = LLMPage(
+    OasisModel,
+    model_params={**controls(OasisModel), "n_agents": N_AGENTS},
+    components=[drawn_by(cascade_figure), drawn_by(activity_figure), (Feed, "Feed")],
+    renderer=network,
+    name="One account and its followers",
+)
