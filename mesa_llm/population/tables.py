@@ -166,7 +166,7 @@ def _placed_json(path: Path) -> list[PlacedRow]:
     text = path.read_text(encoding="utf-8-sig")
     document = json.loads(text)
     if not isinstance(document, list):
-        raise ConfigError(f"{path} holds a {type(document).__name__}; personas are a list of objects")
+        raise ConfigError(f"{path} {_no_list(document)}")
     decoder, place, line = json.JSONDecoder(), text.index("[") + 1, 1 + text.count("\n", 0, text.index("["))
     placed: list[PlacedRow] = []
     for _ in cast("list[Any]", document):
@@ -176,6 +176,13 @@ def _placed_json(path: Path) -> list[PlacedRow]:
         placed.append((line, _row_of_item(item)))
         line += text.count("\n", begin, place)
     return placed
+
+
+def _no_list(document: Any) -> str:
+    """Describe what a JSON file holds that should hold a list."""
+    if isinstance(document, dict) and {"scale", "depth", "max_breadth"} <= document.keys():
+        return "holds no users but curves of how a post spread (OASIS's real_propagation); `read_curves` reads them"
+    return f"holds a {type(document).__name__}; personas are a list of objects"
 
 
 def _placed_json_lines(path: Path) -> list[PlacedRow]:
@@ -247,7 +254,7 @@ def _read_json_lines(path: Path) -> list[Row]:
 
 def _objects(document: Any, path: Path) -> list[Row]:
     if not isinstance(document, list):
-        raise ConfigError(f"{path} holds a {type(document).__name__}; personas are a list of objects")
+        raise ConfigError(f"{path} {_no_list(document)}")
     rows: list[Row] = []
     for row_number, row in enumerate(cast("list[Any]", document), start=1):
         if not isinstance(row, dict):

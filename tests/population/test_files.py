@@ -226,6 +226,7 @@ def test_reddit_users_bring_traits_and_topics() -> None:
         ("counterfactual_36.json", "Reddit posts with their comments"),
         ("product.json", "texts of posts"),
         ("user_activity_24h.csv", "hours of activity"),
+        ("False_Business_0_real_propagation.json", "curves of how a post spread"),
     ],
 )
 @pytest.mark.parametrize("read", [from_file, from_oasis])
