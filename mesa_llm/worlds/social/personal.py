@@ -86,7 +86,7 @@ class PersonalFeed:
     """
 
     embed: Embed | None = None
-    """Turns texts into vectors; a feed without it cannot be used."""
+    """Turns texts into vectors; None: what the world has for that."""
 
     form: PersonalForm = "ours"
     """How the score is made."""
@@ -126,10 +126,7 @@ class PersonalFeed:
             ConfigError: If there is nothing to embed texts with.
         """
         if self.embed is None:
-            raise ConfigError(
-                "this feed compares texts, and has nothing to do that with; give it an embedder: "
-                "PersonalFeed(embedder().embed), or let a model do so"
-            )
+            raise ConfigError("this feed compares texts; give it an embedder: PersonalFeed(embedder().embed)")
         memory = self._memories.setdefault(board, Vectors(self.embed))
         rows = np.sort(newest_posts(board).first(self.candidates)[: self.candidates])
         weights = self.weights(board, rows)
