@@ -21,9 +21,9 @@ from mesa_llm.worlds.social.columns import FloatArray, IntArray
 from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, SocialFacts, SocialView
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
-from mesa_llm.worlds.social.recommenders import FEEDS, bars_muted
+from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
-from mesa_llm.worlds.social.settings import PRESETS, SocialSettings
+from mesa_llm.worlds.social.settings import FEEDS, PRESETS, SocialSettings
 from mesa_llm.worlds.social.state import UNPRINTABLE, Notice
 from mesa_llm.worlds.social.text import (
     MAX_NAMED,
