@@ -16,6 +16,7 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
 from mesa_llm.engine.activation import RandomShare
+from mesa_llm.text import one_line
 from mesa_llm.worlds.social import FeedItem, SocialFacts
 from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario
@@ -327,7 +328,7 @@ class HerdModel(SocialModel):
         self._n_judged += len(comments)
         posts = [self.world.post_view(comment["post_id"]).content for comment in comments]
         prompts = [
-            self.prompt("disagree.md", post=post, comment=comment["content"])
+            self.prompt("disagree.md", post=one_line(post), comment=one_line(comment["content"]))
             for post, comment in zip(posts, comments, strict=True)
         ]
         if not prompts:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Question, Slider, ToolCall
 from mesa_llm.population.columns import People, people_of
+from mesa_llm.text import one_line
 from mesa_llm.worlds.social import SocialFacts
 from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario
@@ -279,7 +280,9 @@ class PolarisationModel(SocialModel):
         """Ask for advice, aside, and have the answers judged."""
         table = self.survey([Question(QUESTION, str, "advice")], self.interviewed, purpose="interview")
         answers = {
-            int(row["agent"]): str(row["answer"]) for row in table.to_dict("records") if row["answer"] is not None
+            int(row["agent"]): one_line(str(row["answer"]))
+            for row in table.to_dict("records")
+            if row["answer"] is not None
         }
         if not answers:
             return
