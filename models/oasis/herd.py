@@ -88,7 +88,7 @@ class Treated:
 class HerdScenario(SocialScenario):
     """Parameters of a herd study."""
 
-    n_agents: Annotated[int, Field(ge=2), Slider(10, 500, 10, label="Users")] | None = 120
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 120
     """Number of users; with `users`, the maximum number that is taken from it."""
 
     preset: Annotated[Literal["herd_effect", "counterfactual_herd"], Label("What gets the first vote")] = "herd_effect"

@@ -124,7 +124,7 @@ class Verdict:
 class PolarisationScenario(SocialScenario):
     """Parameters of a discussion of a dilemma."""
 
-    n_agents: Annotated[int, Field(ge=2), Slider(10, 500, 10, label="Users")] | None = 40
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 40
     """Number of users; with `users`, the maximum number that is taken from it."""
 
     preset: Annotated[Literal["group_polarisation"], Hidden()] = "group_polarisation"
