@@ -257,6 +257,7 @@ class HerdModel(SocialModel):
             raise ConfigError(f"threads={parameters.threads}: no post has a comment to vote on")
         self.treated: list[Treated] = []
         self._by_post: dict[int, Treated] = {}
+        self._scores: dict[Group, list[int]] = {group: [] for group in GROUPS}
         self._n_judged = 0
         self._publisher, self._voter = (max(self.world.names) + index for index in (1, 2))
         for account, name in ((self._publisher, "New posts"), (self._voter, "First votes")):
@@ -321,9 +322,12 @@ class HerdModel(SocialModel):
             self._by_post[item_id] = self.treated[-1]
 
     def end_step(self) -> None:
-        """Have the new comments on treated posts judged."""
-        if self.treats_comments:
-            return
+        """Have the new comments on treated posts judged, and take the scores."""
+        if not self.treats_comments:
+            self._judge_comments()
+        self._scores = self.scores()
+
+    def _judge_comments(self) -> None:
         comments = self.world.comments_table()[self._n_judged :]
         self._n_judged += len(comments)
         posts = [self.world.post_view(comment["post_id"]).content for comment in comments]
@@ -352,12 +356,12 @@ class HerdModel(SocialModel):
         return scores
 
     def mean_score(self, group: Group) -> float | None:
-        """Return the mean score of a group; None while it is empty.
+        """Return the mean score of a group after the last step; None while it is empty.
 
         Args:
             group: The group.
         """
-        scores = self.scores()[group]
+        scores = self._scores[group]
         return fmean(scores) if scores else None
 
     def mean_disagreement(self, group: Group) -> float | None:
