@@ -145,7 +145,7 @@ def intervention_from(value: Any) -> Intervention:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class InterventionRecord:
     """An intervention that took place."""
 
     step: int
@@ -179,7 +179,7 @@ class Interventions:
         self._model_ref = weakref.ref(model)
         self._lock = threading.RLock()
         self._line: list[Intervention] = []
-        self.log: list[Applied] = []
+        self.log: list[InterventionRecord] = []
         rows = model.runlog.manifest.get(INTERVENTIONS, [])
         self._recorded: list[dict[str, Any]] = rows if isinstance(rows, list) else []
 
@@ -243,7 +243,7 @@ class Interventions:
 
     def _due(self, step: int) -> list[dict[str, Any]]:
         """Return what the log holds for a step and was not made yet."""
-        n_made = sum(applied.step == step for applied in self.log)
+        n_made = sum(record.step == step for record in self.log)
         return [row for row in self._recorded if row["step"] == step][n_made:]
 
     def _apply(
@@ -267,10 +267,10 @@ class Interventions:
                 if not is_late:
                     raise ConfigError(f"{description(intervention)}: refused: {error}") from None
                 refusal = str(error)
-        applied = Applied(now, intervention, refusal)
-        self.log.append(applied)
+        record = InterventionRecord(now, intervention, refusal)
+        self.log.append(record)
         facts = {**intervention.document, **({"refusal": refusal} if refusal else {})}
-        model.runlog.add(Event(SOURCE, intervention.kind, facts, applied.text, now), now)
+        model.runlog.add(Event(SOURCE, intervention.kind, facts, record.text, now), now)
         if row is None:
             own = {"step": now, "intervention": intervention.document}
             self._recorded.append({**own, "refusal": refusal} if refusal else own)
