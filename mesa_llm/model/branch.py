@@ -60,7 +60,7 @@ def branch(
         **options: Options of the model, such as budgets.
 
     Returns:
-        The branch at step `at`, with its changes made; or where its log ends.
+        The branch at step `at`, with its changes made.
 
     Raises:
         ConfigError: If the parent does not reach the step, a change cannot be made, or `log` holds another run.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.activation import minded
@@ -36,11 +36,25 @@ NEWSROOM = "Newsroom"
 INTERVENTIONS = "interventions"
 """Their name in the manifest of a run log."""
 
-Text = Annotated[str, Field(min_length=1, max_length=2000)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5000)]
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
+"""Text of news, which a digest shows whole."""
 
 
 class _Intervention(BaseModel, frozen=True, extra="forbid"):
     """Something that is done to a run from outside."""
+
+    def __init__(self, **fields: Any) -> None:
+        """Check the fields.
+
+        Raises:
+            ConfigError: If one is missing, unknown or cannot be.
+        """
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise ConfigError(f"{type(self).__name__}: {describe(error)}") from None
 
     @property
     def document(self) -> dict[str, Any]:
@@ -54,7 +68,7 @@ class News(_Intervention, frozen=True):
     kind: Literal["news"] = "news"
     """What it is."""
 
-    text: Text
+    text: Line
     """Text of the news."""
 
     to: str | tuple[int | str, ...] = EVERYONE
