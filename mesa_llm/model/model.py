@@ -21,6 +21,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import Activation, Stage, Turn, everyone, minded
+from mesa_llm.engine.collector import collector_paused
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.survey import JUDGING, Question, consult, summarise, survey
 from mesa_llm.engine.transports import EngineOptions, written_options
@@ -280,13 +281,14 @@ class LLMModel(ResumableModel):
 
     def step(self) -> None:
         """Let everyone who is due decide together and act in order."""
-        self.begin_step()
-        while self._stages:
-            self._act(self._decide())
-            if self._stages:
-                self._stop_if_interrupted()
-        summarise(agent for agent in self._acted.values() if agent in self.agents)
-        self._finish_step()
+        with collector_paused():
+            self.begin_step()
+            while self._stages:
+                self._act(self._decide())
+                if self._stages:
+                    self._stop_if_interrupted()
+            summarise(agent for agent in self._acted.values() if agent in self.agents)
+            self._finish_step()
         self._stop_if_interrupted()
 
     def begin_step(self) -> None:

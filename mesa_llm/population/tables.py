@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -132,6 +133,32 @@ def placed_rows(path: str | Path) -> list[PlacedRow]:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
     except (ValueError, RecursionError, csv.Error) as error:
         raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
+
+
+def typed_rows(path: str | Path, placed: Sequence[PlacedRow]) -> list[Row]:
+    """Return the rows that have cells, in order, as `rows_of` reads them: numbers of CSV files are numbers.
+
+    Args:
+        path: The file.
+        placed: Its rows, as `placed_rows` reads them.
+
+    Raises:
+        ConfigError: If no column says who somebody is.
+    """
+    rows = [row for _, row in placed if not isinstance(row, str)]
+    if Path(path).suffix.lower() == ".csv":
+        read = rows_of(path) if len(rows) == len(placed) else []
+        rows = read if len(read) == len(rows) else _typed(rows)
+    _demand_people(rows, str(path))
+    return rows
+
+
+def _typed(rows: Sequence[Row]) -> list[Row]:
+    """Read cells that are text as those of a CSV file."""
+    import pandas as pd
+
+    file = StringIO(pd.DataFrame(rows, columns=columns_of(rows)).to_csv(index=False))
+    return _rows_of_frame(pd.read_csv(file, keep_default_na=False, na_values=[""]))
 
 
 def _placed_csv(path: Path) -> list[PlacedRow]:
