@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
-from mesa_llm.viz.social import FEED_TAB, FeedReader, ThreadReader, follow_network
+from mesa_llm.viz.social import (
+    CASCADE_TAB,
+    FEED_TAB,
+    CascadeTree,
+    FeedReader,
+    ThreadReader,
+    follow_network,
+    spread_curves,
+)
 from models.oasis.charts import activity_figure, cascade_figure
 from models.oasis.model import N_USERS, OasisModel
 
@@ -20,6 +28,8 @@ page = LLMPage(
         drawn_by(activity_figure),
         (FeedReader, FEED_TAB),
         (ThreadReader, FEED_TAB),
+        (CascadeTree, CASCADE_TAB),
+        (spread_curves(), CASCADE_TAB),
         (InterviewForm, "Interview"),
     ],
     name="One account and its followers",

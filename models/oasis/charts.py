@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from mesa_llm.text import counted
 from mesa_llm.viz.figures import GREY, Figure
 from models.figures import COLOURS, frame, headline, legend_below, marker, sheet
 from models.oasis.model import OasisModel
-from models.oasis.studies import Band, Findings
+from models.oasis.spreading import SpreadingModel
+from models.oasis.studies import CURVES, Band, Findings, SpreadingStudy, Study, bands_of, course, line_of
 
-CURVES = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
+LABELS = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
 """Measure → what the legend calls it."""
 
 
@@ -17,12 +20,12 @@ def cascade_figure(model: OasisModel) -> Figure:
     """Draw scale, max breadth and depth of the influencer's post, step by step."""
     figure, axes = sheet("Spread of the post")
     spread = model.cascade
-    curves = dict(zip(CURVES, (spread.size, spread.breadth, spread.depth), strict=True))
-    for (name, label), colour in zip(CURVES.items(), COLOURS, strict=False):
+    curves = dict(zip(LABELS, (spread.size, spread.breadth, spread.depth), strict=True))
+    for (name, label), colour in zip(LABELS.items(), COLOURS, strict=False):
         values = curves[name]
         axes.plot(spread.steps, values, color=colour, lw=2.2, marker=marker(values), label=f"{label}: {values[-1]}")
     axes.set_ylim(bottom=0)
-    legend_below(axes, len(CURVES))
+    legend_below(axes, len(LABELS))
     return figure
 
 
@@ -69,8 +72,27 @@ def study_figure(findings: Findings) -> Figure:
             label = name.removeprefix(prefix).replace("_", " ")
             draw_band(axes, band, label, GROUP_COLOURS.get(label) or COLOURS[index % len(COLOURS)])
         legend_below(axes, 3 if len(bands) <= 3 else 2)
-    headline(figure, f"{title} ({len(findings.seeds)} seeds)")
+    headline(figure, f"{title} ({counted(len(findings.seeds), 'seed')})")
     return figure
+
+
+def course_figure(study: Study | SpreadingStudy) -> Callable[[Any], Figure]:
+    """Return a function that draws one run of a study's model, as `study_figure` draws many.
+
+    Args:
+        study: The study.
+    """
+
+    def draw(model: Any) -> Figure:
+        if isinstance(model, SpreadingModel):
+            curves = model.curves()
+            panels = {name: {"this run": line_of(getattr(curves, name))} for name in CURVES}
+        else:
+            measures = study.measures if isinstance(study, Study) else ()
+            panels = {"this run": bands_of(course(model, measures, int(model.time))[None], measures)}
+        return study_figure(Findings(study.name, (model.run_seed,), int(model.time), panels, {}, 0.0))
+
+    return draw
 
 
 def draw_band(axes: Any, band: Band, label: str, colour: str) -> None:

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
 from mesa_llm.engine.activation import RandomShare
+from mesa_llm.text import one_line
 from mesa_llm.worlds.social import FeedItem, SocialFacts
 from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario
@@ -87,7 +88,7 @@ class Treated:
 class HerdScenario(SocialScenario):
     """Parameters of a herd study."""
 
-    n_agents: Annotated[int, Field(ge=2), Slider(10, 500, 10, label="Users")] | None = 120
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 120
     """Number of users; with `users`, the maximum number that is taken from it."""
 
     preset: Annotated[Literal["herd_effect", "counterfactual_herd"], Label("What gets the first vote")] = "herd_effect"
@@ -256,6 +257,7 @@ class HerdModel(SocialModel):
             raise ConfigError(f"threads={parameters.threads}: no post has a comment to vote on")
         self.treated: list[Treated] = []
         self._by_post: dict[int, Treated] = {}
+        self._scores: dict[Group, list[int]] = {group: [] for group in GROUPS}
         self._n_judged = 0
         self._publisher, self._voter = (max(self.world.names) + index for index in (1, 2))
         for account, name in ((self._publisher, "New posts"), (self._voter, "First votes")):
@@ -320,14 +322,17 @@ class HerdModel(SocialModel):
             self._by_post[item_id] = self.treated[-1]
 
     def end_step(self) -> None:
-        """Have the new comments on treated posts judged."""
-        if self.treats_comments:
-            return
+        """Have the new comments on treated posts judged, and take the scores."""
+        if not self.treats_comments:
+            self._judge_comments()
+        self._scores = self.scores()
+
+    def _judge_comments(self) -> None:
         comments = self.world.comments_table()[self._n_judged :]
         self._n_judged += len(comments)
         posts = [self.world.post_view(comment["post_id"]).content for comment in comments]
         prompts = [
-            self.prompt("disagree.md", post=post, comment=comment["content"])
+            self.prompt("disagree.md", post=one_line(post), comment=one_line(comment["content"]))
             for post, comment in zip(posts, comments, strict=True)
         ]
         if not prompts:
@@ -351,12 +356,12 @@ class HerdModel(SocialModel):
         return scores
 
     def mean_score(self, group: Group) -> float | None:
-        """Return the mean score of a group; None while it is empty.
+        """Return the mean score of a group after the last step; None while it is empty.
 
         Args:
             group: The group.
         """
-        scores = self.scores()[group]
+        scores = self._scores[group]
         return fmean(scores) if scores else None
 
     def mean_disagreement(self, group: Group) -> float | None:

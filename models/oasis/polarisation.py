@@ -13,6 +13,7 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Question, Slider, ToolCall
 from mesa_llm.population.columns import People, people_of
+from mesa_llm.text import one_line
 from mesa_llm.worlds.social import SocialFacts
 from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario
@@ -123,7 +124,7 @@ class Verdict:
 class PolarisationScenario(SocialScenario):
     """Parameters of a discussion of a dilemma."""
 
-    n_agents: Annotated[int, Field(ge=2), Slider(10, 500, 10, label="Users")] | None = 40
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 40
     """Number of users; with `users`, the maximum number that is taken from it."""
 
     preset: Annotated[Literal["group_polarisation"], Hidden()] = "group_polarisation"
@@ -279,7 +280,9 @@ class PolarisationModel(SocialModel):
         """Ask for advice, aside, and have the answers judged."""
         table = self.survey([Question(QUESTION, str, "advice")], self.interviewed, purpose="interview")
         answers = {
-            int(row["agent"]): str(row["answer"]) for row in table.to_dict("records") if row["answer"] is not None
+            int(row["agent"]): one_line(str(row["answer"]))
+            for row in table.to_dict("records")
+            if row["answer"] is not None
         }
         if not answers:
             return

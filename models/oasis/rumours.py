@@ -59,7 +59,7 @@ CORE_SHARE = 0.05
 class RumourScenario(SocialScenario):
     """Parameters of truths and rumours."""
 
-    n_agents: Annotated[int, Field(ge=10), Slider(50, 1000, 50, label="Users")] | None = 400
+    n_agents: Annotated[Annotated[int, Field(ge=10)] | None, Slider(50, 1000, 50, label="Users")] = 400
     """Number of users, the publisher included; a twentieth of them are core users."""
 
     preset: Annotated[Literal["information_spreading"], Hidden()] = "information_spreading"

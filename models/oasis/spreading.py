@@ -65,6 +65,13 @@ FITTED = Twin(look_minutes=20.43, look_sigma=1.699, ties=0.65)
 `python -m models.oasis.spreading FOLDER` (split seed 11); frozen before they were compared with the other 99."""
 
 
+LOG_SLOPE = 0.0932
+"""Slope of the logarithmic baseline, see `log_slope`; of the same 99 topics as `FITTED`."""
+
+MEAN_DEPTH = 3.80
+"""Mean depth of these topics."""
+
+
 @dataclass(frozen=True)
 class Topic:
     """A real post, as OASIS's table `all_topics.csv` describes its spread on Twitter.
@@ -325,25 +332,24 @@ def log_slope(topics: Sequence[Topic]) -> float:
     return float(logs @ shares / (logs @ logs))
 
 
-def baseline_curves(real: SpreadCurves, n: int, topics: Sequence[Topic]) -> dict[str, SpreadCurves]:
-    """Return the five baselines of a real curve.
+def baseline_curves(real: SpreadCurves, n: int | None = None) -> dict[str, SpreadCurves]:
+    """Return the five baselines of a real curve; what each knows stands in `SEES`.
 
     Args:
         real: The real curve.
-        n: Number of users in the population.
-        topics: The topics that the twin was fitted on.
+        n: Number of users in the population; None: as many as the curve has in the end.
     """
+    n = int(real.scale[-1]) if n is None else n
     minutes = np.arange(len(real))
     flat: FloatArray = np.ones(len(real))
     start = (minutes > 0).astype(np.float64)
     columns = (real.scale, real.depth, real.max_breadth)
     held = [np.where(minutes < PERSISTENCE_MINUTES, one, one[PERSISTENCE_MINUTES - 1]) for one in columns]
-    reached: FloatArray = np.minimum(1 + log_slope(topics) * n * np.log1p(minutes), n).astype(np.float64)
-    depth = fmean(topic.depth for topic in topics)
+    reached: FloatArray = np.minimum(1 + LOG_SLOPE * n * np.log1p(minutes), n).astype(np.float64)
     return {
         "constant at the mean": SpreadCurves(*(flat * float(one.mean()) for one in columns)),
         "persistence": SpreadCurves(*held),
-        "logarithmic fit": SpreadCurves(reached, depth * start, reached - 1),
+        "logarithmic fit": SpreadCurves(reached, MEAN_DEPTH * start, reached - 1),
         "everyone at once": SpreadCurves(flat + (n - 1) * start, start, (n - 1) * start),
         "constant one": SpreadCurves(flat, 0 * flat, 0 * flat),
     }
@@ -391,7 +397,7 @@ def twin_prediction(twin: Twin, topic: Topic, seed: int) -> dict[str, float]:
 class SpreadingScenario(OasisScenario):
     """Parameters of a spreading post."""
 
-    n_agents: Annotated[int, Field(ge=2), Slider(10, 500, 10, label="Users")] | None = 111
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 111
     """Number of users, the author included; with `users`, the maximum number that is taken from the file."""
 
     preset: Annotated[Literal["information_spreading"], Label("Feed as in")] = "information_spreading"
@@ -470,7 +476,8 @@ class SpreadingModel(OasisModel):
 def provenance(topics: Sequence[Topic], twin: Twin) -> Mapping[str, Any]:
     """Return the fitted parameters with what they were fitted on, for a record."""
     timed = sum(math.isfinite(topic.median_minutes) for topic in topics)
-    return {**asdict(twin), "topics": len(topics), "with_times": timed, "split_seed": SPLIT_SEED}
+    baselines = {"log_slope": round(log_slope(topics), 4), "mean_depth": round(fmean(one.depth for one in topics), 2)}
+    return {**asdict(twin), **baselines, "topics": len(topics), "with_times": timed, "split_seed": SPLIT_SEED}
 
 
 if __name__ == "__main__":

@@ -253,11 +253,11 @@ class SpreadingStudy:
         if data is not None:
             training, held_out = split_topics(read_topics(data / "all_topics.csv"))
             real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_steps + 1)
-            others = baseline_curves(real, parameters.get("n_agents", 111), training)
+            others = baseline_curves(real, parameters.get("n_agents", 111))
             runs |= {name: [curves] for name, curves in others.items()}
             for name in CURVES:
                 lines = {"real": real, **others}
-                bands[name] |= {line: _line(getattr(curves, name)) for line, curves in lines.items()}
+                bands[name] |= {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
             outcomes |= curve_errors(runs, real) | held_out_errors(training, held_out, seeds)
         return Findings(self.name, tuple(seeds), n_steps, bands, outcomes, time.perf_counter() - start)
 
@@ -272,7 +272,12 @@ class SpreadingStudy:
             return model.curves().until(steps + 1)
 
 
-def _line(values: FloatArray) -> Band:
+def line_of(values: FloatArray) -> Band:
+    """Return a single curve as a band without width.
+
+    Args:
+        values: Values by step or minute.
+    """
     return Band(values, values, values)
 
 

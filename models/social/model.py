@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
@@ -214,6 +214,11 @@ class SocialModel(LLMModel):
             agent_reporters=self._agent_reporters(),
         )
         self.datacollector.collect(self)
+
+    def stances(self) -> Mapping[int, float]:
+        """Return the position of each user on the topic, by number; of none, if they hold no beliefs."""
+        opinions = self.opinions
+        return {} if opinions is None else {agent_id: opinions.position(agent_id) for agent_id in opinions.beliefs}
 
     # -- set-up
 

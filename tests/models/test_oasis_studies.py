@@ -1,27 +1,32 @@
 """The studies of OASIS: herds, spreading posts, polarised groups, rumours."""
 
 import json
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import ipyvuetify as vuetify
 import numpy as np
 import pytest
+import reacton
+import solara
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.benchmark.scores import Estimate
 from mesa_llm.llm.scripted import call
 from mesa_llm.worlds.social.curves import SpreadCurves
-from models.oasis.charts import study_figure
+from models.oasis.charts import course_figure, study_figure
 from models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
 from models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
 from models.oasis.rumours import TOPICS, RumourModel
 from models.oasis.spreading import (
     CURVE_TOPIC,
     FITTED,
+    LOG_SLOPE,
     SEES,
     SpreadingModel,
     Topic,
@@ -31,6 +36,7 @@ from models.oasis.spreading import (
     early_minutes,
     fit_ties,
     fit_times,
+    log_slope,
     nrmse,
     read_topics,
     run_twin,
@@ -38,6 +44,7 @@ from models.oasis.spreading import (
     spread,
 )
 from models.oasis.studies import COUNTERFACTUAL, CURVES, HERD, SPREADING, STUDIES, app
+from models.oasis.studies_app import PAGES, Studies
 
 DATA = os.environ.get("MESA_LLM_DATA")
 
@@ -197,15 +204,15 @@ def test_errors_of_curves_are_a_share_of_the_real_one() -> None:
 
 def test_five_baselines_know_what_they_say_they_know() -> None:
     real = SpreadCurves(*(np.arange(1.0, 21) * factor for factor in (5, 0.1, 3)))
-    curves = baseline_curves(real, 200, [topic(1), topic(2)])
+    curves = baseline_curves(real, 200)
     assert set(curves) == set(SEES)
     assert set(curves["constant at the mean"].scale) == {real.scale.mean()}
     assert curves["persistence"].scale[9] == curves["persistence"].scale[-1] == real.scale[9]
     assert curves["everyone at once"].scale.tolist() == [1.0] + [200.0] * 19
     assert set(curves["constant one"].scale) == {1.0}
-    fitted = curves["logarithmic fit"].scale
-    assert fitted[0] == 1
-    assert 25 * 200 / 300 / 2 < fitted[2] < 25 * 200 / 300 * 2
+    assert curves["logarithmic fit"].scale[0] == 1
+    made = [topic(0, median_minutes=math.e - 1, last_minutes=math.e**2 - 1, users=250)]
+    assert log_slope(made) == pytest.approx(0.1)  # 25 of 250 after ln(1 + t) = 1, 50 after 2
 
 
 @pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
@@ -218,6 +225,7 @@ def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines
     assert min(errors, key=lambda who: errors[who]) == "twin"
     assert findings.outcomes["held out: depth, twin"].n == 99
     assert len(study_figure(findings).axes) == 3
+    assert log_slope(training) == pytest.approx(LOG_SLOPE, abs=5e-5)
     assert fit_times(training) == pytest.approx((FITTED.look_minutes, FITTED.look_sigma), abs=0.005)
 
 
@@ -277,3 +285,21 @@ def test_core_users_are_active_and_followed() -> None:
     core = {agent.unique_id for agent in model.agents if agent.is_core}
     assert set(model.last_outcomes) == core
     assert {int(followee) for _, followee in model.world.follow_edges()} == core
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_study_has_a_page_that_draws_a_single_run(name) -> None:
+    page = PAGES[name]
+    model = STUDIES[name].model(rng=1, n_agents=12)
+    figure = course_figure(STUDIES[name])
+    assert len(figure(model).axes) >= 1
+    model.run(2)
+    assert len(figure(model).axes) >= 1
+    assert page.kwargs["name"]
+
+
+def test_a_visitor_chooses_a_study() -> None:
+    _, shown = reacton.render(solara.AppLayout(children=[Studies()]), handle_error=False)
+    shown.find(vuetify.Select, label="Study").widget.v_model = "rumours"
+    assert shown.find(vuetify.Slider, label="Allure of rumours: 1.5").widgets
+    shown.close()

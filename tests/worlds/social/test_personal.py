@@ -59,7 +59,7 @@ def test_the_latest_post_of_a_user_counts_and_each_text_is_embedded_once() -> No
     world.create_post(1, "war war war")
     assert world.feed(1) == [1]
     world.end_step()
-    assert world.feeds([1, 2, 3, 1]) == [world.feed(user) for user in (1, 2, 3, 1)]
+    assert world.feeds(world.viewers([1, 2, 3, 1])) == [world.feed(user) for user in (1, 2, 3, 1)]
     assert max(counting.texts.values()) == 1
     assert "I like tea # Recent post: war war war" in counting.texts
 
