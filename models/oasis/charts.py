@@ -10,7 +10,8 @@ from mesa_llm.viz.figures import GREY, Figure
 from models.figures import COLOURS, frame, headline, legend_below, marker, sheet
 from models.oasis.model import OasisModel
 from models.oasis.spreading import SpreadingModel
-from models.oasis.studies import CURVES, Band, Findings, SpreadingStudy, Study, bands_of, course, line_of
+from models.oasis.studies import CURVES, SpreadingStudy, line_of
+from models.oasis.study import Band, Findings, Study, bands_of, course
 
 LABELS = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
 """Measure → what the legend calls it."""
