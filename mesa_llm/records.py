@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -316,6 +316,25 @@ class Observation:
         return _html("sees", self.text) + (_html("options", options) if options else "")
 
 
+class LazyObservation(Observation):
+    """An observation whose text is written when it is first read, as rule twins read the facts alone."""
+
+    __slots__ = ("_text",)
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt."""
+        text = self._text
+        if not isinstance(text, str):
+            text = text()
+            object.__setattr__(self, "_text", text)
+        return text
+
+    @text.setter
+    def text(self, text: str | Callable[[], str]) -> None:
+        object.__setattr__(self, "_text", text)
+
+
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
     """Return the options of one action, by the names of its arguments.
 
@@ -323,7 +342,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
         action: Name of the action or tool.
         options: As in `Observation.options`.
     """
-    if not any("." in name for name in options):
+    if "." not in "".join(options):
         return options
     own = f"{action}."
     shared = {name: values for name, values in options.items() if "." not in name}

@@ -139,7 +139,7 @@ def _run(command: list[str]) -> None:
     match command:
         case ["-m", module, *_]:
             sys.argv = command[1:]
-            sys.modules.pop(module, None)
+            sys.modules.pop(module if "." in module else f"{module}.__main__", None)  # else runpy warns
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         case ["-c", code, *rest]:
             sys.argv = ["-c", *rest]

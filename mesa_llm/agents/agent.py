@@ -197,13 +197,13 @@ class LLMMixin:
 
     def with_news(self, seen: Observation) -> Observation:
         """Append to an observation what arrived for the agent: messages, and news of other worlds."""
-        parts = [seen.text]
+        parts: list[str] = []
         bridge = getattr(self.model, "bridge", None)
         if inbox := Mailbox.of(self.model).inbox(self.unique_id):
             parts.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
         if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
             parts.append(f"News from elsewhere:\n{news}")
-        return seen if len(parts) == 1 else _with_text(seen, "\n\n".join(filter(None, parts)))
+        return _with_text(seen, "\n\n".join(filter(None, (seen.text, *parts)))) if parts else seen
 
     # -- decide
 

@@ -459,6 +459,35 @@ def report(
     report_run(file, llm, out, log, days=days, options=options, trust=trust, as_json=as_json, say=_say)
 
 
+@app.command("cast")
+@_exits
+def cast_of_text(
+    file: Annotated[Path, typer.Argument(help="Text that names people and institutions, in UTF-8.")],
+    out: Annotated[Path, typer.Option(help="File for the cast, .json; models take it by --users.")],
+    llm: Annotated[str, typer.Option(help="Who finds them; rule: the words with a capital.")] = "rule",
+    n: Annotated[int, typer.Option("--n", min=1, max=100, help="Maximum number of characters.")] = 12,
+    goal: Annotated[str, typer.Option(help="Question that they have a say or a stake in.")] = "",
+    markets: Annotated[
+        Path | None, typer.Option(help="File for questions to bet on, .json; market takes it by --set questions=.")
+    ] = None,
+    n_markets: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of questions.")] = 4,
+    log: Log = None,
+    api_base: ApiBase = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a cast from a text, and questions to bet on."""
+    from mesa_llm.cli.cast import make_cast
+    from mesa_llm.cli.run import budget, demand_no_secret
+
+    for option, text in [("--api-base", api_base), ("--llm", llm)]:
+        demand_no_secret(option, text)
+    options = {**budget(max_tokens=max_tokens, max_dollars=max_dollars), "api_base": api_base, "log": log}
+    counts: dict[str, Any] = {"goal": goal, "n_markets": n_markets, "markets": markets}
+    make_cast(file, llm, n, out, **counts, options=options, as_json=as_json, say=_say, warn=_warn)
+
+
 @app.command()
 @_exits
 def inspect(

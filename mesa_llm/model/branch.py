@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.agents.design import AgentDesign
@@ -15,7 +16,7 @@ from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.interventions import Change, Intervention, Minds, intervention_from
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named
+from mesa_llm.model.options import class_named, parameter_as_json
 from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.runlog.log import RunLog
@@ -47,7 +48,7 @@ def branch(
     is replayed and gone on with by itself.
 
     Args:
-        source: The parent's run log, or a model that is between two steps.
+        source: The parent's run log, or a model that is between two steps, whose language models and options are used.
         at: The last step that is the parent's; 0: none.
         inject: Interventions before the next step; see `LLMModel.inject`.
         changes: New values of variables, by name; with `at=0`, of any parameter of the model.
@@ -69,7 +70,7 @@ def branch(
     if not 0 <= at <= recording.last_step:
         raise ConfigError(f"step {at}: the parent has the steps 0 to {recording.last_step}")
     values = dict(changes or {})
-    parameters = _parameters(recording, values) if at == 0 else {}
+    parameters = _parameters(recording, values, parent.kind) if at == 0 else {}
     made: list[Intervention] = [
         Change(variable=name, value=value) for name, value in values.items() if name not in parameters
     ]
@@ -84,7 +85,7 @@ def branch(
     own = _own_log(log, recording, at, origin)
     model: LLMModel | None = None
     try:
-        model = recording.rebuilt(parameters, log=own, **options)
+        model = recording.rebuilt(parent.own | parameters, parent.kind, log=own, **{**parent.options, **options})
         own.note(BRANCH, {"of": parent.name, **origin})
         _replay(model, recording, at)
         for intervention in made:
@@ -106,8 +107,17 @@ class _Parent:
     recording: Recording
     name: str
     series: pd.DataFrame
+    kind: type[LLMModel] | None = None
+    """Class of a model that still runs."""
+
+    own: Mapping[str, Any] = MappingProxyType({})
+    """Its language model, of which the log has the name alone."""
+
+    options: Mapping[str, Any] = MappingProxyType({})
+    """How it reaches language models."""
+
     folder: tempfile.TemporaryDirectory[str] | None = None
-    """Where the log of a model that still runs was copied to."""
+    """Where its log was copied to."""
 
     @classmethod
     def of(cls, source: str | Path | LLMModel) -> _Parent:
@@ -117,12 +127,17 @@ class _Parent:
         if not source.is_between_steps:
             raise ConfigError(f"step {source.now} is under way; branch the run when it is over")
         path = source.runlog.path
+        folder = None
         if source.runlog.mode == "replay" and path is not None:
-            return cls.of(path)
-        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        file = Path(folder.name) / (path.name if path is not None else "run.sqlite")
-        source.runlog.copy_to(file)
-        return cls(Recording.read(file), file.name, series(file), folder)
+            file = path
+        else:
+            folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+            file = Path(folder.name) / (path.name if path is not None else "run.sqlite")
+            source.runlog.copy_to(file)
+        recording = Recording.read(file)
+        name = parameter_as_json(source.llm)
+        own = {"llm": source.llm} if recording.parameters.get("llm") == name else {}
+        return cls(recording, file.name, series(file), type(source), own, source.engine.options, folder)
 
 
 class Branch:
@@ -203,9 +218,10 @@ def _measures(log: RunLog) -> Iterable[tuple[int, str, float]]:
                 yield step, name, float(value)
 
 
-def _parameters(recording: Recording, values: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(recording: Recording, values: Mapping[str, Any], kind: type[LLMModel] | None = None) -> dict[str, Any]:
     """Return those of the values that are parameters of the model, checked."""
-    by_name = {parameter.name: parameter for parameter in parameters_of(class_named(recording.model, LLMModel))}
+    kind = kind or class_named(recording.model, LLMModel)
+    by_name = {parameter.name: parameter for parameter in parameters_of(kind)}
     return {name: by_name[name].check(value) for name, value in values.items() if name in by_name}
 
 

@@ -207,6 +207,11 @@ class Bridge:
         for hook in self._hooks.get(event.kind, ()):
             hook(event)
 
+    @property
+    def has_announced(self) -> bool:
+        """Whether there is news from outside the run at all."""
+        return bool(self._announced)
+
     def announced(self, worlds: Iterable[str], agent: int) -> list[Event]:
         """Return the news from outside the run that reaches an agent, and record that it did.
 

@@ -21,6 +21,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import Activation, Stage, Turn, everyone, minded
+from mesa_llm.engine.collector import collector_paused
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.survey import JUDGING, Question, consult, summarise, survey
 from mesa_llm.engine.transports import EngineOptions, written_options
@@ -280,13 +281,14 @@ class LLMModel(ResumableModel):
 
     def step(self) -> None:
         """Let everyone who is due decide together and act in order."""
-        self.begin_step()
-        while self._stages:
-            self._act(self._decide())
-            if self._stages:
-                self._stop_if_interrupted()
-        summarise(agent for agent in self._acted.values() if agent in self.agents)
-        self._finish_step()
+        with collector_paused():
+            self.begin_step()
+            while self._stages:
+                self._act(self._decide())
+                if self._stages:
+                    self._stop_if_interrupted()
+            summarise(agent for agent in self._acted.values() if agent in self.agents)
+            self._finish_step()
         self._stop_if_interrupted()
 
     def begin_step(self) -> None:
@@ -364,6 +366,8 @@ class LLMModel(ResumableModel):
     def _view_of(self, turn: Turn) -> Observation:
         """Return what an agent sees at its turn: its observation, and the news from outside that is not in it."""
         seen = turn.agent.observe() if turn.observation is None else turn.observation
+        if not self.bridge.has_announced:
+            return seen
         news = self.bridge.announced([world.name for world in turn.agent.worlds], turn.agent.unique_id)
         lines = [line for line in map(self.bridge.line, news) if line not in seen.text]
         if not lines:

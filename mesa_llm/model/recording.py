@@ -102,17 +102,20 @@ class Recording:
             design = cast("dict[str, Any]", document).get("design") if isinstance(document, dict) else None
             yield from AgentDesign.imports(cast("dict[str, Any]", design)) if isinstance(design, dict) else []
 
-    def rebuilt(self, changes: Mapping[str, Any] | None = None, **options: Any) -> LLMModel:
+    def rebuilt(
+        self, changes: Mapping[str, Any] | None = None, kind: type[LLMModel] | None = None, **options: Any
+    ) -> LLMModel:
         """Make the model of the run anew, in step 0: with its parameters, design, memories and seed.
 
         Args:
             changes: Parameters that differ, by name.
+            kind: Class of the model; None: it is imported by its name.
             **options: Options of the model, such as `log` and `replay`.
 
         Raises:
             ConfigError: If it cannot be made from the log alone.
         """
-        kind = class_named(self.model, LLMModel)
+        kind = kind or class_named(self.model, LLMModel)
         try:
             arguments = {name: parameter_from_json(value) for name, value in self.parameters.items()}
             arguments |= changes or {}

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.activity import HOURS, hourly_activity
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.tables import PlacedRow, Row, columns_of, from_table, persona_of, placed_rows, rows_of
+from mesa_llm.population.tables import PlacedRow, Row, columns_of, persona_of, placed_rows, rows_of, typed_rows
 
 FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
@@ -105,7 +105,7 @@ def read_users(
     """Read a population as `from_file` does, and count the rows that cannot be used.
 
     A row cannot be used if it has too many or too few cells, if a cell is not what its column holds, or if its
-    username is that of an earlier row. Only files in OASIS's formats are read without such rows.
+    username is that of an earlier row.
 
     Args:
         path: The file.
@@ -123,7 +123,30 @@ def read_users(
     if _has(rows, X_COLUMNS) or _has(rows, REDDIT_COLUMNS):
         return _read_oasis(path, placed, activity, rule, skip=skip)
     _demand_users(rows, path)
-    return Users(from_table(path))
+    return _read_table(path, placed, skip=skip)
+
+
+def _read_table(path: str | Path, placed: Sequence[PlacedRow], *, skip: bool) -> Users:
+    """Read the rows of a table of any columns."""
+    refusals = [Refusal(line, f"{path}, line {line}: {fault}") for line, fault in placed if isinstance(fault, str)]
+    lines = [line for line, row in placed if not isinstance(row, str)]
+    if refusals and not (skip and lines):
+        raise ConfigError(_refused(refusals, len(placed)))
+    personas: list[Persona] = []
+    line_of: dict[str, int] = {}
+    for row_number, (line, row) in enumerate(zip(lines, typed_rows(path, placed), strict=True), start=1):
+        try:
+            persona = persona_of(row, f"{path}, line {line}", row_number)
+            _check_username(persona, line_of, f"{path}, line {line}", row_number)
+        except ConfigError as error:
+            refusals.append(Refusal(line, str(error)))
+        else:
+            personas.append(persona)
+            line_of.setdefault(persona.username, line)
+    refusals.sort(key=lambda refusal: refusal.line)
+    if refusals and not (skip and personas):
+        raise ConfigError(_refused(refusals, len(placed)))
+    return Users(personas, tuple(refusals))
 
 
 def _read_oasis(
@@ -179,12 +202,21 @@ def _user(row: Row | str, source: str, index: int, n: int, lines: Mapping[str, i
     persona = _x_user(row, source, index + 1, n) if is_x else _reddit_user(row, source, index + 1)
     if not (persona.name or persona.username or persona.persona):
         raise ConfigError(f"{source}, row {index + 1}: found no name, username or persona; wanted one at least")
+    _check_username(persona, lines, source, index + 1)
+    return persona
+
+
+def _check_username(persona: Persona, lines: Mapping[str, int], source: str, row_number: int) -> None:
+    """Check that no earlier row has the same username.
+
+    Raises:
+        ConfigError: If one has; says on which line.
+    """
     if persona.username and persona.username in lines:
         raise ConfigError(
-            f"{_place(source, index + 1, 'username')}: found {persona.username!r:.80} again, which line "
+            f"{_place(source, row_number, 'username')}: found {persona.username!r:.80} again, which line "
             f"{lines[persona.username]} has; wanted a name of its own for each user"
         )
-    return persona
 
 
 def _refused(refusals: Sequence[Refusal], n_rows: int) -> str:

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -134,6 +135,32 @@ def placed_rows(path: str | Path) -> list[PlacedRow]:
         raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
 
 
+def typed_rows(path: str | Path, placed: Sequence[PlacedRow]) -> list[Row]:
+    """Return the rows that have cells, in order, as `rows_of` reads them: numbers of CSV files are numbers.
+
+    Args:
+        path: The file.
+        placed: Its rows, as `placed_rows` reads them.
+
+    Raises:
+        ConfigError: If no column says who somebody is.
+    """
+    rows = [row for _, row in placed if not isinstance(row, str)]
+    if Path(path).suffix.lower() == ".csv":
+        read = rows_of(path) if len(rows) == len(placed) else []
+        rows = read if len(read) == len(rows) else _typed(rows)
+    _demand_people(rows, str(path))
+    return rows
+
+
+def _typed(rows: Sequence[Row]) -> list[Row]:
+    """Read cells that are text as those of a CSV file."""
+    import pandas as pd
+
+    file = StringIO(pd.DataFrame(rows, columns=columns_of(rows)).to_csv(index=False))
+    return _rows_of_frame(pd.read_csv(file, keep_default_na=False, na_values=[""]))
+
+
 def _placed_csv(path: Path) -> list[PlacedRow]:
     limit = csv.field_size_limit(MAX_CELL)  # a list of many followers is longer than the default allows
     try:
@@ -166,7 +193,7 @@ def _placed_json(path: Path) -> list[PlacedRow]:
     text = path.read_text(encoding="utf-8-sig")
     document = json.loads(text)
     if not isinstance(document, list):
-        raise ConfigError(f"{path} holds a {type(document).__name__}; personas are a list of objects")
+        raise ConfigError(f"{path} {_no_list(document)}")
     decoder, place, line = json.JSONDecoder(), text.index("[") + 1, 1 + text.count("\n", 0, text.index("["))
     placed: list[PlacedRow] = []
     for _ in cast("list[Any]", document):
@@ -176,6 +203,13 @@ def _placed_json(path: Path) -> list[PlacedRow]:
         placed.append((line, _row_of_item(item)))
         line += text.count("\n", begin, place)
     return placed
+
+
+def _no_list(document: Any) -> str:
+    """Describe what a JSON file holds that should hold a list."""
+    if isinstance(document, dict) and {"scale", "depth", "max_breadth"} <= document.keys():
+        return "holds no users but curves of how a post spread (OASIS's real_propagation); `read_curves` reads them"
+    return f"holds a {type(document).__name__}; personas are a list of objects"
 
 
 def _placed_json_lines(path: Path) -> list[PlacedRow]:
@@ -247,7 +281,7 @@ def _read_json_lines(path: Path) -> list[Row]:
 
 def _objects(document: Any, path: Path) -> list[Row]:
     if not isinstance(document, list):
-        raise ConfigError(f"{path} holds a {type(document).__name__}; personas are a list of objects")
+        raise ConfigError(f"{path} {_no_list(document)}")
     rows: list[Row] = []
     for row_number, row in enumerate(cast("list[Any]", document), start=1):
         if not isinstance(row, dict):

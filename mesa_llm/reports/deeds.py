@@ -196,6 +196,14 @@ class DeedTables:
                 rows.append({**row, "tone": tone(" ".join(posts)) if posts else 0.0})
         return self._table(rows, ("agent", "name", "step", "posts", "actions", "tone"))
 
+    def tones(self) -> dict[Any, float]:
+        """Return the mean tone of the posts of each agent that posted, over the steps in which it did."""
+        lived: dict[Any, list[float]] = {}
+        for agent, _, _, posts, _, mood in self.trajectories().itertuples(index=False, name=None):
+            if posts:
+                lived.setdefault(agent, []).append(float(mood))
+        return {agent: sum(moods) / len(moods) for agent, moods in lived.items()}
+
     def profiles(self) -> pd.DataFrame:
         """Return how active each agent was: agent, name, posts, actions, steps (number of steps with any)."""
         table = self.trajectories().groupby(["agent", "name"], sort=False)

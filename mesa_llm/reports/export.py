@@ -106,7 +106,7 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
 
     deeds, names = DeedTables.of(model), names_of(model)
     profiles = {row["agent"]: row for row in _records(deeds.profiles())}
-    tones = deeds.trajectories().query("posts > 0").groupby("agent")["tone"].mean().to_dict()
+    tones = deeds.tones()
     stances = model.stances()
     follows = [row for world in model.worlds if isinstance(world, Tabular) for row in world.tables().get("follows", ())]
     nodes = {**names, **{row["follower"]: "" for row in follows if row["follower"] not in names}}

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm.model.model import USAGE, LLMModel
-from mesa_llm.reports.deeds import names_of
+from mesa_llm.reports.deeds import DeedTables, names_of
 from mesa_llm.reports.export import tables_of
 from mesa_llm.reports.report import Coalition, Finding, Phase, Quotation, Report
 from mesa_llm.text import COMMON, clip, counted, one_line, quoted
@@ -60,10 +60,7 @@ class RunFacts:
         known = self.model.stances()
         if known:
             return known, MIN_STANCE
-        lived = self.tables.get("trajectories")
-        if lived is None:
-            return {}, MIN_TONE
-        return lived[lived["posts"] > 0].groupby("agent")["tone"].mean().to_dict(), MIN_TONE
+        return DeedTables.of(self.model).tones(), MIN_TONE
 
     @property
     def last_step(self) -> int:
@@ -285,11 +282,11 @@ def _happened(facts: RunFacts, first: int, last: int) -> Iterator[str]:
         now = actions[actions["step"].between(first, last)]
         counts = Counter(now[now["ok"] == 1]["action"].tolist())
         listed = ", ".join(f"{name} {count}" for name, count in counts.most_common(5))
-        refused = int((now["ok"] == 0).sum())
+        refused = now["ok"].tolist().count(0)
         yield f"Done: {listed or 'nothing'}{f'; refused by the worlds: {refused}' if refused else ''}."
     moved: list[tuple[float, str]] = []
     for name, column in facts.measures.items():
-        values = column[(column.index >= first - 1) & (column.index <= last)].dropna()
+        values = column.loc[first - 1 : last].dropna()
         spread = float(column.max() - column.min())
         if len(values) > 1 and spread and (change := float(values.iloc[-1] - values.iloc[0])):
             words = str(name).replace("_", " ")

@@ -118,6 +118,10 @@ class Report(BaseModel, frozen=True):
         """Write the report as Markdown; what agents wrote is escaped."""
         return _template("report.md").render(report=self)
 
+    def fragment(self) -> str:
+        """Write the report as part of a page; what agents wrote is escaped."""
+        return _template("body.html").render(report=self)
+
     def html(self) -> str:
         """Write the report as a page of its own; what agents wrote is escaped."""
         return _template("report.html").render(report=self)

@@ -15,6 +15,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.newsdesk import NewsDesk
 from mesa_llm.viz.parameters import Choice, Factory, shared_access, takes, transports_in
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
@@ -115,7 +116,9 @@ class Session:
         if self.runner is None:
             return (self._tries,)
         questions = [question.question_id for desk in self.desks for question in desk.pending]
-        return (self._tries, self.runner.pulse, questions, InterviewDesk.of(self.runner.model).version)
+        model = self.runner.model
+        desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
+        return (self._tries, self.runner.pulse, questions, *desks)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""

@@ -217,20 +217,22 @@ class SocialUser(Mind, CellAgent):
         others = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
         if not others or self.random.random() < 0.15:
             return self._wish(seen, ("post",), content=self.remark())
-        weights = [self.pull(item) for item in others]
-        item = self.random.choices(others, weights)[0]
-        return self._react(seen, item, min(1.0, self.pull(item) / 4))
+        interests = self.interests
+        weights = [self.pull(item, interests) for item in others]
+        (index,) = self.random.choices(range(len(others)), weights)
+        return self._react(seen, others[index], min(1.0, weights[index] / 4))
 
-    def pull(self, item: FeedItem) -> float:
+    def pull(self, item: FeedItem, interests: frozenset[str] | None = None) -> float:
         """Compute how much a post draws the user: interest, acquaintance and popularity add up.
 
         Args:
             item: A post of the feed.
+            interests: Words that draw its attention; None: its own.
 
         Returns:
             At least 0.2; a shared word counts 1, a followed author 1, popularity ln(1 + likes + shares).
         """
-        n_shared = len(self.interests & words_of(item.post.content))
+        n_shared = len((self.interests if interests is None else interests) & words_of(item.post.content))
         return 0.2 + min(n_shared, 3) + item.is_followed + math.log1p(item.post.likes + item.post.shares)
 
     def _react(self, seen: Observation, item: FeedItem, interest: float) -> ToolCall | None:

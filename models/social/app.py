@@ -10,9 +10,11 @@ from mesa_llm.viz.social import (
     CASCADE_TAB,
     FEED_TAB,
     CascadeTree,
+    Colouring,
     FeedReader,
     ThreadReader,
     follow_network,
+    opinion,
     spread_curves,
 )
 from models.social.model import SocialModel
@@ -36,8 +38,19 @@ spread = make_plot_component(
     ),
 )
 
+
+def positions(model: SocialModel) -> dict[str, Colouring]:
+    """Return the users' positions on the topic, to colour them by; nothing where they hold no beliefs.
+
+    Args:
+        model: The model.
+    """
+    opinions = model.opinions
+    return {} if opinions is None else {f"position on {opinions.topic}": opinion(lambda user: user.position)}
+
+
 components = [
-    follow_network(),
+    follow_network(positions),
     activity,
     spread,
     (FeedReader, FEED_TAB),

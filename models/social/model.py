@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
@@ -20,7 +19,7 @@ from mesa_llm.population import ActivityForm, Users
 from mesa_llm.population.columns import IntArray, People
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social import FEEDS, PRESETS, Account, FeedName, PersonalFeed, PresetName, SocialWorld
+from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from models.social.agents import SocialUser
 from models.social.opinions import Belief, Opinions, StanceName
 from models.social.people import (
@@ -216,6 +215,11 @@ class SocialModel(LLMModel):
         )
         self.datacollector.collect(self)
 
+    def stances(self) -> Mapping[int, float]:
+        """Return the position of each user on the topic, by number; of none, if they hold no beliefs."""
+        opinions = self.opinions
+        return {} if opinions is None else {agent_id: opinions.position(agent_id) for agent_id in opinions.beliefs}
+
     # -- set-up
 
     def _changes(self) -> dict[str, Any]:
@@ -224,9 +228,7 @@ class SocialModel(LLMModel):
         names = ("viral_threshold", "threading", "products", "hide_reports")
         changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
         changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
-        feed = FEEDS.get(parameters.feed or "")
-        if isinstance(feed, PersonalFeed):
-            changes["feed"] = replace(feed, embed=embedder(parameters.embedder).embed)
+        changes["embed"] = embedder(parameters.embedder).embed
         actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
         changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes

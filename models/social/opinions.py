@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from mesa_llm import Decision, Observation
@@ -15,6 +16,7 @@ from mesa_llm.text import quoted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.beliefs import Beliefs, Post, apply_posts, beliefs_text, exposure_of, tone, update_beliefs
 from mesa_llm.worlds.social import PostView, SocialFacts
+from mesa_llm.worlds.social.board import ORIGINAL, REPLY
 from mesa_llm.worlds.stances import TopicStance
 
 StanceName = Literal["rule", "tone", "model"]
@@ -75,7 +77,7 @@ class Opinions:
         self.stances: dict[str, float | None] = {}
         self._by_rule = TopicStance(belief.topic, belief.words)
         self._read: dict[int, list[Post]] = {}
-        self._engagement: dict[int, tuple[int, int]] = {}
+        self._counts = np.zeros((2, 0), dtype=np.int64)
         self._n_posts = 0
 
     @property
@@ -139,17 +141,16 @@ class Opinions:
 
     def _move_all(self, model: Any) -> None:
         """Let every user be moved by all posts of the step."""
-        world = model.world
-        engagement = world.engagement()
-        written = [row for row in world.posts_table()[self._n_posts :] if row["kind"] in ("original", "reply")]
-        self._n_posts = len(engagement)
+        world, board = model.world, model.world.board
+        rows = np.arange(self._n_posts, len(board))
+        self._n_posts = len(board)
+        rows = rows[np.isin(board.kind[rows], (ORIGINAL, REPLY))]
+        columns = (board.author[rows], board.likes[rows], board.dislikes[rows], board.created[rows])
+        written = zip(rows.tolist(), world.texts(rows), *(column.tolist() for column in columns), strict=True)
         posts = [
-            Post(
-                row["post_id"], row["user_id"], row["content"], *engagement[row["post_id"]],
-                author_name=world.names[row["user_id"]], step=row["step"],
-            )
-            for row in written
-        ]  # fmt: skip
+            Post(row + 1, author, text, likes, dislikes, author_name=world.names[author], step=step)
+            for row, text, author, likes, dislikes, step in written
+        ]
         self.beliefs = apply_posts(self.beliefs, posts, self.topic, stance=tone, rules="original")
 
     def _move_readers(self, model: Any) -> None:
@@ -172,16 +173,17 @@ class Opinions:
 
     def _gains(self, world: Any) -> Mapping[int, tuple[int, int]]:
         """Count the likes and dislikes that each author's posts got since the last step."""
-        gains: dict[int, tuple[int, int]] = {}
-        engagement = world.engagement()
-        for post_id, counts in engagement.items():
-            previous = self._engagement.get(post_id, (0, 0))
-            if counts != previous:
-                author = world.author_of(post_id)
-                likes, dislikes = gains.get(author, (0, 0))
-                gains[author] = likes + counts[0] - previous[0], dislikes + counts[1] - previous[1]
-        self._engagement = engagement
-        return {author: (max(likes, 0), max(dislikes, 0)) for author, (likes, dislikes) in gains.items()}
+        board = world.board
+        counts = np.stack([board.likes, board.dislikes]).astype(np.int64)
+        fresh = counts.copy()
+        fresh[:, : self._counts.shape[1]] -= self._counts
+        self._counts = counts
+        rows = np.flatnonzero(fresh.any(axis=0))
+        authors, indices = np.unique(board.author[rows], return_inverse=True)
+        gains = np.zeros((2, len(authors)), dtype=np.int64)
+        for gain, change in zip(gains, fresh[:, rows], strict=True):
+            np.add.at(gain, indices, change)
+        return dict(zip(authors.tolist(), zip(*np.maximum(gains, 0).tolist(), strict=True), strict=True))
 
     def _learn_stances(self, model: Any, texts: set[str]) -> None:
         """Measure the stance of texts that were not read before, each once."""

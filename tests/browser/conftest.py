@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.attacker import Endpoint, serving
 from tests.processes import Python
@@ -27,6 +27,11 @@ TOKEN = "a token for the tests"
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost):\d+$")
 STARTING_S = 120
 """The first server imports Mesa, pandas and matplotlib; on a loaded machine that takes a while."""
+
+STARTING_MS = 60_000
+"""A page that is opened gets the parts of the front end first."""
+
+WINDOW: ViewportSize = {"width": 1500, "height": 950}
 
 expect.set_options(timeout=30_000)
 
@@ -147,7 +152,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 @contextmanager
 def opened(browser: Browser, server: Served) -> Generator[Page]:
     """Open a fresh page; fail at the end if anything went wrong on it, or if it asked an outside host."""
-    context = browser.new_context(viewport={"width": 1500, "height": 950}, base_url=server.address)
+    context = browser.new_context(viewport=WINDOW, base_url=server.address)
     context.set_default_timeout(30_000)
     if server.token:
         assert context.request.get("/", params={"token": server.token}).ok
@@ -171,11 +176,33 @@ def endpoint() -> Iterator[Endpoint]:
         yield listening
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser, server: Served) -> Iterator[Page]:
+    """Open a page for all tests of a module: what takes long is to load the front end."""
+    with opened(browser, server) as shared:
+        yield shared
+
+
 @pytest.fixture
-def page(browser: Browser, server: Served) -> Iterator[Page]:
-    """Open a fresh page for one test."""
-    with opened(browser, server) as fresh:
-        yield fresh
+def page(tab: Page) -> Iterator[Page]:
+    """Give a test the page; `visit` makes all of it anew, except for the front end."""
+    yield tab
+    for other in tab.context.pages:
+        if other != tab:
+            other.close()
+    tab.set_viewport_size(WINDOW)
+
+
+def visit(page: Page, path: str) -> None:
+    """Pause the page, and go to another as links do, by way of the gallery, so that nothing of it is left."""
+    if page.url == "about:blank":
+        page.goto("/")
+    page.wait_for_function("!!window.solara?.router?.push")
+    page.evaluate("[...document.querySelectorAll('button')].find(each => each.textContent.includes('Pause'))?.click()")
+    page.evaluate("window.solara.router.push('/')")
+    expect(page.locator(".mesa-llm-entry").first).to_be_visible(timeout=STARTING_MS)
+    expect(page.locator(".mesa-llm-main")).to_have_count(0)
+    page.evaluate("path => window.solara.router.push(path)", path)
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +210,6 @@ def stepped(browser: Browser, server: Served) -> Iterator[Page]:
     """Open the village once, make one step, and let tests look around."""
     with opened(browser, server) as shared:
         shared.goto("/fast")
-        shared.get_by_role("button", name="Step", exact=True).click(timeout=60_000)
+        shared.get_by_role("button", name="Step", exact=True).click(timeout=STARTING_MS)
         expect(shared.get_by_text("Step 1 is over")).to_be_visible()
         yield shared

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from mesa_llm.model.cast import Character, names_in, read_cast
 from mesa_llm.reports import Deed, DeedTables
-from models.three_worlds.cast import Character, names_in, read_cast
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("simswarm")

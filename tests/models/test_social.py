@@ -205,7 +205,8 @@ def test_personal_feeds_compare_with_the_embedder_that_is_named() -> None:
         model.run_for(4)
     assert runs["x"].runlog.digest != runs["x_personal"].runlog.digest
     users = range(1, 13)
-    assert runs["x_personal"].world.feeds(users) == [runs["x_personal"].world.feed(user) for user in users]
+    world = runs["x_personal"].world
+    assert world.feeds(world.viewers(users)) == [world.feed(user) for user in users]
     with pytest.raises(ConfigError, match="there is no embedder 'word2vec'"):
         SocialModel(feed="x_personal_code", embedder="word2vec")
 

@@ -226,6 +226,7 @@ def test_reddit_users_bring_traits_and_topics() -> None:
         ("counterfactual_36.json", "Reddit posts with their comments"),
         ("product.json", "texts of posts"),
         ("user_activity_24h.csv", "hours of activity"),
+        ("False_Business_0_real_propagation.json", "curves of how a post spread"),
     ],
 )
 @pytest.mark.parametrize("read", [from_file, from_oasis])
@@ -263,3 +264,34 @@ def test_a_table_without_names_and_personas_is_refused_with_its_columns(tmp_path
 def test_one_column_that_says_who_somebody_is_is_enough(tmp_path: Path, column: str) -> None:
     (tmp_path / "p.csv").write_text(f"{column}\nAnn\n", "utf-8")
     assert len(from_file(tmp_path / "p.csv")) == 1
+
+
+TWICE = "'ann' again, which line 2 has"
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "refused"),
+    [
+        (
+            "t.csv",
+            "name,username,age\nAnn,ann,40\nBo,bo,41,x\nCy\nDi,ann,42\nEd,ed,43\n",
+            {3: "4 cells", 4: "1 cells", 5: TWICE},
+        ),
+        (
+            "t.jsonl",
+            '{"name": "Ann", "age": 40}\n{"name": \n\n[]\n{"name": "Ed", "age": 43}\n',
+            {2: "JSON object", 4: "a list"},
+        ),
+    ],
+)
+def test_broken_rows_of_any_table_are_counted_with_line_and_reason(
+    tmp_path: Path, name: str, contents: str, refused: dict[int, str]
+) -> None:
+    (tmp_path / name).write_text(contents)
+    users = read_users(tmp_path / name, skip=True)
+    assert [(persona.name, persona.traits["age"]) for persona in users.personas] == [("Ann", 40), ("Ed", 43)]
+    assert [refusal.line for refusal in users.refusals] == list(refused)
+    for refusal, reason in zip(users.refusals, refused.values(), strict=True):
+        assert reason in refusal.reason
+    with pytest.raises(ConfigError, match=f"line {min(refused)}: found"):
+        read_users(tmp_path / name)

@@ -171,7 +171,9 @@ def _frame_tree(axes: Any, nodes: Sequence[Node], step: int, last_step: int) -> 
     heights = [node.y for node in nodes]
     axes.set_xlim(step - 0.6, max(max(node.x for node in nodes), last_step) + 1.2)
     axes.set_ylim(max(heights) + 0.8, min(heights) - 0.8)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xticks(
+        [tick for tick in MaxNLocator(integer=True).tick_values(step, last_step) if step <= tick <= last_step]
+    )
     axes.set_yticks([])
     axes.set_xlabel("Step in which it was passed on", color=GREY)
     tidy(axes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -86,7 +86,7 @@ class PersonalFeed:
     """
 
     embed: Embed | None = None
-    """Turns texts into vectors; a feed without it cannot be used."""
+    """Turns texts into vectors; None: what the world has for that."""
 
     form: PersonalForm = "ours"
     """How the score is made."""
@@ -126,10 +126,7 @@ class PersonalFeed:
             ConfigError: If there is nothing to embed texts with.
         """
         if self.embed is None:
-            raise ConfigError(
-                "this feed compares texts, and has nothing to do that with; give it an embedder: "
-                "PersonalFeed(embedder().embed), or let a model do so"
-            )
+            raise ConfigError("this feed compares texts; give it an embedder: PersonalFeed(embedder().embed)")
         memory = self._memories.setdefault(board, Vectors(self.embed))
         rows = np.sort(newest_posts(board).first(self.candidates)[: self.candidates])
         weights = self.weights(board, rows)
@@ -287,10 +284,11 @@ def best_matches(
     weighted: VectorArray = np.ascontiguousarray((posts * weights[:, None].astype(np.float32)).T)
     margin = 4 * posts.shape[1] * UNIT * max(1.0, float(np.abs(weights).max()))
     n_at_once = max(1, BLOCK // n_posts)
+    room = np.empty((min(n_at_once, len(users)), n_posts), dtype=np.float32)
     found: list[Ragged] = []
     for start in range(0, len(users), n_at_once):
         part = np.arange(start, min(start + n_at_once, len(users)))
-        scores = cast("VectorArray", users[part] @ weighted)
+        scores: VectorArray = np.matmul(users[part], weighted, out=room[: len(part)])
         if is_barred is not None:
             scores[is_barred(part)] = -np.inf
         table = _Table.of(scores, _likely(scores, size, margin))

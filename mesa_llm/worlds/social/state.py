@@ -65,6 +65,10 @@ class Ties:
     """User ids, in order."""
 
 
+NOBODY = Ragged.of([()])
+"""A list of nobody."""
+
+
 def pair(first: int, second: int) -> int:
     """Return two ids as one number."""
     return first << 32 | second
@@ -139,6 +143,7 @@ class SocialState:
         self._feed = settings.chosen_feed
         self._picker: Picker | PickOne | None = None
         self._feeds: dict[int, list[int]] = {}  # of those who are about to look
+        self._viewers: dict[int, Viewer] = {}
         self._reposted: set[int] = set()
         self._reported: set[int] = set()
         self._replies: dict[int, list[int]] = {}  # post → replies that may stand under it
@@ -164,13 +169,14 @@ class SocialState:
         return len(self.comments)
 
     def feeds_changed(self) -> None:
-        """Forget the feeds that were picked ahead."""
+        """Forget the feeds that were picked ahead, and who they were picked for."""
         self._feeds.clear()
+        self._viewers.clear()
 
     def posts_changed(self) -> None:
         """Forget what feeds were picked from."""
         self._picker = None
-        self._feeds.clear()
+        self.feeds_changed()
 
     def look_changed(self, post_id: int) -> None:
         """Forget how a post looks, and whatever shows it; for who keeps that."""
@@ -390,6 +396,8 @@ class SocialState:
         Raises:
             ConfigError: If the user has no account.
         """
+        if user_id in self._viewers:
+            return self._viewers[user_id]
         ties = self.ties(self.acting(user_id))
         return Viewer(user_id, ties.followed, ties.muted, self._feed_seed + user_id, len(self.users))
 
@@ -400,27 +408,26 @@ class SocialState:
             ConfigError: If one has no account.
         """
         ids = np.array([self.acting(user_id) for user_id in user_ids], dtype=np.int64)
-        muted = Ragged.of([self._muted_by(user_id) for user_id in user_ids] if self.mutes else [()] * len(user_ids))
+        muted = NOBODY.at(np.zeros(len(ids), dtype=np.int64))
+        if not self.mutes.keys().isdisjoint(user_ids):
+            muted = Ragged.of([sorted(self.mutes.get(user_id, ())) for user_id in user_ids])
         seeds = [self._feed_seed + user_id for user_id in user_ids]
         return Viewers(ids, self.follows.of_many(ids), muted, seeds, len(self.users))
 
-    def feeds(self, user_ids: Sequence[int], size: int | None = None) -> list[list[int]]:
+    def feeds(self, viewers: Viewers, size: int | None = None) -> list[list[int]]:
         """Return the posts that users are shown, best first, picked for all of them at once.
 
         Args:
-            user_ids: Who looks.
+            viewers: Who looks.
             size: Maximum number of posts of each; None: as the settings say.
-
-        Raises:
-            ConfigError: If a user has no account.
         """
-        if not user_ids:
+        if not len(viewers):
             return []
         if self._picker is None:
             self._picker = self._feed.rank(self.board)
-        rows = pick(self._picker, self.viewers(user_ids), self.settings.feed_size if size is None else size)
+        rows = pick(self._picker, viewers, self.settings.feed_size if size is None else size)
         post_ids, bounds = (rows.values + 1).tolist(), rows.bounds.tolist()
-        return [post_ids[bounds[index] : bounds[index + 1]] for index in range(len(user_ids))]
+        return [post_ids[bounds[index] : bounds[index + 1]] for index in range(len(viewers))]
 
     def feed(self, user_id: int, size: int | None = None) -> list[int]:
         """Return the posts that a user is shown, best first; the same at every call in a step.
@@ -434,7 +441,7 @@ class SocialState:
         """
         if size is None and user_id in self._feeds:
             return self._feeds[user_id]
-        return self.feeds([user_id], size)[0]
+        return self.feeds(self.viewers([user_id]), size)[0]
 
     def notify_author(self, post_id: int, kind: NoticeKind, by: int, new_id: int = 0, content: str = "") -> None:
         """Send the author of a post news of what was done to it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import Event, LazyObservation, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
@@ -120,12 +121,16 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             if action not in methods:
                 raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(methods)}")
         super().__init__(own_settings, name=name, rng=rng, path=path)
+        self._takers = [(name, KEYS[name], TAKES[name]) for name in own_settings.actions if name in TAKES]
+        self.recommended: dict[int, list[int]] = {}
 
     def expect(self, agent_ids: Sequence[int]) -> None:
         """Pick the feeds of users who are about to look, all at once, and read what these show."""
         users = [agent_id for agent_id in agent_ids if agent_id in self.names]
-        feeds = self.feeds(users)
+        viewers = self.viewers(users)
+        feeds = self.feeds(viewers)
         self._feeds = dict(zip(users, feeds, strict=True))
+        self._viewers = {user_id: viewers[index] for index, user_id in enumerate(users)}
         self.load_views(post_id for feed in feeds for post_id in feed)
         self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
@@ -136,17 +141,21 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             ConfigError: If the agent has no account.
         """
         facts = self.facts(agent_id)
-        news = group_notices(facts.notices)
-        lines = news_lines(news, self.names, self.settings.notices_shown)
+        self.recommended[agent_id] = [item.post.post_id for item in facts.feed]
         ids, actions = self.ids(facts), self.settings.actions
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
-        return Observation(
-            text=observation_text(facts, lines, self.text_of(facts.feed), self.names),
-            tools=tuple(name for name in actions if _is_offered(name, facts, ids, shows_more)),
-            options={KEYS[name]: ids.get(KEYS[name], ()) for name in actions if name in TAKES} if shows_more else ids,
+        return LazyObservation(
+            text=partial(self._text, facts),  # pyright: ignore[reportArgumentType]
+            tools=tuple([name for name in actions if _is_offered(name, facts, ids, shows_more)]),
+            options={key: ids.get(key, ()) for _, key, _ in self._takers} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
+
+    def _text(self, facts: SocialFacts) -> str:
+        """Write what a user saw."""
+        news = news_lines(group_notices(facts.notices), self.names, self.settings.notices_shown)
+        return observation_text(facts, news, self.text_of(facts.feed, facts.step), self.names)
 
     def ids(self, facts: SocialFacts) -> Mapping[str, tuple[int | str, ...]]:
         """Return the ids (and names of products) that a user is shown, as options of the actions that take them.
@@ -155,42 +164,52 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             facts: What the user sees.
         """
         visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown])
-        own = self._own_lists(facts, visible["user_id"])
-        takers = [name for name in self.settings.actions if name in TAKES]
-        options = {KEYS[name]: own[name] if name in own else visible[TAKES[name]] for name in takers}
-        return {name: values for name, values in options.items() if values}
+        options: dict[str, tuple[int | str, ...]] = {}
+        for name, key, argument in self._takers:
+            values = self._own_list(name, facts, visible["user_id"]) if name in OWN_LIST else visible[argument]
+            if values:
+                options[key] = values
+        return options
 
-    def _own_lists(self, facts: SocialFacts, visible_users: Sequence[int]) -> Mapping[str, tuple[int | str, ...]]:
-        """Return the ids that actions apply to now, of those that do not take all that is shown."""
-        followed = self.viewer(facts.user_id).followed_ids
-        excluded = () if self.is_original else followed  # there anybody may be followed again
-        strangers = tuple(user_id for user_id in visible_users if user_id not in excluded)
-        undo = [name for name in UNDO if name in self.settings.actions]
-        votes = visible_votes(facts) if undo else {}
-        undone = {name: tuple(key[1] for key, vote in votes.items() if (key[0], vote) == UNDO[name]) for name in undo}
-        groups = tuple(group.group_id for group in facts.groups)
-        return undone | {
-            "follow": strangers,
-            "unfollow": tuple(user_id for user_id in visible_users if user_id in followed),
-            "mute": tuple(user_id for user_id in visible_users if user_id not in facts.muted),
-            "unmute": facts.muted,
-            "join_group": tuple(group.group_id for group in facts.open_groups),
-            "leave_group": groups,
-            "send_to_group": groups,
-            "purchase_product": tuple(product.name for product in facts.products),
-        }
+    def _own_list(self, action: str, facts: SocialFacts, users: Sequence[int]) -> tuple[int | str, ...]:
+        """Return the ids that an action applies to now, where it does not take all that is shown."""
+        match action:
+            case "follow":
+                followed = () if self.is_original else self.viewer(facts.user_id).followed_ids
+                return tuple([user_id for user_id in users if user_id not in followed])
+            case "unfollow":
+                followed = self.viewer(facts.user_id).followed_ids
+                return tuple([user_id for user_id in users if user_id in followed])
+            case "mute":
+                return tuple([user_id for user_id in users if user_id not in facts.muted])
+            case "unmute":
+                return facts.muted
+            case "join_group":
+                return tuple([group.group_id for group in facts.open_groups])
+            case "leave_group" | "send_to_group":
+                return tuple([group.group_id for group in facts.groups])
+            case "purchase_product":
+                return tuple([product.name for product in facts.products])
+            case _:
+                return tuple([key[1] for key, vote in visible_votes(facts).items() if (key[0], vote) == UNDO[action]])
 
-    def text_of(self, items: Sequence[FeedItem]) -> str:
-        """Write posts as one user sees them."""
+    def text_of(self, items: Sequence[FeedItem], step: int | None = None) -> str:
+        """Write posts as one user sees them.
+
+        Args:
+            items: The posts.
+            step: Step in which they are seen; None: now.
+        """
+        step = self.step if step is None else step
         texts: list[str] = []
         for item in items:
             post = item.post
             key = item.is_followed, item.is_own, item.vote
-            is_common = post is self._views.get(post.post_id)
+            is_common = step == self.step and post is self._views.get(post.post_id)
             known = self._texts.setdefault(post.post_id, {}) if is_common else {}
             text = known.get(key)
             if text is None:
-                text = known[key] = post_text(item, self.step, self.settings)
+                text = known[key] = post_text(item, step, self.settings)
             texts.append(text)
         return "\n".join(texts) or "There is nothing in your feed yet."
 
@@ -272,11 +291,20 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             self.store.add("search", None, *search, self.step)
         self.searches.clear()
 
+    def write_recommended(self) -> None:
+        """Write down what users were shown in the step, in place of what they were shown before."""
+        self.store.write("DELETE FROM rec")
+        for user_id, post_ids in self.recommended.items():
+            for post_id in post_ids:
+                self.store.add("rec", user_id, post_id)
+        self.recommended.clear()
+
     # the end of a step
 
     def end_step(self) -> list[Event]:
         """Move the world's step on; report each post that went viral, once."""
         self.write_searches()
+        self.write_recommended()
         self.next_step()
         rows = np.array(sorted(self._rated), dtype=np.int64)
         self._rated.clear()
@@ -393,33 +421,32 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
 
 def visible_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[str, tuple[int, ...]]:
     """Collect the ids that a text shows, in order of appearance, by the arguments that take them."""
-    posts: list[int] = []
-    users: list[int] = [*facts.followed, *facts.muted]
-    comments: list[int] = []
+    posts: dict[int, None] = {}
+    users = dict.fromkeys((*facts.followed, *facts.muted))
+    comments: dict[int, None] = {}
     for notice in (notice for group in news for notice in group[:MAX_NAMED]):
-        users.append(notice.user_id)
+        users[notice.user_id] = None
         if notice.kind in ("reply", "quote"):
-            posts.append(notice.new_id)
+            posts[notice.new_id] = None
         elif notice.kind == "comment":
-            comments.append(notice.new_id)
-    for post in (item.post for item in facts.feed):
-        posts += post.post_id, post.source_id
-        users += post.author_id, post.source_author_id
+            comments[notice.new_id] = None
+    for item in facts.feed:
+        post = item.post
+        posts[post.post_id] = posts[post.source_id] = None
+        users[post.author_id] = users[post.source_author_id] = None
         if post.quoted is not None:
-            posts.append(post.quoted.post_id)
-            users.append(post.quoted.author_id)
+            posts[post.quoted.post_id] = None
+            users[post.quoted.author_id] = None
         for reply in post.replies:
-            posts.append(reply.reply_id)
-            users.append(reply.author_id)
+            posts[reply.reply_id] = None
+            users[reply.author_id] = None
         for comment in post.comments:
-            comments.append(comment.reply_id)
-            users.append(comment.author_id)
-    users += [message.user_id for group in facts.groups for message in group.messages]
-    return {
-        "post_id": tuple(dict.fromkeys(posts)),
-        "user_id": tuple(user_id for user_id in dict.fromkeys(users) if user_id != facts.user_id),
-        "comment_id": tuple(dict.fromkeys(comments)),
-    }
+            comments[comment.reply_id] = None
+            users[comment.author_id] = None
+    for group in facts.groups:
+        users |= dict.fromkeys(message.user_id for message in group.messages)
+    users.pop(facts.user_id, None)
+    return {"post_id": tuple(posts), "user_id": tuple(users), "comment_id": tuple(comments)}
 
 
 def visible_votes(facts: SocialFacts) -> dict[tuple[str, int], int]:

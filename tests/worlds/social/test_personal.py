@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.social import Account, PersonalFeed, SocialWorld
 from mesa_llm.worlds.social.personal import VectorArray, best_matches
 
@@ -59,7 +59,7 @@ def test_the_latest_post_of_a_user_counts_and_each_text_is_embedded_once() -> No
     world.create_post(1, "war war war")
     assert world.feed(1) == [1]
     world.end_step()
-    assert world.feeds([1, 2, 3, 1]) == [world.feed(user) for user in (1, 2, 3, 1)]
+    assert world.feeds(world.viewers([1, 2, 3, 1])) == [world.feed(user) for user in (1, 2, 3, 1)]
     assert max(counting.texts.values()) == 1
     assert "I like tea # Recent post: war war war" in counting.texts
 
@@ -96,12 +96,20 @@ def test_muted_and_hidden_authors_and_oneself_are_not_recommended() -> None:
 
 
 def test_without_an_embedder_it_is_said_what_to_do() -> None:
-    world = SocialWorld("x", feed="x_personal")
-    world.sign_up_many([Account(1)])
     with pytest.raises(ConfigError, match="give it an embedder"):
-        world.feed(1)
+        SocialWorld("x", feed="x_personal")
     with pytest.raises(ConfigError, match="'ours', 'paper' or 'code', got 'mine'"):
         PersonalFeed(form="mine")  # type: ignore[arg-type]
+
+
+def test_a_running_world_can_change_to_it_where_it_has_an_embedder() -> None:
+    worlds = [SocialWorld("x", rng=1, embed=embed) for embed in (None, Counting().embed)]
+    with pytest.raises(ToolError, match="give it an embedder"):
+        worlds[0].change("feed", "x_personal")
+    worlds[1].sign_up_many([Account(1, bio="tea"), Account(2)])
+    worlds[1].change("feed", "x_personal")
+    worlds[1].create_post(2, "tea")
+    assert (worlds[1].feed(1), worlds[1].changeable()["feed"]) == ([1], "x_personal")
 
 
 @settings(max_examples=40)
