@@ -45,6 +45,7 @@ WANTED = [
     "NoMemory",
     "Observation",
     "Outcome",
+    "Output",
     "Persona",
     "Question",
     "RandomLLM",

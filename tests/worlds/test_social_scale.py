@@ -171,7 +171,7 @@ def test_the_database_has_the_papers_tables_which_pandas_reads(tmp_path: Any) ->
     assert len(posts) == len(world.posts)
     assert posts["num_likes"].tolist() == world.posts["likes"].tolist()
     assert users["num_followers"].tolist() == world.users["followers"][1:].tolist()
-    assert len(tables["follow"]) == len(world.follows) == users["num_followings"].sum()
+    assert len(tables["follow"]) == len(world.follows) == int(users["num_followings"].sum())
     assert len(tables["like"]) + len(tables["dislike"]) == len(world.votes)
     assert set(tables["trace"]["action"]) >= {"create_post", "create_comment"}
     assert tables["rec"]["user_id"].nunique() <= 12

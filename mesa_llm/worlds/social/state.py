@@ -150,7 +150,7 @@ class SocialState:
         self._comments: dict[int, list[int]] = {}
         self._sharers: set[int] = set()
         self._cascade_sizes: dict[int, int] = {}
-        self._totals = dict.fromkeys(("users", *KINDS, "likes", "dislikes", "shares", "reports"), 0)
+        self._totals: dict[str, int] = dict.fromkeys(("users", *KINDS, "likes", "dislikes", "shares", "reports"), 0)
         self._largest_cascade = 0
         self._rated: set[int] = set()  # rows that may have gone viral in this step
         self._unwritten_posts: set[int] = set()
