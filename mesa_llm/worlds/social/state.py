@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,7 @@ from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Vie
 from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged
 from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
-from mesa_llm.worlds.social.store import Store
+from mesa_llm.worlds.social.store import Names, Store
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
@@ -24,9 +24,6 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 NEVER = 2**62
 """A number of reports that no post reaches."""
-
-MAX_NAMES = 200_000
-"""Maximum number of names that are kept in memory."""
 
 NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "comment", "follow"]
 
@@ -487,46 +484,3 @@ class Inbox:
             if remaining := [notice for notice in notices if notice.step >= oldest]:
                 recent[user_id] = remaining
         self._notices = recent
-
-
-class Names(Mapping[int, str]):
-    """The names of users by their ids, read from their table when they are wanted."""
-
-    def __init__(self, store: Store, users: Columns) -> None:
-        """Read names where users stand.
-
-        Args:
-            store: The tables.
-            users: Columns of the users.
-        """
-        self._store, self._users = store, users
-        self._cache: dict[int, str] = {}
-
-    def __contains__(self, user_id: object) -> bool:
-        """Check whether there is a user of this id."""
-        return isinstance(user_id, int) and 0 < user_id < len(self._users) and bool(self._users.get("is_user", user_id))
-
-    def __getitem__(self, user_id: int) -> str:
-        """Return the name of a user."""
-        name = self._cache.get(user_id)
-        if name is None:
-            if user_id not in self:
-                raise KeyError(user_id)
-            self.load([user_id])
-            name = self._cache[user_id]
-        return name
-
-    def __iter__(self) -> Iterator[int]:
-        """Go through the ids, in rising order."""
-        return iter(np.flatnonzero(self._users["is_user"]).tolist())
-
-    def __len__(self) -> int:
-        """Count the users."""
-        return int(np.count_nonzero(self._users["is_user"]))
-
-    def load(self, user_ids: Iterable[int]) -> None:
-        """Read the names of some users, all at once."""
-        missing = [user_id for user_id in dict.fromkeys(user_ids) if user_id not in self._cache]
-        if len(self._cache) + len(missing) > MAX_NAMES:
-            self._cache.clear()
-        self._cache.update(self._store.of_ids("SELECT user_id, name FROM user WHERE user_id IN ({})", missing))
