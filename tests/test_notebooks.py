@@ -5,7 +5,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.provisioning import LocalProvisioner
 from nbclient import NotebookClient
+
+from tests.processes import Python
 
 PLOTS = re.compile(r"_figure\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
 """What stands in a cell that draws."""
@@ -14,6 +17,18 @@ ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _forked(monkeypatch) -> None:
+    """Run each kernel, a fresh one, in a process that need not import first."""
+
+    async def launch(self, cmd, **kwargs):
+        environment = {"MPLBACKEND": "module://matplotlib_inline.backend_inline", **kwargs["env"]}  # as a kernel does
+        self.process = Python(*cmd[1:], env=environment, cwd=kwargs["cwd"])
+        return self.connection_info
+
+    monkeypatch.setattr(LocalProvisioner, "launch_kernel", launch)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

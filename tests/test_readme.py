@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
 from tests.faulty_server import FaultyServer
+from tests.processes import run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,9 +24,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda text: text.splitlines()[0])
 def test_a_snippet_runs(snippet, tmp_path) -> None:
-    done = subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+    done = run("-c", snippet, cwd=tmp_path)
+    assert done.returncode == 0, done.err
+    assert done.out
 
 
 def test_the_commands_of_the_command_line_run(tmp_path, request) -> None:
@@ -34,6 +35,7 @@ def test_the_commands_of_the_command_line_run(tmp_path, request) -> None:
     kept, environment = os.getcwd(), dict(os.environ)
     request.addfinalizer(lambda: (os.chdir(kept), os.environ.clear(), os.environ.update(environment)))
     os.chdir(tmp_path)
+    (tmp_path / "news.txt").write_text("Mayor Lund wants a hall. The Grocers fear it. Will it be built?")
     with FaultyServer() as server:
         os.environ |= {"OLLAMA_API_BASE": server.url, "OPENAI_API_BASE": server.url, "OPENAI_API_KEY": "none"}
         for command in COMMANDS:

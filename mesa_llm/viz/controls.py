@@ -71,21 +71,22 @@ def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
         confirm(False)
         session.build(choice.value)
 
-    solara.Button(
-        "Reset",
-        icon_name="mdi-restore",
-        on_click=(lambda: confirm(True)) if calls and not is_asked else reset,
-        color="warning" if is_changed else None,
-        outlined=not is_changed,
-        disabled=is_asked,
-        block=True,
-    )
-    if is_asked and runner is not None:
-        with solara.Warning(dropping(runner.model), dense=True, icon=False):
-            solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
-            solara.Button("Keep it", on_click=lambda: confirm(False), text=True, small=True)
-    elif is_changed:
-        solara.Text("Reset takes the new choices.", style={"color": "#92400e", "font-size": "0.9rem"})
+    with solara.Column(gap="8px"):  # it stays while what is below comes and goes: a new button would miss a click
+        solara.Button(
+            "Reset",
+            icon_name="mdi-restore",
+            on_click=(lambda: confirm(True)) if calls and not is_asked else reset,
+            color="warning" if is_changed else None,
+            outlined=not is_changed,
+            disabled=is_asked,
+            block=True,
+        )
+        if is_asked and runner is not None:
+            with solara.Warning(dropping(runner.model), dense=True, icon=False):
+                solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
+                solara.Button("Keep it", on_click=lambda: confirm(False), text=True, small=True)
+        elif is_changed:
+            solara.Text("Reset takes the new choices.", style={"color": "#92400e", "font-size": "0.9rem"})
 
 
 def dropping(model: LLMModel) -> str:

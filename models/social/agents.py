@@ -11,12 +11,13 @@ from typing import Any
 
 from mesa.discrete_space import CellAgent
 
-from mesa_llm import Mind, Observation, Question, Settings, ToolCall
+from mesa_llm import Decision, Failure, Mind, Observation, Outcome, Question, Settings, ToolCall
 from mesa_llm.config import NOBODY
 from mesa_llm.population.columns import ALWAYS, People
 from mesa_llm.records import options_for
 from mesa_llm.text import MAX_NAME
 from mesa_llm.worlds.social import FeedItem, SocialFacts
+from models.social.opinions import Opinions
 
 WORD = re.compile(r"[^\W\d_]{5,}")
 """Words that can carry an interest: five letters or more."""
@@ -39,6 +40,13 @@ ANSWERS = (
     "This is just my experience too.",
 )
 """Replies of the rule twin."""
+
+STATEMENTS = (
+    ("I am for {topic}.", "I support {topic}, and wonder what keeps us waiting.", "We all agree on {topic}, I hope."),
+    ("What do others make of {topic}?", "I have heard both sides on {topic}."),
+    ("I am against {topic}.", "I oppose {topic}. It would do more harm than good.", "Nobody here supports {topic}."),
+)
+"""Posts of the rule twin about the topic of beliefs: of who is for it, undecided, against it."""
 
 INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "post": (("create_post", {}),),
@@ -161,11 +169,30 @@ class SocialUser(Mind, CellAgent):
         return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
-        """Look at the feed; whoever chooses from lists is offered every id in it."""
+        """Look at the feed, with its beliefs in mind; whoever chooses from lists is offered every id in it."""
         seen = super().observe()
+        if self.opinions is not None:
+            seen = self.opinions.on_mind(self.unique_id, seen)
         if not self.opened.capabilities.needs_options:
             return seen
         return replace(seen, options={**self.model.world.ids(seen.facts), **seen.options})
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Do what was decided, and keep in mind what was read."""
+        outcomes = super().act(decision, seen)
+        if seen is not None and self.opinions is not None:
+            self.opinions.read(self.unique_id, seen.facts)
+        return outcomes
+
+    @property
+    def opinions(self) -> Opinions | None:
+        """What users of the model think of its topic; None: they hold no beliefs."""
+        return getattr(self.model, "opinions", None)
+
+    @property
+    def position(self) -> float | None:
+        """Its position on the topic, -1 (against) to 1 (for); None without beliefs."""
+        return None if self.opinions is None else self.opinions.position(self.unique_id)
 
     @property
     def n_followers(self) -> int:
@@ -273,5 +300,9 @@ class SocialUser(Mind, CellAgent):
         return f"What I think about most is {topics}."
 
     def remark(self) -> str:
-        """Write something about one of its topics."""
+        """Write something about one of its topics, or, of users with beliefs, every other time where it stands."""
+        if self.opinions is not None and self.random.random() < 0.5:
+            position = self.position or 0.0
+            band = 0 if position >= 0.2 else 2 if position <= -0.2 else 1
+            return self.random.choice(STATEMENTS[band]).format(topic=self.opinions.topic)
         return self.random.choice(REMARKS).format(topic=self.random.choice(self.topics))

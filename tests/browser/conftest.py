@@ -6,8 +6,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,16 +16,22 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.attacker import Endpoint, serving
+from tests.processes import Python
 
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
 TOKEN = "a token for the tests"
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost):\d+$")
 STARTING_S = 120
-"""A server imports Mesa, pandas and matplotlib first; on a loaded machine that takes a while."""
+"""The first server imports Mesa, pandas and matplotlib; on a loaded machine that takes a while."""
+
+STARTING_MS = 60_000
+"""A page that is opened gets the parts of the front end first."""
+
+WINDOW: ViewportSize = {"width": 1500, "height": 950}
 
 expect.set_options(timeout=30_000)
 
@@ -67,7 +71,7 @@ class Served:
     log: Path
     """What it has printed and logged."""
 
-    process: subprocess.Popen[bytes]
+    process: Python
     """The server."""
 
 
@@ -87,24 +91,18 @@ def serve(home: Path, *arguments: str, token: str = "", **environment: str) -> G
     quiet = {"SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False", "HOME": str(home), "MPLCONFIGDIR": str(home)}
     quiet["MESA_LLM_RUNS"] = str(home / "runs")
     log = home / "server.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *(port if part == "PORT" else part for part in arguments)],
-            env={**os.environ, **quiet, **environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=ROOT,
-        )
+    command = [port if part == "PORT" else part for part in arguments]
+    process = Python("-m", *command, log=log, env={**os.environ, **quiet, **environment}, cwd=ROOT)
+    try:
+        wait_until_ready(f"http://127.0.0.1:{port}", process)
+        yield Served(f"http://127.0.0.1:{port}", token, log, process)
+    finally:
+        process.terminate()
         try:
-            wait_until_ready(f"http://127.0.0.1:{port}", process, log)
-            yield Served(f"http://127.0.0.1:{port}", token, log, process)
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                pytest.fail("the server did not end when it was told to: a thread keeps it")
+            process.wait(60)
+        except TimeoutError:
+            process.kill()
+            pytest.fail("the server did not end when it was told to: a thread keeps it")
 
 
 def serve_guarded(home: Path, *options: str, **environment: str) -> AbstractContextManager[Served]:
@@ -127,7 +125,7 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         assert "raised exception" not in served.log.read_text(), "a component of a page raised"
 
 
-def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_ready(address: str, process: Python) -> None:
     """Wait until the server answers, be it with a refusal; fail with its log if it ends before."""
     give_up = time.monotonic() + STARTING_S
     while time.monotonic() < give_up and process.poll() is None:
@@ -139,7 +137,7 @@ def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) 
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    pytest.fail(f"the server did not start:\n{log.read_text()[-3000:]}")
+    pytest.fail(f"the server did not start:\n{process.out[-3000:]}")
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +152,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 @contextmanager
 def opened(browser: Browser, server: Served) -> Generator[Page]:
     """Open a fresh page; fail at the end if anything went wrong on it, or if it asked an outside host."""
-    context = browser.new_context(viewport={"width": 1500, "height": 950}, base_url=server.address)
+    context = browser.new_context(viewport=WINDOW, base_url=server.address)
     context.set_default_timeout(30_000)
     if server.token:
         assert context.request.get("/", params={"token": server.token}).ok
@@ -178,11 +176,33 @@ def endpoint() -> Iterator[Endpoint]:
         yield listening
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser, server: Served) -> Iterator[Page]:
+    """Open a page for all tests of a module: what takes long is to load the front end."""
+    with opened(browser, server) as shared:
+        yield shared
+
+
 @pytest.fixture
-def page(browser: Browser, server: Served) -> Iterator[Page]:
-    """Open a fresh page for one test."""
-    with opened(browser, server) as fresh:
-        yield fresh
+def page(tab: Page) -> Iterator[Page]:
+    """Give a test the page; `visit` makes all of it anew, except for the front end."""
+    yield tab
+    for other in tab.context.pages:
+        if other != tab:
+            other.close()
+    tab.set_viewport_size(WINDOW)
+
+
+def visit(page: Page, path: str) -> None:
+    """Pause the page, and go to another as links do, by way of the gallery, so that nothing of it is left."""
+    if page.url == "about:blank":
+        page.goto("/")
+    page.wait_for_function("!!window.solara?.router?.push")
+    page.evaluate("[...document.querySelectorAll('button')].find(each => each.textContent.includes('Pause'))?.click()")
+    page.evaluate("window.solara.router.push('/')")
+    expect(page.locator(".mesa-llm-entry").first).to_be_visible(timeout=STARTING_MS)
+    expect(page.locator(".mesa-llm-main")).to_have_count(0)
+    page.evaluate("path => window.solara.router.push(path)", path)
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +210,6 @@ def stepped(browser: Browser, server: Served) -> Iterator[Page]:
     """Open the village once, make one step, and let tests look around."""
     with opened(browser, server) as shared:
         shared.goto("/fast")
-        shared.get_by_role("button", name="Step", exact=True).click(timeout=60_000)
+        shared.get_by_role("button", name="Step", exact=True).click(timeout=STARTING_MS)
         expect(shared.get_by_text("Step 1 is over")).to_be_visible()
         yield shared

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.attacker import Attacker, Endpoint, serving
-from tests.browser.conftest import APP, TOKEN, Served, opened, serve, serve_guarded
-from tests.browser.test_pages import STARTING_MS, ask_endpoint, press, shown
+from tests.browser.conftest import APP, STARTING_MS, TOKEN, Served, opened, serve, serve_guarded
+from tests.browser.test_pages import ask_endpoint, press, shown
 
 pytestmark = pytest.mark.browser
 

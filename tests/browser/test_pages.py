@@ -10,12 +10,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from mesa_llm.registry import find_models
 from tests.browser.attacker import Endpoint
-from tests.browser.conftest import opened, serve_guarded
+from tests.browser.conftest import STARTING_MS, opened, serve_guarded, visit
 
 pytestmark = pytest.mark.browser
-
-STARTING_MS = 60_000
-"""A page that is opened gets the parts of the front end first."""
 
 
 def press(page: Page, name: str) -> None:
@@ -47,7 +44,7 @@ def reset_to_choices(page: Page) -> None:
 
 def shown(page: Page, path: str) -> Page:
     """Open a page and wait until its model stands ready."""
-    page.goto(path)
+    visit(page, path)
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     return page
 
@@ -83,7 +80,8 @@ def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> 
 
 @pytest.mark.parametrize("name", [entry.name for entry in find_models()])
 def test_the_page_of_every_model_plays_and_shows_no_error_on_any_tab(page: Page, name: str) -> None:
-    shown(page, f"/{name}")
+    page.goto(f"/{name}")  # a page that plays ends sooner if it is left altogether
+    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     press(page, "Step")
     expect_step(page, "1")
     press(page, "Play")
@@ -237,6 +235,19 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     expect(page.get_by_label("Seed")).to_have_value("8")
 
 
+def test_a_click_on_reset_is_heard_though_the_page_takes_the_seed_while_the_button_is_down(page: Page) -> None:
+    shown(page, "/newcomer")
+    press(page, "Step")
+    expect_step(page, "1")
+    page.get_by_label("Seed").fill("31")
+    page.get_by_role("button", name="Reset", exact=True).hover()
+    page.mouse.down()
+    expect(page.get_by_text("Reset takes the new choices.")).to_be_visible()
+    page.mouse.up()
+    expect_step(page, "0")
+    expect(page.get_by_label("Seed")).to_have_value("31")
+
+
 def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: Browser, tmp_path: Path) -> None:
     log = tmp_path / "village.sqlite"
     with serve_guarded(tmp_path, VILLAGE_LOG=str(log)) as served, opened(browser, served) as page:
@@ -251,11 +262,11 @@ def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: 
 
 def test_the_budget_of_a_server_holds_for_all_its_pages(browser: Browser, endpoint: Endpoint, tmp_path: Path) -> None:
     options = ("--max-calls", "5")  # a step of three villagers takes three
-    with serve_guarded(tmp_path, *options) as served, opened(browser, served) as one, opened(browser, served) as other:
-        ask_endpoint(shown(one, "/rules"), endpoint)
-        expect(one.get_by_text("Step 1 is done")).to_be_visible()
-        ask_endpoint(shown(other, "/rules"), endpoint)
-        expect(other.get_by_text("the budget of 5 calls is spent")).to_be_visible()
+    with serve_guarded(tmp_path, *options) as served, opened(browser, served) as page:
+        ask_endpoint(shown(page, "/rules"), endpoint)
+        expect(page.get_by_text("Step 1 is done")).to_be_visible()
+        ask_endpoint(shown(page, "/newcomer"), endpoint)
+        expect(page.get_by_text("the budget of 5 calls is spent")).to_be_visible()
     assert len(endpoint.authorizations) == 5
 
 

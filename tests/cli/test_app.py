@@ -30,6 +30,7 @@ from mesa_llm.testing import CHECKS, honest, honest_reply
 from models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
+from tests.processes import Python
 
 ROOT = Path(__file__).parents[2]
 
@@ -454,20 +455,19 @@ def test_a_budget_is_that_of_one_command_and_replies_from_the_log_are_free(tmp_p
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_or_sigterm_exits_with_130_and_the_same_command_goes_on(sent, tmp_path) -> None:
-    command = [sys.executable, "-m", "mesa_llm.cli.app", "run", "social", "--llm", "stub", "--rng", "1", "--steps", "2"]
-    command += ["--set", "n_agents=4", "--log", str(tmp_path / "run.sqlite"), "--json", "--concurrency", "1"]
+    command = ["-m", "mesa_llm.cli.app", "run", "social", "--llm", "stub", "--rng", "1", "--steps", "2", "--json"]
+    command += ["--set", "n_agents=4", "--log", str(tmp_path / "run.sqlite"), "--concurrency", "1"]
     with FaultyServer(latency_s=0.2) as server:
         command += ["--api-base", server.url]
-        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while server.count < 3 and run.poll() is None:
+        interrupted = Python(*command)
+        while server.count < 3 and interrupted.poll() is None:
             time.sleep(0.01)
-        os.kill(run.pid, sent)
-        so_far, errors = run.communicate(timeout=60)
+        interrupted.send_signal(sent)
+        assert interrupted.wait(250) == 130
         left = [file.name for file in tmp_path.iterdir()]
-        again = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
-    assert run.returncode == 130
-    assert set(json.loads(so_far.splitlines()[-1])) == FIELDS
-    assert "goes on" in errors
+        again = figures_of(*command[2:])
+    assert set(json.loads(interrupted.out.splitlines()[-1])) == FIELDS
+    assert "goes on" in interrupted.err
     assert left == ["run.sqlite"]
     assert again["replayed"] >= 2
 

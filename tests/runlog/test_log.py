@@ -1,10 +1,10 @@
 """The run log: record, replay, resume after a kill, inspect."""
 
+import inspect
 import json
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +22,7 @@ from mesa_llm.runlog.file import WriteLock
 from mesa_llm.testing import honest, honest_reply
 from tests.faulty_server import HANG, SERVER_ERROR, FaultyServer
 from tests.pot import PotModel
+from tests.processes import Python, run
 
 
 def recorded(path, llm=None, **options):
@@ -246,31 +247,28 @@ def test_a_salt_gives_seeds_that_differ_by_agent_time_and_call() -> None:
     assert len({each.seed for each in [salt, *others]}) == 5
 
 
-def start(server, log):
-    model = PotModel(6, "stub", rng=3, log=log, api_base=server.url, concurrency=3)
+def start(url, log):
+    model = PotModel(6, "stub", rng=3, log=log, api_base=url, concurrency=3)
     model.run_for(5)
     model.close()
     return model
 
 
-VICTIM = "import sys; from types import SimpleNamespace as S; from tests.runlog.test_log import start;"
-
-
-def command_of(server, log):
-    return [sys.executable, "-c", f"{VICTIM} start(S(url={server.url!r}), {str(log)!r})"]
+def victim_of(url, log) -> Python:
+    return Python("-c", f"from tests.pot import PotModel\n{inspect.getsource(start)}\nstart({url!r}, {str(log)!r})")
 
 
 @pytest.mark.parametrize("after", [1, 13, 29])
 def test_a_killed_run_goes_on_and_pays_nothing_twice(tmp_path, after) -> None:
     with FaultyServer(latency_s=0.02) as server:
-        whole = start(server, tmp_path / "whole.sqlite")
+        whole = start(server.url, tmp_path / "whole.sqlite")
         before = server.count
-        victim = subprocess.Popen(command_of(server, tmp_path / "run.sqlite"))
+        victim = victim_of(server.url, tmp_path / "run.sqlite")
         while server.count < before + after and victim.poll() is None:
             time.sleep(0.002)
         victim.kill()
         victim.wait()
-        again = start(server, tmp_path / "run.sqlite")
+        again = start(server.url, tmp_path / "run.sqlite")
     assert again.runlog.digest == whole.runlog.digest
     assert again.usage.calls + again.usage.replayed == whole.usage.calls
     assert server.count - before <= whole.usage.calls + 3
@@ -279,7 +277,7 @@ def test_a_killed_run_goes_on_and_pays_nothing_twice(tmp_path, after) -> None:
 
 def test_the_file_alone_of_a_killed_run_holds_all_its_closed_steps(tmp_path) -> None:
     with FaultyServer(lambda body, number: HANG if number > 20 else None) as server:
-        victim = subprocess.Popen(command_of(server, tmp_path / "run.sqlite"))
+        victim = victim_of(server.url, tmp_path / "run.sqlite")
         while server.count < 21 and victim.poll() is None:
             time.sleep(0.002)
         victim.kill()
@@ -298,19 +296,15 @@ def test_a_log_that_was_closed_is_one_file(tmp_path) -> None:
 @contextmanager
 def held_by_another_process(log):
     """Let another process hold a log until the end of the block; give its number."""
-    code = "import sys; from tests.runlog.test_log import *; m = PotModel(2, rng=1, log=sys.argv[1]); m.step()"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; print('ready', flush=True); input()", str(log)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert holder.stdout is not None
-    holder.stdout.readline()
+    code = f"from tests.pot import PotModel; m = PotModel(2, rng=1, log={str(log)!r}); m.step()"
+    holder = Python("-c", f"{code}; print('ready', flush=True); import time; time.sleep(999)")
     try:
+        while "ready" not in holder.out and holder.poll() is None:
+            time.sleep(0.002)
         yield holder
     finally:
         holder.kill()
-        holder.communicate()
+        holder.wait()
 
 
 def test_two_processes_cannot_record_one_log_and_the_second_is_told_who_does(tmp_path) -> None:
@@ -347,6 +341,7 @@ def test_a_forked_process_cannot_go_on_with_its_parents_log(tmp_path) -> None:
 import os, sys
 from mesa_llm import ConfigError
 from tests.pot import PotModel
+from tests.processes import Python, run
 model = PotModel(2, rng=1, log=sys.argv[1])
 model.step()
 if not os.fork():
@@ -360,9 +355,9 @@ os.wait()
 model.step()
 model.close()
 """
-    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "run.sqlite")]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "which this one was forked from" in output
+    forked = run("-c", code, str(tmp_path / "run.sqlite"))
+    assert forked.returncode == 0
+    assert "which this one was forked from" in forked.out
     assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["time"]) == [1, 2]
 
 
@@ -398,20 +393,25 @@ def test_only_one_of_many_threads_gets_a_log(tmp_path) -> None:
     assert len(refused) == 140
 
 
+IN_LITTLE_ROOM = """
+import resource
+from mesa_llm.cli.app import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, resource.RLIM_INFINITY))
+main()
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")
 def test_a_full_disk_ends_a_run_in_one_line_and_it_goes_on_when_there_is_room(tmp_path) -> None:
-    import resource
-
-    command = [sys.executable, "-m", "mesa_llm.cli.app", "run", "social", "--llm", "stub", "--rng", "1", "--steps", "3"]
-    command += ["--log", str(tmp_path / "run.sqlite"), "--concurrency", "4", "--set", "n_agents=60", "--json"]
-    full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (250_000, resource.RLIM_INFINITY))
+    command = ["run", "social", "--llm", "stub", "--rng", "1", "--steps", "3", "--set", "n_agents=60", "--json"]
+    command += ["--log", str(tmp_path / "run.sqlite"), "--concurrency", "4"]
     with FaultyServer() as server:
         command += ["--api-base", server.url]
-        small = subprocess.run(command, preexec_fn=full, capture_output=True, text=True)
+        small = run("-c", IN_LITTLE_ROOM, *command)
         before = server.count
-        whole = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
-    assert (small.returncode, len(small.stderr.splitlines())) == (2, 1)
-    assert "cannot be written" in small.stderr
+        whole = json.loads(run("-m", "mesa_llm.cli.app", *command).out.splitlines()[-1])
+    assert (small.returncode, len(small.err.splitlines())) == (2, 1)
+    assert "cannot be written" in small.err
     assert before <= whole["replayed"] + 4
     assert (whole["decisions"], whole["calls"] + whole["replayed"]) == (180, 180)
 

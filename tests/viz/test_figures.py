@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from mesa_llm.viz.figures import Figure, cost_figure, enlarge, measure_figure, n
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
 from tests.browser.apps.village import Village
+from tests.processes import run
 
 PNG = b"\x89PNG\r\n"
 
@@ -34,8 +33,7 @@ def stepped(steps: int = 2, **parameters: Any) -> Village:
 
 
 def test_a_figure_is_shown_by_a_kernel_that_has_not_loaded_matplotlib_s_backend() -> None:
-    process = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
-    assert "image/png" in process
+    assert "image/png" in run("-c", FRESH).out
     assert isinstance(Figure(), PlainFigure)
 
 

@@ -6,8 +6,7 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,45 +15,31 @@ from typing import Any
 
 import pytest
 
+from tests.processes import Python, run
+
 PATIENCE_S = 120
-APP = [sys.executable, "-m", "mesa_llm.cli.app", "app"]
+APP = ("-m", "mesa_llm.cli.app", "app")
 PAGE = "import solara\n\n@solara.component\ndef Page():\n    solara.Text('hello')\n"
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Any]:
     """Start servers of a small page; give each process, and the address that it prints."""
-    started: list[subprocess.Popen[str]] = []
+    started: list[Python] = []
     (tmp_path / "page.py").write_text(PAGE)
 
-    def start(*options: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
-        command = [
-            sys.executable,
-            "-m",
-            "mesa_llm.cli.app",
-            "app",
-            str(tmp_path / "page.py"),
-            "--no-browser",
-            "--port",
-            "0",
-        ]
-        process = subprocess.Popen(
-            [*command, *options],
-            env={**os.environ, "HOME": str(tmp_path), "PYTHONUNBUFFERED": "1", **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+    def start(*options: str, **environment: str) -> tuple[Python, str]:
+        command = [*APP, str(tmp_path / "page.py"), "--no-browser", "--port", "0", *options]
+        process = Python(*command, env={**os.environ, "HOME": str(tmp_path), **environment})
         started.append(process)
-        assert process.stdout is not None
-        found = next(filter(None, (re.search(r"opens at (http://\S+)", line) for line in process.stdout)), None)
-        assert found, f"the server ended with {process.wait()}"
+        while not (found := re.search(r"opens at (http://\S+)\n", process.out)):
+            assert process.poll() is None, f"the server ended: {process.err}"
+            time.sleep(0.01)
         return process, found[1]
 
     yield start
     for process in started:
         process.kill()
-        process.communicate()
 
 
 def status(address: str | urllib.request.Request) -> int:
@@ -84,7 +69,8 @@ def test_each_server_prints_a_token_of_its_own_once(start: Any) -> None:
     assert token[1] not in other
     assert (status(address), status(address.partition("?")[0])) == (200, 403)
     first.terminate()
-    assert token[1] not in first.communicate(timeout=PATIENCE_S)[0]
+    first.wait(PATIENCE_S)
+    assert (first.out.count(token[1]), token[1] in first.err) == (1, False)
 
 
 def test_the_token_may_be_fixed_in_the_environment(start: Any) -> None:
@@ -108,15 +94,13 @@ def test_other_machines_are_let_in_under_the_names_that_were_allowed(start: Any)
 def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [*APP, "--no-browser", "--port", port]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(rf"mesa-llm: cannot listen on 127\.0\.0\.1, port {port}: .* choose another .*\n", done.stderr)
+        done = run(*APP, "--no-browser", "--port", port)
+    assert (done.returncode, done.out) == (2, "")
+    assert re.fullmatch(rf"mesa-llm: cannot listen on 127\.0\.0\.1, port {port}: .* choose another .*\n", done.err)
 
 
 def test_all_addresses_without_a_token_are_refused() -> None:
-    command = [*APP, "--no-browser", "--host", "0.0.0.0"]
     environment = {name: value for name, value in os.environ.items() if name != "MESA_LLM_APP_TOKEN"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("mesa-llm: --host 0.0.0.0 lets other machines in: choose the token")
+    done = run(*APP, "--no-browser", "--host", "0.0.0.0", env=environment)
+    assert (done.returncode, done.out) == (2, "")
+    assert done.err.startswith("mesa-llm: --host 0.0.0.0 lets other machines in: choose the token")

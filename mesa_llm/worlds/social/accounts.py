@@ -54,13 +54,19 @@ class SocialAccounts(SocialState):
         """Create accounts for many agents at once.
 
         Raises:
-            ConfigError: If an id is taken, appears twice or is out of range; nobody is signed up then.
+            ConfigError: If an id is taken, appears twice or is out of range, or two of them have one username; nobody
+                is signed up then.
         """
         signed_up: list[IntArray] = []
+        usernames: set[str] = set()
         self.store.write("SAVEPOINT sign_up")
         try:
             for batch in batched(accounts, BATCH):
                 rows = [self._user_row(account) for account in batch]
+                for username in (row[1] for row in rows if row[1]):
+                    if username in usernames:
+                        raise ConfigError(f"two users have the username {username!r}; give each one of its own")
+                    usernames.add(username)
                 ids = np.array([row[0] for row in rows], dtype=np.int64)
                 self.users.grow(max(int(ids.max()) + 1, len(self.users)))
                 if len(np.unique(ids)) < len(ids) or self.users["is_user"][ids].any():

@@ -50,6 +50,9 @@ HOT_EPOCH_S = 1_134_028_003
 HOT_SCALE_S = 45_000
 """Seconds of newness that weigh as much as ten times the votes (same sources)."""
 
+MAX_DRAWS = 8
+"""Number of draws for each post of a random feed before all posts are looked at."""
+
 PickOne = Callable[[Viewer, int], IntArray]
 """Returns at most so many rows for a viewer, best first."""
 
@@ -267,6 +270,36 @@ class NewestFeed:
 
 
 @dataclass(frozen=True)
+class RandomFeed:
+    """Shows every viewer posts drawn evenly from all, as OASIS's recommender `random` does."""
+
+    def rank(self, board: Board) -> Picker:
+        """Do nothing: rows are drawn for each viewer."""
+
+        def pick(viewers: Viewers, size: int) -> Ragged:
+            return Ragged.of([drawn_rows(board, viewers[index], size) for index in range(len(viewers))])
+
+        return Picker(pick)
+
+
+def drawn_rows(board: Board, viewer: Viewer, size: int) -> IntArray:
+    """Draw so many of the posts that a viewer may see, each equally likely; the newest first."""
+    generator, n_posts = random.Random(viewer.seed), len(board)
+    drawn: dict[int, bool] = {}
+    for _ in range(MAX_DRAWS * size if n_posts > MAX_DRAWS * size else 0):
+        if sum(drawn.values()) == size:
+            break
+        row = generator.randrange(n_posts)
+        if row not in drawn:
+            rows = np.array([row])
+            drawn[row] = bool(is_top_level(board, rows)[0]) and bool(len(without_muted(rows, board, viewer)))
+    found = [row for row, is_allowed in drawn.items() if is_allowed]
+    if len(found) < size:
+        return sample_rows(without_muted(top_level(board), board, viewer), size, viewer.seed)[::-1]
+    return np.array(sorted(found, reverse=True), dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class SimSwarmFeed:
     """Weighs recency, popularity, and whether the viewer follows the author, as SimSwarm does.
 
@@ -442,15 +475,3 @@ def joined(first: Ragged, second: Ragged) -> Ragged:
     owners = np.concatenate([first.owners, second.owners])
     order = np.argsort(owners, kind="stable")
     return Ragged.by_owner(owners[order], np.concatenate([first.values, second.values])[order], len(first))
-
-
-FeedName = Literal["newest", "simswarm", "reddit_hot", "x"]
-"""Name of a ready feed."""
-
-FEEDS: dict[str, Feed] = {
-    "newest": NewestFeed(),
-    "simswarm": SimSwarmFeed(),
-    "reddit_hot": HotFeed(),
-    "x": XFeed(),
-}
-"""Feeds by name."""

@@ -24,7 +24,7 @@ from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
-from mesa_llm.worlds.social.settings import PRESETS, SocialSettings
+from mesa_llm.worlds.social.settings import FEEDS, PRESETS, SocialSettings
 from mesa_llm.worlds.social.state import UNPRINTABLE, Notice
 from mesa_llm.worlds.social.text import (
     MAX_NAMED,
@@ -331,6 +331,66 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             text=f"A post by {post.author} went viral with {score} likes and shares: {quotation}",
             time=self.step,
         )
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return posts, comments and follows, for exports and reports."""
+        posts = [
+            {
+                "post": row["post_id"],
+                "agent": row["user_id"],
+                "name": self.names[row["user_id"]],
+                **{name: row[name] for name in ("kind", "parent_id", "step", "likes", "dislikes", "shares")},
+                "text": row["content"],
+            }
+            for row in self.posts_table()
+        ]
+        edges = {(int(a), int(b)) for a, b in self.follow_edges()}
+        follows = [{"follower": a, "followee": b, "is_mutual": (b, a) in edges} for a, b in sorted(edges)]
+        return {"posts": posts, "comments": self.comments_table(), "follows": follows}
+
+    # from outside the run
+
+    def publish(self, author: str, text: str) -> int:
+        """Publish a post of an account, by name or number; any other name is that of a newsroom, which gets one.
+
+        Returns:
+            Number of the post.
+
+        Raises:
+            ToolError: If the post is empty or too long.
+        """
+        content = self.cleaned(text, "post")
+        found = self.store.first("SELECT user_id FROM user WHERE name = ? ORDER BY user_id LIMIT 1", author)
+        user_id = int(author) if author.isdecimal() else int(found[0]) if found is not None else 0
+        if user_id not in self.names:
+            user_id = max(len(self.users), 1)
+            self.sign_up(user_id, author)
+        self.create_post(user_id, content)
+        return len(self.posts)
+
+    def changeable(self) -> Mapping[str, Any]:
+        """Return what may be changed during a run: the name of the feed, and when a post is viral."""
+        feed = self.settings.feed
+        name = feed if isinstance(feed, str) else next((key for key, one in FEEDS.items() if one == feed), "own")
+        return {"feed": name, "viral_threshold": self.settings.viral_threshold}
+
+    def change(self, variable: str, value: Any) -> None:
+        """Change one of these.
+
+        Raises:
+            ToolError: If it is none of them, or cannot have this value.
+        """
+        kinds = {"feed": str, "viral_threshold": int}
+        if variable not in kinds or type(value) is not kinds[variable]:
+            raise ToolError(
+                f"{variable} = {value!r}; wanted feed, one of {', '.join(FEEDS)}, or viral_threshold, a number"
+            )
+        try:
+            self.settings = replace(self.settings, **{variable: value})
+        except ConfigError as error:
+            raise ToolError(str(error)) from None
+        self._feed = self.settings.chosen_feed
+        self.posts_changed()
 
     def close(self) -> None:
         """Close the database; the world cannot be used afterwards."""
