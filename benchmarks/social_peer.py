@@ -13,6 +13,7 @@ import asyncio
 import itertools
 import json
 import logging
+import os
 import sys
 import tempfile
 import time
@@ -79,4 +80,8 @@ async def measured(users: int, steps: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    print(json.dumps(asyncio.run(measured(int(sys.argv[1]), int(sys.argv[2])))))
+    with tempfile.TemporaryDirectory() as own_folder:
+        os.chdir(own_folder)  # the package makes a folder `log` where it is imported
+        found = asyncio.run(measured(int(sys.argv[1]), int(sys.argv[2])))
+        os.chdir("/")
+    print(json.dumps(found))
