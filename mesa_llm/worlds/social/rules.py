@@ -63,7 +63,7 @@ class SocialRules(SocialAccounts):
         if not self.follows.remove(agent_id, user_id):
             raise ToolError(f"You do not follow user {user_id}.")
         if self._unwritten_follows:  # it may be among those that are written late
-            self.write_out()
+            self._undone_follows.append(pair(agent_id, user_id))
         self.store.remove("follow", agent_id, user_id)
         self.trace(agent_id, "unfollow", followee_id=user_id)
         self._change_counts(agent_id, user_id, -1)

@@ -154,6 +154,7 @@ class SocialState:
         self._unwritten_comments: set[int] = set()
         self._unwritten_users: set[int] = set()
         self._unwritten_follows: list[tuple[IntArray, int]] = []
+        self._undone_follows: list[int] = []  # of these
 
     @property
     def is_original(self) -> bool:
@@ -211,6 +212,8 @@ class SocialState:
         self.store.flush()
         self.write_counts()
         for edges, step in self._unwritten_follows:
+            if self._undone_follows:
+                edges = edges[~np.isin(edges[:, 0].astype(np.int64) << 32 | edges[:, 1], self._undone_follows)]
             for start in range(0, len(edges), 100_000):
                 batch = edges[start : start + 100_000].tolist()
                 self.store.insert("follow", ((follower, followee, step) for follower, followee in batch))
@@ -221,6 +224,7 @@ class SocialState:
             statement = "UPDATE user SET num_followings = ?, num_followers = ? WHERE user_id = ?"
             self.store.write_many(statement, zip(*numbers, users.tolist(), strict=True))
         self._unwritten_follows.clear()
+        self._undone_follows.clear()
         self._unwritten_users.clear()
 
     def posts_texts(self, post_ids: Sequence[int]) -> dict[int, str]:
