@@ -35,10 +35,12 @@ if TYPE_CHECKING:
         SummaryMemory,
         WindowMemory,
     )
+    from mesa_llm.model.branch import Branch, branch
     from mesa_llm.model.bridge import Bridge
+    from mesa_llm.model.interventions import Change, News, Post
     from mesa_llm.model.model import LLMModel
     from mesa_llm.model.options import LLMOptions
-    from mesa_llm.model.scenario import Hidden, Label, LLMScenario, Slider, parameters_of
+    from mesa_llm.model.scenario import Hidden, Label, LLMScenario, Output, Slider, parameters_of
     from mesa_llm.population import Persona
     from mesa_llm.records import (
         ChatMessage,
@@ -65,7 +67,9 @@ _HOME = {
     "engine.access": ("Access",),
     "engine.activation": ("ByType", "Hourly", "Turn", "one_at_a_time"),
     "agents.agent": ("LLMAgent", "LLMMixin", "Mind", "ToolMixin"),
+    "model.branch": ("Branch", "branch"),
     "model.bridge": ("Bridge",),
+    "model.interventions": ("Change", "News", "Post"),
     "benchmark.task": ("Task",),
     "config": ("AgentConfig", "ConfigMixin", "Settings"),
     "agents.design": ("AgentDesign",),
@@ -78,7 +82,7 @@ _HOME = {
     "memory": ("ChatMemory", "MemoryEntry", "MemoryMixin", "NoMemory", "StreamMemory", "SummaryMemory", "WindowMemory"),
     "model.model": ("LLMModel",),
     "model.options": ("LLMOptions",),
-    "model.scenario": ("Hidden", "Label", "LLMScenario", "Slider", "parameters_of"),
+    "model.scenario": ("Hidden", "Label", "LLMScenario", "Output", "Slider", "parameters_of"),
     "engine.plain": ("connect",),
     "population": ("Persona",),
     "records": (
@@ -108,9 +112,11 @@ __all__ = [
     "Access",
     "AgentConfig",
     "AgentDesign",
+    "Branch",
     "Bridge",
     "BudgetSpent",
     "ByType",
+    "Change",
     "ChatMemory",
     "ChatMessage",
     "ConfigError",
@@ -135,10 +141,13 @@ __all__ = [
     "MesaLLMError",
     "Mind",
     "MovesOnGrid",
+    "News",
     "NoMemory",
     "Observation",
     "Outcome",
+    "Output",
     "Persona",
+    "Post",
     "Question",
     "RandomLLM",
     "Receiver",
@@ -162,6 +171,7 @@ __all__ = [
     "WindowMemory",
     "World",
     "action",
+    "branch",
     "check_model",
     "connect",
     "one_at_a_time",

@@ -104,24 +104,25 @@ class AgentConfig(BaseModel):
         return "\n".join(lines)
 
 
+NOBODY = AgentConfig()
+"""The default config of an agent; shared, as it is frozen."""
+
+
 class ConfigMixin:
     """Gives an agent its `config`: who it is."""
 
     __slots__ = ()
 
-    config: AgentConfig
+    config: AgentConfig = NOBODY
 
     def __init__(self, *args: Any, config: AgentConfig | str | None = None, **kwargs: Any) -> None:
         """Store who the agent is.
 
         Args:
             *args: Passed on.
-            config: A config, or just a persona.
+            config: A config, or just a persona; None: what its class says, by default nobody.
             **kwargs: Passed on.
         """
-        self.config = AgentConfig(persona=config) if isinstance(config, str) else config or NOBODY
+        if config is not None:
+            self.config = AgentConfig(persona=config) if isinstance(config, str) else config
         super().__init__(*args, **kwargs)
-
-
-NOBODY = AgentConfig()
-"""The default config of an agent; shared, as it is frozen."""

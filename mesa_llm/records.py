@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -176,7 +176,7 @@ class Request:
         parts = [self.model, repr(tuple(self.salt)), self.settings_text]
         parts += [tool.digest for tool in self.tools]
         if self.schema is not None:
-            parts.append(canonical_json(self.schema))
+            parts.append(schema_json(self.schema))
         if self.options:
             parts.append(canonical_json(self.options))
         for message in self.messages:
@@ -316,6 +316,25 @@ class Observation:
         return _html("sees", self.text) + (_html("options", options) if options else "")
 
 
+class LazyObservation(Observation):
+    """An observation whose text is written when it is first read, as rule twins read the facts alone."""
+
+    __slots__ = ("_text",)
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt."""
+        text = self._text
+        if not isinstance(text, str):
+            text = text()
+            object.__setattr__(self, "_text", text)
+        return text
+
+    @text.setter
+    def text(self, text: str | Callable[[], str]) -> None:
+        object.__setattr__(self, "_text", text)
+
+
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
     """Return the options of one action, by the names of its arguments.
 
@@ -323,7 +342,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
         action: Name of the action or tool.
         options: As in `Observation.options`.
     """
-    if not any("." in name for name in options):
+    if "." not in "".join(options):
         return options
     own = f"{action}."
     shared = {name: values for name, values in options.items() if "." not in name}
@@ -487,6 +506,16 @@ def canonical_json(value: object) -> str:
     return _CANONICAL.encode(value)
 
 
+def schema_json(schema: Mapping[str, Any]) -> str:
+    """Write a JSON schema as `canonical_json` does; what is written of one is kept, as the same object comes again."""
+    known = _SCHEMAS.get(id(schema))
+    if known is None:
+        if len(_SCHEMAS) >= 256:
+            _SCHEMAS.clear()
+        known = _SCHEMAS[id(schema)] = (schema, canonical_json(schema))  # kept with it, so that its id stays its own
+    return known[1]
+
+
 def compact_json(value: object) -> bytes:
     """Write a plain value as JSON, its keys in their order: several times faster than `json`."""
     try:
@@ -511,5 +540,7 @@ def plain(value: object) -> object:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+_SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)

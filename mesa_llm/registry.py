@@ -21,6 +21,7 @@ from pathlib import Path
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import class_named
+from mesa_llm.model.recording import Recording
 
 GROUP = "mesa_llm.models"
 """The entry-point group."""
@@ -116,6 +117,28 @@ def find_model(name: str) -> ModelEntry:
         there_are = ", ".join(entry.name for entry in models) or "none"
         raise ConfigError(". ".join([f"there is no model {name!r}; there are: {there_are}", *hidden_packages()]))
     return matches[0]
+
+
+def demand_listed(recording: Recording) -> None:
+    """Check that all that a recorded run would import belongs to models that are listed.
+
+    Raises:
+        ConfigError: If something does not.
+    """
+    entries = find_models()
+    packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
+    module, _, qualname = recording.model.partition(":")
+    is_listed = any(entry.module == module and entry.qualname in ("", qualname) for entry in entries)
+    strangers = [
+        name
+        for name in recording.imports
+        if not any(name.startswith((f"{package}:", f"{package}.")) for package in packages)
+    ]
+    for name in [*strangers, *([] if is_listed else [recording.model])]:
+        raise ConfigError(
+            f"{str(recording.file)!r} names {name}, which belongs to none of the models of `mesa-llm list`, and a "
+            "replay would import and run it; if you know where this log comes from, add --trust"
+        )
 
 
 def hidden_packages() -> list[str]:

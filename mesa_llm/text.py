@@ -7,12 +7,24 @@ like a line of the world, of a memory, or of somebody else.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 MAX_NAME = 80
 """Maximum number of characters of a name that others are shown."""
 
 MAX_QUOTE = 2_000
 """Default maximum number of characters of a quotation."""
+
+COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "about after all also and any are because before both but can did does each every few for from had has have "
+        "her here his how however its just last many may more most new next not now one only other others our over "
+        "she should since some such than that the their them then there these they this those though through today "
+        "two under until was were what when where which while who whose why will with would yet yesterday you your",
+    )
+)
+"""Common English words: they begin sentences and are no names, and say little of what a text is about."""
 
 _ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 """Sequences that colour, move or rename a terminal."""
@@ -71,3 +83,14 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join([c if c.isprintable() or c in "\n\t\u200d" else c.encode("unicode_escape").decode() for c in text])
+
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def spreadsheet_cell(value: Any) -> Any:
+    """Return a value as a cell that no spreadsheet takes for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) and not _NUMBER.fullmatch(text) else text

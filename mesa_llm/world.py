@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from mesa_llm.records import Event, Observation
@@ -60,6 +60,73 @@ class Receiver(Protocol):
         Raises:
             ToolError: If the world refuses the answer; the agent reads why.
         """
+        ...
+
+
+@runtime_checkable
+class Publisher(Protocol):
+    """A world with posts, to which somebody outside the run may add one between two steps."""
+
+    name: str
+
+    def publish(self, author: str, text: str) -> int:
+        """Publish a post.
+
+        Args:
+            author: Name or number of an account; under any other name, a newsroom gets an account of its own.
+            text: Text of the post.
+
+        Returns:
+            Number of the post.
+
+        Raises:
+            ToolError: If the world refuses it.
+        """
+        ...
+
+
+@runtime_checkable
+class Changeable(Protocol):
+    """A world with variables that somebody outside the run may change between two steps."""
+
+    name: str
+
+    def changeable(self) -> Mapping[str, Any]:
+        """Return the variables that may be changed, with their present values."""
+        ...
+
+    def change(self, variable: str, value: Any) -> None:
+        """Change a variable.
+
+        Args:
+            variable: Its name.
+            value: The new value, as JSON holds it.
+
+        Raises:
+            ToolError: If there is no such variable, or it cannot have this value.
+        """
+        ...
+
+
+@runtime_checkable
+class Tabular(Protocol):
+    """A world that keeps tables of what happened in it, for exports and reports."""
+
+    name: str
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return its tables: name → one mapping a row, all with the same columns."""
+        ...
+
+
+@runtime_checkable
+class Crowded(Protocol):
+    """A world that shows many agents what they see faster if it knows beforehand who is about to look."""
+
+    name: str
+
+    def expect(self, agent_ids: Sequence[int]) -> None:
+        """Prepare what these agents are about to observe; reads only."""
         ...
 
 

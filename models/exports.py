@@ -6,9 +6,10 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mesa_llm import ConfigError, LLMModel, RunLog
+from mesa_llm.model.recording import Recording
 
 M = TypeVar("M", bound=LLMModel)
 
@@ -25,20 +26,11 @@ def rerun(kind: type[M], log: str | Path, lack: str) -> M:
         ConfigError: If it holds a run of another model.
     """
     source = RunLog(log, "read")
-    try:
-        manifest, n_steps = source.manifest, len(list(source.rows("steps")))
-    finally:
-        source.close()
-    parameters = manifest.get("parameters", {})
-    if not str(manifest.get("model", "")).endswith(f":{kind.__name__}"):
+    name = str(source.manifest.get("model", ""))
+    source.close()
+    if not name.endswith(f":{kind.__name__}"):
         raise ConfigError(f"{log} holds no {lack} {log}")
-    scenario = kind.scenario_class
-    fields = {name: value for name, value in parameters.items() if name in scenario.fields}
-    options = {name: parameters[name] for name in ("llm", "on_error", "reasoning") if name in parameters}
-    model = kind(scenario(rng=manifest["rng"], **fields), log=log, replay=True, **options)
-    for _ in range(n_steps):
-        model.step()
-    return model
+    return cast("M", Recording.read(log).replayed())
 
 
 def export(module: str, convert: Callable[[str], Any], arguments: Sequence[str]) -> int:

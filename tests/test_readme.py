@@ -35,6 +35,7 @@ def test_the_commands_of_the_command_line_run(tmp_path, request) -> None:
     kept, environment = os.getcwd(), dict(os.environ)
     request.addfinalizer(lambda: (os.chdir(kept), os.environ.clear(), os.environ.update(environment)))
     os.chdir(tmp_path)
+    (tmp_path / "news.txt").write_text("Mayor Lund wants a hall. The Grocers fear it. Will it be built?")
     with FaultyServer() as server:
         os.environ |= {"OLLAMA_API_BASE": server.url, "OPENAI_API_BASE": server.url, "OPENAI_API_KEY": "none"}
         for command in COMMANDS:

@@ -46,7 +46,7 @@ class ToolMixin:
 
     __slots__ = ()
 
-    tools: tuple[Callable[..., Any], ...]
+    tools: tuple[Callable[..., Any], ...] = ()
 
     def __init__(self, *args: Any, tools: Iterable[Callable[..., Any]] = (), **kwargs: Any) -> None:
         """Store the researcher's own functions.
@@ -59,7 +59,8 @@ class ToolMixin:
         Raises:
             ConfigError: If one of them can be no tool.
         """
-        self.tools = checked_tools(tools)
+        if own := checked_tools(tools):
+            self.tools = own
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
@@ -101,6 +102,7 @@ class LLMMixin:
     is_minded = True
     request_purpose = "decide"
     request_series = ""
+    _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
     _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
     model: Any
@@ -131,7 +133,8 @@ class LLMMixin:
             llm: Model string or transport; None: the choice of the Mesa model.
             **kwargs: Passed on.
         """
-        self._llm = llm
+        if llm is not None:
+            self._llm = llm
         super().__init__(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -194,13 +197,13 @@ class LLMMixin:
 
     def with_news(self, seen: Observation) -> Observation:
         """Append to an observation what arrived for the agent: messages, and news of other worlds."""
-        parts = [seen.text]
+        parts: list[str] = []
         bridge = getattr(self.model, "bridge", None)
         if inbox := Mailbox.of(self.model).inbox(self.unique_id):
             parts.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
         if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
             parts.append(f"News from elsewhere:\n{news}")
-        return seen if len(parts) == 1 else _with_text(seen, "\n\n".join(filter(None, parts)))
+        return _with_text(seen, "\n\n".join(filter(None, (seen.text, *parts)))) if parts else seen
 
     # -- decide
 

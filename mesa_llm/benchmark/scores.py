@@ -88,6 +88,25 @@ def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True)
     return TaskScores(scores, error if math.isfinite(error.value) else None, split)
 
 
+def bootstrap(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Average figures over runs, with percentile intervals of bootstrap samples of the runs.
+
+    Args:
+        table: One row a run, shape `(runs, figures)`; NaN where a run lacks a figure.
+
+    Returns:
+        Means, lower ends and upper ends, shape `(figures,)`; the ends are NaN of fewer than two runs.
+    """
+    samples = _resampled(table)
+    ends = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
+    nothing = np.full(table.shape[1], math.nan)
+    is_known = np.isfinite(samples).all(axis=0) if len(samples) else np.zeros(table.shape[1], dtype=np.bool_)
+    low, high = nothing.copy(), nothing.copy()
+    if is_known.any():
+        low[is_known], high[is_known] = np.quantile(samples[:, is_known], ends, axis=0)
+    return _means(table), low, high
+
+
 def constant_error(task: Task) -> float | None:
     """Compute the error of a respondent whose every score is the mean of the target's; None without a target."""
     if task.target is None:

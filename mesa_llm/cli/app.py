@@ -1,4 +1,4 @@
-"""The command line: list, run, bench, replay, inspect, check, app, doctor."""
+"""The command line: list, run, bench, sweep, replay, branch, report, export, cast, inspect, check, app, doctor."""
 
 from __future__ import annotations
 
@@ -290,6 +290,79 @@ def bench(
         access.close()
 
 
+@app.command("sweep")
+@_exits
+def run_sweep(
+    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class of any.")],
+    vary: Annotated[
+        list[str] | None, typer.Option(help="Parameter and its values, as name=1,2,3 or name=[…] in JSON; repeatable.")
+    ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(help="JSON files with designs, with commas between them; `own` is each model's own."),
+    ] = None,
+    llm: Annotated[
+        str, typer.Option(help="Language model of the agents, or several with commas between them.")
+    ] = "rule",
+    api_base: ApiBase = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination, with seeds from --rng on.")] = 10,
+    rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = DEFAULT_STEPS,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value.")] = None,
+    users: Annotated[Path | None, typer.Option(help="File with the population.")] = None,
+    on: Annotated[
+        str, typer.Option(help="processes, or ray: the cluster of RAY_ADDRESS, or this machine.")
+    ] = "processes",
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one a core.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the table and of one log a run, which are gone on with.")] = (
+        Path("runs", "sweep")
+    ),
+    on_error: Annotated[str, typer.Option(help="skip, rule or raise.")] = "skip",
+    max_calls: Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars of all runs together.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Most requests in flight, of all runs together.")] = 64,
+    requests_per_min: Annotated[float | None, typer.Option(help="Rate limit of all runs together.")] = None,
+    reasoning: Annotated[
+        str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")
+    ] = None,
+    reply_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")] = None,
+    parser: Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
+    from mesa_llm.cli.run import budget, demand_no_secret, parameters
+    from mesa_llm.cli.sweep import designs_in, print_sweep, values_of
+
+    for option, text in [
+        *(("--api-base", api_base), ("--llm", llm), ("--parser", parser)),
+        *(("--set", pair) for pair in [*(vary or []), *(set_ or [])]),
+    ]:
+        demand_no_secret(option, text)
+    kind = _model(model).load()
+    options = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser}
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    print_sweep(
+        kind,
+        values_of(kind, vary or []),
+        designs_in(design or []),
+        say=_say,
+        as_json=as_json,
+        llm=[name.strip() for name in llm.split(",")],
+        seeds=range(rng, rng + seeds),
+        steps=steps,
+        fixed=parameters(kind, set_ or [], users),
+        on=on,
+        workers=workers,
+        folder=out,
+        options={name: value for name, value in options.items() if value is not None},
+        **spend,
+        api_base=api_base,
+        concurrency=concurrency,
+        requests_per_min=requests_per_min,
+    )
+
+
 @app.command()
 @_exits
 def replay(
@@ -304,6 +377,115 @@ def replay(
     if figures["digest"] != figures["recorded_digest"]:
         _say(f"mesa-llm: the digests differ: recorded {figures['recorded_digest']}, now {figures['digest']}", err=True)
         raise typer.Exit(DIFFERENT)
+
+
+@app.command("branch")
+@_exits
+def branch_run(
+    file: Annotated[Path, typer.Argument(help="Run log of the parent; it is not written.")],
+    at: Annotated[int, typer.Option(min=0, help="Last step that is the parent's.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="New value of a variable, as name=value; with --at 0, of any parameter."),
+    ] = None,
+    inject: Annotated[
+        list[str] | None, typer.Option(help="News for everyone, or an intervention as JSON, before the next step.")
+    ] = None,
+    llm: Annotated[str | None, typer.Option(help="What agents think with from there on.")] = None,
+    design: Design = None,
+    log: Annotated[Path | None, typer.Option(help="Run log of the branch; the same command goes on with it.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps after the fork; without it, up to the parent's last.")
+    ] = None,
+    drop_later: Annotated[
+        bool, typer.Option("--drop-later", help="Leave out what was done to the parent from outside after that step.")
+    ] = False,
+    api_base: ApiBase = None,
+    max_calls: Annotated[int | None, typer.Option(help="Budget of live replies; those from logs are free.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens of live replies.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars of live replies.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for the measures of both, side by side.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fork a recorded run at a step with a change, and compare the two."""
+    from mesa_llm.cli.branch import Fork, run_branch
+    from mesa_llm.cli.run import budget, demand_no_secret, design_in
+
+    for option, text in [("--api-base", api_base), ("--llm", llm), *(("--set", pair) for pair in set_ or [])]:
+        demand_no_secret(option, text)
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    fork = Fork(at, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
+    run_branch(file, fork, steps, {**spend, "api_base": api_base}, csv=csv, trust=trust, as_json=as_json, say=_say)
+
+
+@app.command()
+@_exits
+def export(
+    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and nobody is asked.")],
+    out: Annotated[Path, typer.Option(help="Folder for the files; made if there is none.")],
+    trust: Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the tables of a recorded run as CSV, and who dealt with whom as GraphML."""
+    from mesa_llm.cli.report import export_run
+
+    export_run(file, out, trust=trust, as_json=as_json, say=_say)
+
+
+@app.command()
+@_exits
+def report(
+    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and not written.")],
+    llm: Annotated[str, typer.Option(help="Who writes: rule, or any language model.")] = "rule",
+    out: Annotated[Path | None, typer.Option(help="File for it, .md or .html; without it, it is printed.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Run log of what a language model is asked; report-FILE, if unset.")
+    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days that the run stands for: counts in weeks.")] = None,
+    api_base: ApiBase = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a recorded run: verdict, findings, coalitions, story."""
+    from mesa_llm.cli.report import report_run
+    from mesa_llm.cli.run import budget, demand_no_secret
+
+    for option, text in [("--api-base", api_base), ("--llm", llm)]:
+        demand_no_secret(option, text)
+    options = budget(max_tokens=max_tokens, max_dollars=max_dollars) | ({"api_base": api_base} if api_base else {})
+    report_run(file, llm, out, log, days=days, options=options, trust=trust, as_json=as_json, say=_say)
+
+
+@app.command("cast")
+@_exits
+def cast_of_text(
+    file: Annotated[Path, typer.Argument(help="Text that names people and institutions, in UTF-8.")],
+    out: Annotated[Path, typer.Option(help="File for the cast, .json; models take it by --users.")],
+    llm: Annotated[str, typer.Option(help="Who finds them; rule: the words with a capital.")] = "rule",
+    n: Annotated[int, typer.Option("--n", min=1, max=100, help="Maximum number of characters.")] = 12,
+    goal: Annotated[str, typer.Option(help="Question that they have a say or a stake in.")] = "",
+    markets: Annotated[
+        Path | None, typer.Option(help="File for questions to bet on, .json; market takes it by --set questions=.")
+    ] = None,
+    n_markets: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of questions.")] = 4,
+    log: Log = None,
+    api_base: ApiBase = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a cast from a text, and questions to bet on."""
+    from mesa_llm.cli.cast import make_cast
+    from mesa_llm.cli.run import budget, demand_no_secret
+
+    for option, text in [("--api-base", api_base), ("--llm", llm)]:
+        demand_no_secret(option, text)
+    options = {**budget(max_tokens=max_tokens, max_dollars=max_dollars), "api_base": api_base, "log": log}
+    counts: dict[str, Any] = {"goal": goal, "n_markets": n_markets, "markets": markets}
+    make_cast(file, llm, n, out, **counts, options=options, as_json=as_json, say=_say, warn=_warn)
 
 
 @app.command()

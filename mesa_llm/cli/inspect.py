@@ -6,7 +6,6 @@ import csv as csv_module
 import io
 import json
 import os
-import re
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import batched, chain
@@ -18,7 +17,7 @@ from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.salvage import salvage
 from mesa_llm.runlog.tables import columns, loaded
 from mesa_llm.runlog.versions import PACKAGES, versions
-from mesa_llm.text import clip, counted, printable
+from mesa_llm.text import clip, counted, printable, spreadsheet_cell
 
 PROVIDER_KEYS = {
     "OpenAI": "OPENAI_API_KEY",
@@ -47,8 +46,6 @@ HIDDEN_COLUMNS = frozenset({"key", "keys", "parameters", "options"})
 """Columns that are for machines: `--csv` has them."""
 
 _USAGE_COLUMNS = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
-
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool, full: bool = False) -> Iterator[str]:
@@ -94,14 +91,6 @@ def _as_csv(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str
         writer = csv_module.writer(lines, lineterminator="\n")
         writer.writerows([spreadsheet_cell(value) for value in row] for row in chunk)
         yield lines.getvalue().rstrip("\n")
-
-
-def spreadsheet_cell(value: Any) -> Any:
-    """Return a value as a cell that no spreadsheet takes for a formula."""
-    if not isinstance(value, str):
-        return value
-    text = printable(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) and not _NUMBER.fullmatch(text) else text
 
 
 def _for_terminal(name: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:

@@ -7,29 +7,25 @@ import json
 import logging
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.inspect import spreadsheet_cell
-from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided
+from mesa_llm.errors import ConfigError, NothingDecided
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
-from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named, constructor, parameter_from_json
+from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.records import Usage, plain
-from mesa_llm.registry import find_models
-from mesa_llm.runlog.log import RunLog
-from mesa_llm.runlog.tables import columns
-from mesa_llm.text import clip, counted
+from mesa_llm.registry import demand_listed, find_models
+from mesa_llm.text import clip, counted, spreadsheet_cell
 from mesa_llm.tools.tool import describe
 
 if TYPE_CHECKING:
@@ -249,6 +245,7 @@ def run_model(
     csv: Path | None = None,
     is_live: bool = False,
     warn: Say | None = None,
+    closes: bool = True,
 ) -> dict[str, Any]:
     """Run a model and report what happened: as text at the end, or as JSON however the run ends.
 
@@ -262,6 +259,7 @@ def run_model(
         csv: File that gets what the model's DataCollector collected, one row a step; None: no file.
         is_live: Whether this is no replay: a run in which every decision failed is then an error.
         warn: Where a line goes as soon as more than half of a step's decisions failed; None: nowhere.
+        closes: Whether the model is closed at the end.
 
     Returns:
         What `--json` prints: see `summary`.
@@ -271,7 +269,7 @@ def run_model(
         NothingDecided: If `is_live` and every decision failed.
     """
     start = clock.perf_counter()
-    with closing(model):
+    with closing(model) if closes else nullcontext():
         if steps != 0 and not model.running:
             raise ConfigError(f"the model {name!r} has ended before its first step; check its parameters (--set)")
         if csv is not None:
@@ -471,14 +469,6 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
     say("page: mesa-llm app")
 
 
-class _Recording(BaseModel, strict=True):
-    """Fields of a manifest that are needed to run it again."""
-
-    model: str
-    parameters: dict[str, Any]
-    rng: int | None
-
-
 def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:
     """Run a recorded run again from its log alone.
 
@@ -496,88 +486,35 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
             its parameters.
         ReplayError: If the run asks for something the file does not hold.
     """
-    source = RunLog(file, "read")
-    try:
-        manifest = source.manifest
-        digests = [(step, digest) for step, _, digest in source.rows("steps")]
-        by = columns()["decisions"].index("by")
-        is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
-    finally:
-        source.close()
-    if not manifest or not digests:
-        raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
-    try:
-        recording = _Recording.model_validate(manifest)
-    except ValidationError as error:
-        raise ConfigError(f"{str(file)!r} is damaged: what the run was cannot be read: {describe(error)}") from error
-    if is_driven:
-        raise ConfigError(
-            f"{str(file)!r} holds decisions from outside, which only the program that made them can make again: run it "
-            "with replay=True and this log="
-        )
-    steps, digest = digests[-1]
-    if not isinstance(steps, int) or steps > 2 * len(digests) + 100:  # steps that broke leave gaps, but not such a one
-        raise ConfigError(f"{str(file)!r} is damaged: it holds {len(digests)} steps, the last of which is step {steps}")
-    if not trust:
-        _demand_listed(recording, file)
-    model = _made_again(recording, file)
-    also = {"recorded_digest": str(digest)}
-    try:
-        return run_model(_listed_as(recording.model), model, steps, as_json=as_json, say=say, also=also)
-    except (MesaLLMError, KeyboardInterrupt):
-        raise
-    except Exception as error:  # a damaged log may bring any model into any state
-        raise ConfigError(f"the replay of {str(file)!r} broke: {type(error).__name__}: {error}") from error
+    recording = recording_of(file, trust=trust)
+    model = recording.rebuilt(log=file, replay=True)
+    name, also = listed_as(recording.model), {"recorded_digest": str(recording.digests[recording.last_step])}
+    figures: dict[str, Any] = {}
+
+    def run() -> None:
+        figures.update(run_model(name, model, recording.last_step, as_json=as_json, say=say, also=also))
+
+    recording.guarded(run)
+    return figures
 
 
-def _demand_listed(recording: _Recording, file: Path) -> None:
-    """Check that all that would be imported belongs to models that are listed.
+def recording_of(file: Path, *, trust: bool = False) -> Recording:
+    """Read what a recorded run was, before anything of it is imported.
+
+    Args:
+        file: The run log.
+        trust: Import the classes that the log names, whatever they are; else only those of listed models.
 
     Raises:
-        ConfigError: If something does not.
+        ConfigError: If the file holds no run, or one whose model is not listed.
     """
-    entries = find_models()
-    packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
-    values = [cast("dict[str, Any]", value) for value in recording.parameters.values() if isinstance(value, dict)]
-    names = [str(value["scenario"]) for value in values if "scenario" in value]
-    for design in (value["design"] for value in values if isinstance(value.get("design"), dict)):
-        names += AgentDesign.imports(design)
-    for name in names:
-        module = name.partition(":")[0]
-        if not any(module == package or module.startswith(f"{package}.") for package in packages):
-            raise ConfigError(_untrusted(name, file))
-    module, _, qualname = recording.model.partition(":")
-    if not any(entry.module == module and entry.qualname in ("", qualname) for entry in entries):
-        raise ConfigError(_untrusted(recording.model, file))
+    recording = Recording.read(file)
+    if not trust:
+        demand_listed(recording)
+    return recording
 
 
-def _untrusted(name: str, file: Path) -> str:
-    return (
-        f"{str(file)!r} names {name}, which belongs to none of the models of `mesa-llm list`, and a replay would "
-        "import and run it; if you know where this log comes from, add --trust"
-    )
-
-
-def _made_again(recording: _Recording, file: Path) -> LLMModel:
-    """Make the model of a recorded run, to be replayed."""
-    kind = class_named(recording.model, LLMModel)
-    try:
-        arguments = {name: parameter_from_json(value) for name, value in recording.parameters.items()}
-        positional: list[Any] = []
-        parameters = list(constructor(kind).parameters.values())
-        for index, parameter in enumerate(parameters):
-            if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in arguments:
-                positional = [arguments.pop(earlier.name) for earlier in parameters[:index]] + arguments.pop(
-                    parameter.name
-                )
-        return kind(*positional, **arguments, rng=recording.rng, log=file, replay=True)
-    except MesaLLMError:
-        raise
-    except Exception as error:  # any model, with parameters out of a file
-        raise ConfigError(f"{recording.model} cannot be made from the log alone: {error}") from error
-
-
-def _listed_as(name: str) -> str:
+def listed_as(name: str) -> str:
     """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
     module, _, qualname = name.partition(":")
     names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]

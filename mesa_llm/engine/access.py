@@ -16,7 +16,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.endpoints import Endpoint, checked_endpoints, read_endpoints
-from mesa_llm.llm.limits import Budget, Limits, Refusals, Retry
+from mesa_llm.llm.limits import Budget, Limits, Purse, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 
 OLLAMA = "http://localhost:11434/v1"
@@ -64,6 +64,7 @@ class Access:
         max_calls: int | None = None,
         max_tokens: int | None = None,
         max_dollars: float | None = None,
+        purse: Purse | None = None,
     ) -> None:
         """Set the limits and the budget; nothing is opened or read yet.
 
@@ -79,6 +80,7 @@ class Access:
             max_calls: Budget of live replies; None: no budget.
             max_tokens: Budget of tokens of live replies, read and written.
             max_dollars: Budget of US dollars for live replies.
+            purse: Where that budget is spent from, if accesses of several processes share it (see `mesa_llm.sweep`).
 
         Raises:
             ConfigError: If a value cannot work.
@@ -103,7 +105,7 @@ class Access:
             "max_dollars": max_dollars,
         }
         budget = (max_calls, max_tokens, max_dollars)
-        self._budget = None if budget == (None, None, None) else Budget(_Nobody(), *budget)
+        self._budget = None if budget == (None, None, None) else Budget(_Nobody(), *budget, purse=purse)
         self._lock = threading.Lock()
         self._routes: dict[Any, Route] = {}
         self._transports: list[LLM] = []
@@ -280,7 +282,14 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float) -> LLM:
     if endpoint.api_base is not None:
         from mesa_llm.llm.openai.client import OpenAIHTTP
 
-        return OpenAIHTTP(endpoint.model, endpoint.api_base, key, timeout_s=timeout_s)
+        first = OpenAIHTTP(endpoint.model, endpoint.api_base, key, timeout_s=timeout_s)
+        if not endpoint.replicas:
+            return first
+        from mesa_llm.llm.openai.replicas import Replicas
+
+        own_key = key if endpoint.key_env is not None else ""  # no other key was given for these hosts
+        others = [OpenAIHTTP(endpoint.model, base, own_key, timeout_s=timeout_s) for base in endpoint.replicas]
+        return Replicas([first, *others])
     if key == "":
         raise ConfigError(
             f"{endpoint.model!r} is asked at its provider, whose key would be looked for in the environment, and "

@@ -6,10 +6,16 @@ stage; the next stage sees the results.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from mesa_llm.records import Observation
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class Turn(NamedTuple):
@@ -42,6 +48,28 @@ class Activation(Protocol):
 def minded(model: Any) -> Stage:
     """Return the agents that decide (those with an `observe` and an `act`), in order of creation."""
     return [agent for agent in model.agents if getattr(agent, "is_minded", False)]
+
+
+def uniform_draws(rng: random.Random, n: int) -> FloatArray:
+    """Draw numbers from [0, 1): the very numbers that `n` calls of `rng.random()` draw, only faster.
+
+    Args:
+        rng: Source of random draws, which is left as those calls leave it.
+        n: Number of draws.
+    """
+    if type(rng) is not random.Random or n < FEW:
+        return np.array([rng.random() for _ in range(n)])
+    version, words, spare = rng.getstate()
+    twin = np.random.RandomState()
+    twin.set_state(("MT19937", np.array(words[:-1], dtype=np.uint32), words[-1]))
+    draws = twin.random_sample(n)
+    _, key, position, *_ = twin.get_state()
+    rng.setstate((version, (*map(int, key), int(position)), spare))
+    return draws
+
+
+FEW = 1000
+"""Number of draws up to which a loop is as fast."""
 
 
 def everyone(model: Any) -> list[Stage]:
@@ -106,9 +134,31 @@ class RandomShare:
 
     def __call__(self, model: Any) -> list[Stage]:
         """Draw who acts, and in which order."""
-        agents = [agent for agent in minded(model) if model.random.random() < self.share]
+        agents = minded(model)
+        agents = chosen(agents, uniform_draws(model.random, len(agents)) < self.share)
         model.random.shuffle(agents)
         return [agents]
+
+
+class Hours(Protocol):
+    """Hours of activity of all agents that decide, in order of creation."""
+
+    def __len__(self) -> int:
+        """Count the agents."""
+        ...
+
+    def __getitem__(self, index: int, /) -> Sequence[float]:
+        """Return the 24 probabilities of the agent of this index, from midnight on."""
+        ...
+
+    def at(self, hour: int) -> FloatArray:
+        """Return the probabilities of all agents in one hour."""
+        ...
+
+
+def chosen(agents: Stage, is_chosen: npt.NDArray[np.bool_]) -> Stage:
+    """Return the agents that a mask marks, in order."""
+    return [agents[index] for index in np.flatnonzero(is_chosen).tolist()]
 
 
 class Hourly:
@@ -120,14 +170,15 @@ class Hourly:
 
     def __init__(
         self,
-        probabilities: Callable[[Any], Sequence[float]],
+        probabilities: Callable[[Any], Sequence[float]] | Hours,
         minutes_per_step: float = 60.0,
         start_hour: float = 0.0,
     ) -> None:
         """Store the hourly profiles and the length of a step.
 
         Args:
-            probabilities: Returns the 24 probabilities of an agent, from midnight on.
+            probabilities: Returns the 24 probabilities of an agent, from midnight on; or a table of all agents', which
+                is faster where there are many. The agent with `unique_id` 1 stands first in it.
             minutes_per_step: Simulated minutes in a step.
             start_hour: Hour of the day before the first step.
         """
@@ -142,10 +193,19 @@ class Hourly:
     def __call__(self, model: Any) -> list[Stage]:
         """Draw who acts in this hour, and in which order."""
         hour = self.hour(model.now)
-        uniform = model.random.random
-        agents = [agent for agent in minded(model) if uniform() < self.probabilities(agent)[hour]]
+        agents = minded(model)
+        agents = chosen(agents, uniform_draws(model.random, len(agents)) < self._at(hour, agents))
         model.random.shuffle(agents)
         return [agents]
+
+    def _at(self, hour: int, agents: Stage) -> FloatArray:
+        """Return the probability of each agent in an hour."""
+        if callable(self.probabilities):
+            return np.array([self.probabilities(agent)[hour] for agent in agents], dtype=np.float64)
+        column = self.probabilities.at(hour)
+        if len(agents) == len(column):
+            return column
+        return column[[agent.unique_id - 1 for agent in agents]]  # some have left
 
 
 ACTIVATIONS: dict[str, Activation] = {

@@ -474,7 +474,8 @@ def _without_sets(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted((_without_sets(item) for item in cast("set[Any]", value)), key=repr)
     if isinstance(value, Mapping):
-        return {key: _without_sets(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+        items = cast("Mapping[Any, Any]", value).items()
+        return {key: item if type(item) in _SCALARS else _without_sets(item) for key, item in items}
     if isinstance(value, list | tuple):
         return [_without_sets(item) for item in cast("list[Any]", value)]
     return value

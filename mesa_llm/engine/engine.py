@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
+from mesa_llm.engine.collector import collector_running
 from mesa_llm.engine.decision import Query
 from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
@@ -291,7 +292,7 @@ class Engine:
         self._has_ended = threading.Event()
         try:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may come here, too
-            with self.while_waiting():
+            with self.while_waiting(), collector_running():
                 return future.result()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not self.is_interrupted:

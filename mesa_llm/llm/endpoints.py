@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import Address, split_name
@@ -52,6 +52,10 @@ class Endpoint(BaseModel):
     api_base: str | None = Field(default=None, repr=False)
     """Base URL of an OpenAI-compatible endpoint; None: the model's provider, by litellm."""
 
+    replicas: Annotated[tuple[str, ...], Field(repr=False)] = ()
+    """Base URLs of further servers of the same model. The least busy server is asked, one that fails is left out for a
+    while; recordings name `api_base` alone, so that servers can come and go."""
+
     key_env: str | None = None
     """Variable of the environment that holds the key; None: no key is sent to `api_base`."""
 
@@ -81,6 +85,12 @@ class Endpoint(BaseModel):
             raise ValueError("it is the name of a variable of the environment, not the key itself")
         return key_env
 
+    @model_validator(mode="after")
+    def _has_first_server(self) -> Endpoint:
+        if self.replicas and self.api_base is None:
+            raise ValueError("replicas are further servers; give the first one as api_base")
+        return self
+
     @property
     def name(self) -> str:
         """Model and address, as they stand in every request's key."""
@@ -92,7 +102,9 @@ class Endpoint(BaseModel):
     @property
     def written(self) -> dict[str, Any]:
         """The fields that are set, as they may be written down."""
-        fields = self.model_dump(exclude_none=True)
+        fields = self.model_dump(exclude_none=True, exclude_defaults=True)
+        if self.replicas:
+            fields["replicas"] = [Address.of(base).base for base in self.replicas]
         return fields if self.api_base is None else {**fields, "api_base": Address.of(self.api_base).base}
 
 

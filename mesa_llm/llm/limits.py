@@ -15,7 +15,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -318,6 +318,8 @@ class Budget:
         calls: int | None = None,
         tokens: int | None = None,
         dollars: float | None = None,
+        *,
+        purse: Purse | None = None,
     ) -> None:
         """Set what may be spent; None: as much as it takes.
 
@@ -326,26 +328,26 @@ class Budget:
             calls: Most replies.
             tokens: Most tokens, read and written.
             dollars: Maximum of US dollars. Replies whose price is not known count as free.
+            purse: What is spent from, in place of the three; it can be another process's.
 
         Raises:
             ConfigError: If a budget is not above zero.
         """
-        for name, limit in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
-            if limit is not None and not limit > 0:
-                raise ConfigError(f"a budget of {limit!r} {name} allows nothing; give more, or None for no budget")
         self.inner = inner
-        self._purse = _Purse(calls, tokens, dollars)
+        self._purse = Purse(calls, tokens, dollars) if purse is None else purse
+        self._has_dollars, self._has_tokens = dollars is not None, tokens is not None
+        self._has_warned = False
 
     def also(self, inner: LLM) -> Budget:
         """Put the same budget around another transport: both spend from one purse."""
-        shared = Budget(inner)
-        shared._purse = self._purse
+        shared = Budget(inner, purse=self._purse)
+        shared._has_dollars, shared._has_tokens = self._has_dollars, self._has_tokens
         return shared
 
     @property
     def spent(self) -> Usage:
         """Usage so far."""
-        return self._purse.spent
+        return self._purse.spent()
 
     async def reply(self, request: Request) -> Reply:
         """Ask if the budget allows it.
@@ -354,58 +356,91 @@ class Budget:
             BudgetSpent: If it does not; nothing was sent then.
             TransportError: As what is asked raises it; a failed call costs nothing of the budget.
         """
-        purse = self._purse
-        purse.check()
-        purse.on_their_way += 1
+        self._purse.reserve()
+        used = None
         try:
             reply = await self.inner.reply(request)
+            used = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
         finally:
-            purse.on_their_way -= 1
-        purse.pay(reply)
+            self._purse.settle(used)
+        self._warn_if_blind(reply)
         return reply
+
+    def _warn_if_blind(self, reply: Reply) -> None:
+        """Warn once about replies that the budget cannot count."""
+        tokens = reply.prompt_tokens + reply.reply_tokens
+        is_blind = (self._has_dollars and reply.dollars is None) or (self._has_tokens and not tokens)
+        if is_blind and not self._has_warned:
+            self._has_warned = True
+            name = reply.model or "the model"
+            logger.warning("%s tells no price or no tokens: its replies count as free in the budget", name)
 
     async def close(self) -> None:
         """Close what is asked."""
         await _close(self.inner)
 
 
-@dataclass
-class _Purse:
-    """A budget and its usage so far."""
+class Purse:
+    """A budget and its usage so far, which several threads may spend from."""
 
-    calls: int | None
-    tokens: int | None
-    dollars: float | None
-    spent: Usage = field(default_factory=Usage)
-    on_their_way: int = 0
-    has_warned: bool = False
+    def __init__(self, calls: int | None = None, tokens: int | None = None, dollars: float | None = None) -> None:
+        """Set what may be spent; None: as much as it takes.
 
-    def check(self) -> None:
-        usage = self.spent
-        if self.calls is not None and usage.calls + self.on_their_way >= self.calls:
-            raise BudgetSpent(self._spent_text(f"{self.calls} calls"))
-        if self.tokens is not None and usage.tokens >= self.tokens:
-            raise BudgetSpent(self._spent_text(f"{self.tokens} tokens"))
-        if self.dollars is not None and usage.dollars >= self.dollars:
-            raise BudgetSpent(self._spent_text(f"${self.dollars:g}"))
+        Args:
+            calls: Most replies.
+            tokens: Most tokens, read and written.
+            dollars: Maximum of US dollars.
+
+        Raises:
+            ConfigError: If a budget is not above zero.
+        """
+        for name, limit in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
+            if limit is not None and not limit > 0:
+                raise ConfigError(f"a budget of {limit!r} {name} allows nothing; give more, or None for no budget")
+        self._calls, self._tokens, self._dollars = calls, tokens, dollars
+        self._spent = Usage()
+        self._in_flight = 0
+        self._lock = threading.Lock()
+
+    def spent(self) -> Usage:
+        """Return the usage so far."""
+        return self._spent
+
+    def reserve(self) -> None:
+        """Allow one more request; `settle` ends it.
+
+        Raises:
+            BudgetSpent: If the budget allows none.
+        """
+        with self._lock:
+            usage = self._spent
+            if self._calls is not None and usage.calls + self._in_flight >= self._calls:
+                raise BudgetSpent(self._spent_text(f"{self._calls} calls"))
+            if self._tokens is not None and usage.tokens >= self._tokens:
+                raise BudgetSpent(self._spent_text(f"{self._tokens} tokens"))
+            if self._dollars is not None and usage.dollars >= self._dollars:
+                raise BudgetSpent(self._spent_text(f"${self._dollars:g}"))
+            self._in_flight += 1
+
+    def settle(self, used: Usage | None) -> None:
+        """End a request that was allowed.
+
+        Args:
+            used: Its usage; None: it failed, and costs nothing.
+        """
+        with self._lock:
+            self._in_flight -= 1
+            if used is not None:
+                self._spent += used
 
     def _spent_text(self, budget: str) -> str:
-        usage = self.spent
-        more = f" and {self.on_their_way} on their way" if self.on_their_way else ""
+        usage = self._spent
+        more = f" and {self._in_flight} on their way" if self._in_flight else ""
         return (
             f"the budget of {budget} is spent: {usage.calls} calls{more}, {usage.tokens} tokens, "
             f"${usage.dollars:.4f}. What was answered is kept: run the same again, with this budget or a larger one, "
             "to go on"
         )
-
-    def pay(self, reply: Reply) -> None:
-        tokens = reply.prompt_tokens + reply.reply_tokens
-        is_blind = (self.dollars is not None and reply.dollars is None) or (self.tokens is not None and not tokens)
-        if is_blind and not self.has_warned:
-            self.has_warned = True
-            name = reply.model or "the model"
-            logger.warning("%s tells no price or no tokens: its replies count as free in the budget", name)
-        self.spent += Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
 
 
 async def _close(inner: LLM) -> None:

@@ -28,8 +28,9 @@ def open_memory(spec: MemorySpec = None) -> Memory:
 
     Args:
         spec: A memory, used as it is; a class or function that makes one; a name (`none`, `window`, `chat`,
-            `stream`, `summary`), if wanted with its first setting after a colon (`window:30` keeps 30,
-            `chat:2000` that many tokens, `stream:12` recalls 12, `summary:10` keeps 10); None for a window.
+            `stream`, `summary`), if wanted with its first settings after colons (`window:30` keeps 30,
+            `chat:2000` that many tokens and `chat:2000:5` also 5 pairs at most, `stream:12` recalls 12,
+            `summary:10` keeps 10); None for a window.
 
     Raises:
         ConfigError: If the name is unknown, or its setting does not fit.
@@ -46,18 +47,18 @@ def open_memory(spec: MemorySpec = None) -> Memory:
 
 
 def _named_memory(spec: str) -> Memory:
-    """Open a memory by its name, with its first setting after a colon."""
-    name, colon, setting = spec.partition(":")
+    """Open a memory by its name, with its first settings after colons."""
+    name, *texts = spec.split(":")
     kind = KINDS.get(name)
     if kind is None:
         raise ConfigError(f"there is no memory {name!r}; choose one of: {', '.join(KINDS)}")
-    if not colon:
-        return kind()
-    if not kind.settings:
-        raise ConfigError(f"memory {name!r} has no settings; write {name!r}, not {spec!r}")
-    if not (setting.isascii() and setting.isdecimal()):
-        raise ConfigError(f"{kind.settings[0]} in {spec!r} must be a whole number, as in '{name}:40'")
-    return kind(**{kind.settings[0]: int(setting)})
+    if len(texts) > len(kind.settings):
+        known = f"only {', '.join(kind.settings)}" if kind.settings else "no settings"
+        raise ConfigError(f"memory {name!r} has {known}; write {name!r}, not {spec!r}")
+    for setting, text in zip(kind.settings, texts, strict=False):
+        if not (text.isascii() and text.isdecimal()):
+            raise ConfigError(f"{setting} in {spec!r} must be a whole number, as in '{name}:40'")
+    return kind(**{setting: int(text) for setting, text in zip(kind.settings, texts, strict=False)})
 
 
 def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None) -> Memory:
@@ -97,12 +98,15 @@ class MemoryMixin:
 
     _memory: Memory | None = None
 
+    first_memory: MemorySpec = None
+    """What `open_memory` takes, for a memory that is made when it is first needed; a class may say another."""
+
     def __init__(self, *args: Any, memory: MemorySpec = None, **kwargs: Any) -> None:
         """Store how the agent remembers.
 
         Args:
             *args: Passed on.
-            memory: What `open_memory` takes; None makes a window when it is first needed. Agents that are
+            memory: What `open_memory` takes; None makes `first_memory` when it is first needed. Agents that are
                 given the same memory share it: give a name or a class for one each.
             **kwargs: Passed on.
 
@@ -117,7 +121,7 @@ class MemoryMixin:
     def memory(self) -> Memory:
         """What the agent remembers."""
         if self._memory is None:
-            self._memory = WindowMemory()
+            self._memory = open_memory(self.first_memory)
         return self._memory
 
     @memory.setter

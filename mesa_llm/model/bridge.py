@@ -94,6 +94,20 @@ class Delivery:
     """The event."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Announcement:
+    """News from outside the run, which reaches its readers whatever world they look at."""
+
+    event: Event
+    last_step: int
+    agents: frozenset[int] | None
+    world: str
+
+    def reaches(self, worlds: frozenset[str], agent: int | None) -> bool:
+        """Check whether an agent reads it, which observes some worlds; None: anyone."""
+        return (self.agents is None or agent in self.agents) and (not self.world or self.world in worlds)
+
+
 class Bridge:
     """Carries events between worlds: published at the end of a step, read in the next.
 
@@ -138,6 +152,7 @@ class Bridge:
         self._subscriptions: dict[int, frozenset[str]] = {}
         self._published: list[Event] = []
         self._current: list[tuple[int, Event]] = []
+        self._announced: list[_Announcement] = []
         self._hooks: dict[str, list[Hook]] = {}
         self._time = 0
         self._delivered: dict[int, list[Event]] = {}  # agent → what it heard in this step
@@ -174,6 +189,41 @@ class Bridge:
                 fresh.append(event)
         return fresh
 
+    def announce(
+        self, event: Event, time: int, *, agents: Iterable[int] | None = None, world: str = "", steps: int = 1
+    ) -> None:
+        """Deliver news from outside the run, from the next step on, whatever else its readers hear.
+
+        Args:
+            event: The news.
+            time: The next step.
+            agents: Mesa `unique_id`s of its readers; None: everyone.
+            world: Name of the world whose visitors alone read it; empty: any.
+            steps: Number of steps in which it is read.
+        """
+        readers = None if agents is None else frozenset(agents)
+        self._announced.append(_Announcement(event, time + steps - 1, readers, world))
+        self.log.append((time, event))
+        for hook in self._hooks.get(event.kind, ()):
+            hook(event)
+
+    @property
+    def has_announced(self) -> bool:
+        """Whether there is news from outside the run at all."""
+        return bool(self._announced)
+
+    def announced(self, worlds: Iterable[str], agent: int) -> list[Event]:
+        """Return the news from outside the run that reaches an agent, and record that it did.
+
+        Args:
+            worlds: Names of the worlds that the agent observes.
+            agent: Mesa `unique_id`.
+        """
+        own = frozenset(worlds)
+        events = [news.event for news in self._announced if news.reaches(own, agent)]
+        self._record(events, agent)
+        return events
+
     def start_step(self, time: int) -> list[Event]:
         """Deliver what was published in the last step and what is scheduled for this one.
 
@@ -191,6 +241,7 @@ class Bridge:
         self._time, self._delivered = time, {}
         self._current = [(t, event) for t, event in self._current if time - t < self._steps_alive]
         self._current += [(time, event) for event in arrived if self._steps_alive > 0]
+        self._announced = [news for news in self._announced if news.last_step >= time]
         self.log += [(time, event) for event in arrived]
         for event in arrived:
             for hook in self._hooks.get(event.kind, ()):
@@ -209,6 +260,9 @@ class Bridge:
         for _, event in self._current:
             if (self._own_worlds or event.source not in own) and (agent is None or self._matters(agent, event)):
                 by_line.setdefault(_line(event), event)
+        for news in self._announced:
+            if news.reaches(own, agent):
+                by_line.setdefault(_line(news.event), news.event)
         lines = list(by_line)[-self._max_events :]
         while sum(min(len(line), self._longest_line) for line in lines) > self._max_characters:
             lines.pop(0)
@@ -221,7 +275,11 @@ class Bridge:
             worlds: Names of the worlds that the agent observes.
             agent: Mesa `unique_id`; None: anyone.
         """
-        return "\n".join(clip(_line(event), self._longest_line) for event in self.heard(worlds, agent))
+        return "\n".join(map(self.line, self.heard(worlds, agent)))
+
+    def line(self, event: Event) -> str:
+        """Write an event as a digest does."""
+        return clip(_line(event), self._longest_line)
 
     @property
     def _longest_line(self) -> int:
@@ -229,11 +287,15 @@ class Bridge:
 
     def deliver(self, worlds: Iterable[str], agent: int) -> list[Event]:
         """Record that the events of `heard` reached an agent: once for each step and event."""
+        return self._record(self.heard(worlds, agent), agent)
+
+    def _record(self, events: Iterable[Event], agent: int) -> list[Event]:
+        """Record that events reached an agent, and return those of which it had not heard in this step."""
         delivered = self._delivered.setdefault(agent, [])
-        events = [event for event in self.heard(worlds, agent) if event not in delivered]
-        delivered += events
-        self.deliveries += [Delivery(self._time, agent, event) for event in events]
-        return events
+        fresh = [event for event in events if event not in delivered]
+        delivered += fresh
+        self.deliveries += [Delivery(self._time, agent, event) for event in fresh]
+        return fresh
 
     def _matters(self, agent: int, event: Event) -> bool:
         kinds = self._subscriptions.get(agent)

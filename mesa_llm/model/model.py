@@ -21,6 +21,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import Activation, Stage, Turn, everyone, minded
+from mesa_llm.engine.collector import collector_paused
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.survey import JUDGING, Question, consult, summarise, survey
 from mesa_llm.engine.transports import EngineOptions, written_options
@@ -29,6 +30,7 @@ from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
+from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.options import (
     OnError,
     activation_for,
@@ -44,7 +46,7 @@ from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
-from mesa_llm.world import World
+from mesa_llm.world import Crowded, World
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,12 +70,15 @@ class LLMModel(ResumableModel):
     Attributes:
         scenario_class: Class of its scenario, which declares its parameters.
         option_defaults: Name of an option that every model takes → its default.
+        changeable: Fields of the scenario that may be changed during a run, as the model reads them in every step.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: The worlds its agents live in.
+        population: Who its agents are, for agents that look themselves up; None: they know it themselves.
         engine: Asks the language models.
         runlog: Requests, replies, decisions and outcomes of the run.
         mailbox: Messages between agents.
         bridge: News between worlds.
+        interventions: What was done to the run from outside.
         now: The step that is being decided, from 1.
         reasoning: How all agents reason before they decide; None: as their configs say.
         reply_tokens: Maximum length of all agents' replies; None: as their configs say.
@@ -83,8 +88,10 @@ class LLMModel(ResumableModel):
 
     scenario_class: ClassVar[type[LLMScenario]] = LLMScenario
     option_defaults: ClassVar[Mapping[str, Any]] = {}
+    changeable: ClassVar[tuple[str, ...]] = ()
     instructions: str = "instructions.md"
     worlds: tuple[World, ...] = ()
+    population: Any = None
     _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -107,7 +114,7 @@ class LLMModel(ResumableModel):
         activation: Activation | str = everyone,
         design: AgentDesign | None = None,
         bridge: Bridge | None = None,
-        log: str | Path | None = None,
+        log: str | Path | RunLog | None = None,
         replay: bool = False,
         retry_failures: bool = False,
         ask_again: bool = False,
@@ -128,7 +135,7 @@ class LLMModel(ResumableModel):
             activation: Who acts in a step; a callable, or a name in `mesa_llm.engine.activation.ACTIVATIONS`.
             design: Task-independent choice of the agents' components; goes before the model's own.
             bridge: Carries news between worlds; None: a plain one.
-            log: File of the run: what it holds is used, the rest is asked for and recorded.
+            log: File of the run: what it holds is used, the rest is asked for and recorded; or a log that is open.
             replay: Ask nobody: every reply comes from `log`.
             retry_failures: Ask again where the log holds a failed request.
             ask_again: Ask again where the log holds another request, as after a prompt was changed.
@@ -158,7 +165,8 @@ class LLMModel(ResumableModel):
             raise ConfigError(f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
-        self.runlog = RunLog(log, "replay" if replay else "record", retry_failures, ask_again)
+        mode = "replay" if replay else "record"
+        self.runlog = log if isinstance(log, RunLog) else RunLog(log, mode, retry_failures, ask_again)
         by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
         scenario, seed = settle_parameters(type(self), scenario, by_keyword, rng, self.runlog)
         super().__init__(scenario=scenario)
@@ -180,6 +188,7 @@ class LLMModel(ResumableModel):
         self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         self.last_decisions: dict[int, Decision | Failure] = {}
         self.last_outcomes: dict[int, list[Outcome]] = {}
+        self._acted: dict[int, Any] = {}
         self._failed: list[Failure] = []
         self._step_decisions: dict[int, list[Decision | Failure]] = {}
         self._usage_before, self._step_usage, self._step_start = Usage(), Usage(), 0.0
@@ -191,6 +200,7 @@ class LLMModel(ResumableModel):
             run = with_recorded_addresses(run, self.runlog.manifest)
         self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
         check_files(self.runlog, run)
+        self.interventions = Interventions(self)
 
     def __repr__(self) -> str:
         """Return its class, step, number of agents and language model."""
@@ -271,13 +281,14 @@ class LLMModel(ResumableModel):
 
     def step(self) -> None:
         """Let everyone who is due decide together and act in order."""
-        self.begin_step()
-        while self._stages:
-            self._act(self._decide())
-            if self._stages:
-                self._stop_if_interrupted()
-        summarise(minded(self))
-        self._finish_step()
+        with collector_paused():
+            self.begin_step()
+            while self._stages:
+                self._act(self._decide())
+                if self._stages:
+                    self._stop_if_interrupted()
+            summarise(agent for agent in self._acted.values() if agent in self.agents)
+            self._finish_step()
         self._stop_if_interrupted()
 
     def begin_step(self) -> None:
@@ -289,9 +300,11 @@ class LLMModel(ResumableModel):
         self._failed.clear()
         self._step_decisions.clear()
         self.last_outcomes = {}
+        self._acted = {}
         if self._memories and self.now == 1:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
         with self._writing():
+            self.interventions.start_step()
             for message in self.mailbox.deliver():
                 self.runlog.add(message, self.now)
             for event in self.bridge.start_step(self.now):
@@ -342,10 +355,25 @@ class LLMModel(ResumableModel):
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
-            self._seen = [turn.agent.observe() if turn.observation is None else turn.observation for turn in turns]
+            for world in self.worlds:
+                if isinstance(world, Crowded):
+                    world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
+            self._seen = [self._view_of(turn) for turn in turns]
             if self._stages:
                 self._stages[0] = turns
         return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
+
+    def _view_of(self, turn: Turn) -> Observation:
+        """Return what an agent sees at its turn: its observation, and the news from outside that is not in it."""
+        seen = turn.agent.observe() if turn.observation is None else turn.observation
+        if not self.bridge.has_announced:
+            return seen
+        news = self.bridge.announced([world.name for world in turn.agent.worlds], turn.agent.unique_id)
+        lines = [line for line in map(self.bridge.line, news) if line not in seen.text]
+        if not lines:
+            return seen
+        text = "\n\n".join(filter(None, (seen.text, "\n".join(["News:", *lines]))))
+        return replace(seen, text=text, cue=seen.cue or seen.text)
 
     def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
         """Carry out the decisions of an outside controller: the second half of a step.
@@ -467,6 +495,7 @@ class LLMModel(ResumableModel):
                 agent = turn.agent
                 is_alive = agent in self.agents  # those before it in the order may have removed it
                 outcomes = agent.act(decision, observation) if is_alive else []
+                self._acted[agent.unique_id] = agent
                 self.last_decisions[agent.unique_id] = decision
                 self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
                 for outcome in outcomes:
@@ -538,6 +567,40 @@ class LLMModel(ResumableModel):
         if not self._is_writing:
             (self.engine.stop if gives_up else self.engine.finish)()
 
+    # -- from outside
+
+    def inject(self, intervention: Any) -> int:
+        """Intervene in the run from outside, before the next step.
+
+        It is recorded in the run log: a replay, and a run that goes on with the log, make it again in the same step.
+
+        Args:
+            intervention: `News`, `Post` or `Change`; its JSON values; or a text, which is news for everyone.
+
+        Returns:
+            First step that it bears on: the next one, or the one after if a step is under way.
+
+        Raises:
+            ConfigError: If it is no intervention, the model has nothing that it could bear on, the run is over, or the
+                log holds that step without it.
+        """
+        return self.interventions.add(intervention)
+
+    def change_minds(self, llm: str | LLM | None = None, design: AgentDesign | None = None) -> None:
+        """Let all agents think with something else from now on; used by branches, which record it.
+
+        Args:
+            llm: Model string or transport; None: as before.
+            design: Design that they are given besides what they have; None: none.
+        """
+        if llm is not None:
+            self.llm = llm
+            self.engine.declare([llm])
+        if design is not None:
+            self.design = design
+            for agent in minded(self):
+                design.dress(agent)
+
     # -- looking
 
     @property
@@ -574,6 +637,13 @@ class LLMModel(ResumableModel):
             refused += not ok
         summary = ", ".join(f"{name} {count}" for name, count in counts.most_common() if count) or "nothing"
         return f"Done: {summary}. Refused by the world: {refused}."
+
+    def stances(self) -> Mapping[int, float]:
+        """Return where agents stand on what the run is about, -1 (against) to 1 (for), by number; by default none.
+
+        Override it: reports find coalitions by it, and graphs show it.
+        """
+        return {}
 
     @property
     def usage_by_purpose(self) -> dict[str, Usage]:
@@ -670,6 +740,12 @@ def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[An
     if len(set(keys)) < len(keys):
         raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
     return keys
+
+
+def _looks_at(turn: Turn, world: World) -> bool:
+    """Check whether an agent makes its own observation, of this world."""
+    agent = turn.agent
+    return turn.observation is None and isinstance(agent, LLMMixin) and any(own is world for own in agent.worlds)
 
 
 def _id_key(key: Any) -> Any:

@@ -38,7 +38,7 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     activation: Activation | str
     design: AgentDesign | None
     bridge: Bridge | None
-    log: str | Path | None
+    log: str | Path | RunLog | None
     replay: bool
     retry_failures: bool
     ask_again: bool
@@ -81,9 +81,8 @@ def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) ->
     elif has_scenario:  # a scenario of another class says what else would be said twice
         parameters = {name: value for name, value in parameters.items() if name not in own}
         parameters["scenario"] = scenario
-    recorded = {
-        name: _parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in RESUME_OPTIONS
-    }
+    passing = RESUME_OPTIONS | {parameter.name for parameter in kind.scenario_class.parameters() if parameter.is_output}
+    recorded = {name: parameter_as_json(value) for name, value in sorted(parameters.items()) if name not in passing}
     files = dict(_files(recorded))
     return {"model": name_of(kind), "parameters": recorded, "files": files, "rng": seed, "run_seed": model.run_seed}
 
@@ -93,8 +92,8 @@ def _is_default(kind: type[Any], name: str, value: Any) -> bool:
     for parent in kind.__mro__:
         parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
         if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            written = _parameter_as_json(value)
-            is_same = isinstance(written, str) and written == _parameter_as_json(parameter.default)
+            written = parameter_as_json(value)
+            is_same = isinstance(written, str) and written == parameter_as_json(parameter.default)
             return is_same or value is parameter.default
     return False
 
@@ -279,13 +278,13 @@ def parameter_from_json(value: Any) -> Any:
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
-def _parameter_as_json(value: Any) -> Any:
+def parameter_as_json(value: Any) -> Any:
     """Return a parameter as JSON for the manifest: a scenario as its class and fields, a transport as its name.
 
     Any parameter may name a model and its address (`judge="NAME@URL"`), which loses its user and query.
     """
     if isinstance(value, Scenario):
-        fields = {name: _parameter_as_json(field) for name, field in _fields(value).items()}
+        fields = {name: parameter_as_json(field) for name, field in _fields(value).items()}
         return {"scenario": name_of(type(value)), "fields": fields}
     if isinstance(value, AgentDesign):
         return {"design": value.to_json()}
@@ -298,9 +297,9 @@ def _parameter_as_json(value: Any) -> Any:
         return written_name(value)
     if isinstance(value, Mapping):
         items: Mapping[Any, Any] = value
-        return {str(key): _parameter_as_json(item) for key, item in items.items()}
+        return {str(key): parameter_as_json(item) for key, item in items.items()}
     if isinstance(value, list | tuple):
-        return [_parameter_as_json(item) for item in cast("Sequence[Any]", value)]
+        return [parameter_as_json(item) for item in cast("Sequence[Any]", value)]
     return str(value) if isinstance(value, Path) else value
 
 

@@ -59,6 +59,14 @@ class Hidden:
 
 
 @dataclass(frozen=True)
+class Output:
+    """Marks the name of a file that the model writes beside its run log; stands in the `Annotated` of a text.
+
+    It is no part of a run's identity: a run may be continued or replayed with another file, or none.
+    """
+
+
+@dataclass(frozen=True)
 class Parameter:
     """One parameter of a model."""
 
@@ -78,6 +86,15 @@ class Parameter:
     def is_optional(self) -> bool:
         """Whether it may be None."""
         return type(None) in typing.get_args(_bare(self.kind))
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it names a file that the model writes."""
+        return any(isinstance(mark, Output) for mark in self._marks)
+
+    @property
+    def _marks(self) -> tuple[Any, ...]:
+        return typing.get_args(self.kind)[1:] if typing.get_origin(self.kind) is typing.Annotated else ()
 
     def check(self, value: Any) -> Any:
         """Convert a value to the parameter's type.
@@ -124,7 +141,7 @@ class Parameter:
     @property
     def control(self) -> dict[str, Any] | None:
         """Its control on the page, as in Mesa's `model_params`; None: it has none."""
-        marks = typing.get_args(self.kind)[1:] if typing.get_origin(self.kind) is typing.Annotated else ()
+        marks = self._marks
         if any(isinstance(mark, Hidden) for mark in marks) or self.default is inspect.Parameter.empty:
             return None
         slider = next((mark for mark in marks if isinstance(mark, Slider)), None)

@@ -54,6 +54,16 @@ class ResumableModel(mesa.Model[Any, Any]):
         """Whether a step is under way, so that requests are made by the run and not by hand."""
         return self._in_step or self._is_writing
 
+    @property
+    def is_between_steps(self) -> bool:
+        """Whether no step is under way, in this thread or another, and none has begun."""
+        if not self._stepping.acquire(blocking=False):
+            return False
+        try:
+            return not self.is_stepping and self._stages is None
+        finally:
+            self._stepping.release()
+
     def advance(self) -> None:
         """Make one step; none after the end of the run (`running` is False).
 

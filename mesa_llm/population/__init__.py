@@ -1,7 +1,7 @@
 """Populations: personas from files, tables or distributions; follow graphs; hours of activity."""
 
-from mesa_llm.population.activity import hourly_activity
-from mesa_llm.population.files import from_file, from_oasis, read_activity
+from mesa_llm.population.activity import ActivityForm, activity_table, hourly_activity
+from mesa_llm.population.files import Refusal, Users, from_file, from_oasis, read_activity, read_users
 from mesa_llm.population.follows import (
     core_ordinary_follows,
     follow_matrix,
@@ -12,10 +12,15 @@ from mesa_llm.population.follows import (
 from mesa_llm.population.persona import Persona
 from mesa_llm.population.residents import invented
 from mesa_llm.population.tables import from_table
-from mesa_llm.population.traits import draw, from_distributions
+from mesa_llm.population.traits import DrawnPeople, draw, from_distributions
 
 __all__ = [
+    "ActivityForm",
+    "DrawnPeople",
     "Persona",
+    "Refusal",
+    "Users",
+    "activity_table",
     "core_ordinary_follows",
     "draw",
     "follow_matrix",
@@ -28,5 +33,6 @@ __all__ = [
     "preferential_follows",
     "random_follows",
     "read_activity",
+    "read_users",
     "watts_strogatz_follows",
 ]

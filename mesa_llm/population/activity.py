@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Literal
 
 import numpy as np
@@ -14,8 +15,16 @@ LIFTED_BELOW = 0.6
 LIFT = 0.1
 """By how much."""
 
+CORE_SHARE, ORDINARY_SHARE = 0.1, 0.01
+"""Probability that a core user, and an ordinary user, is active in a step (OASIS's runs with a million users)."""
 
-def hourly_activity(counts: npt.ArrayLike, rule: Literal["paper", "code"] = "paper") -> npt.NDArray[np.float64]:
+ActivityForm = Literal["paper", "code", "reddit", "core"]
+"""How users' hours of activity come about, see `activity_table`."""
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def hourly_activity(counts: npt.ArrayLike, rule: Literal["paper", "code"] = "paper") -> FloatArray:
     """Turn counts of activity into probabilities of being active.
 
     Args:
@@ -43,3 +52,56 @@ def hourly_activity(counts: npt.ArrayLike, rule: Literal["paper", "code"] = "pap
         return np.divide(frequency, maximum, out=np.zeros_like(frequency), where=maximum > 0)
     share = frequency / max(frequency.max(initial=0), 1e-300)
     return np.round(np.where(share < LIFTED_BELOW, share + LIFT, share), 2)
+
+
+def activity_table(
+    form: ActivityForm,
+    n: int,
+    counts: npt.ArrayLike | None = None,
+    *,
+    n_core: int = 0,
+    share: float = CORE_SHARE,
+    ordinary_share: float = ORDINARY_SHARE,
+    rng: random.Random | int,
+) -> FloatArray:
+    """Return each user's probabilities of being active, hour by hour.
+
+    Args:
+        form: `paper`, `code`: from counts, see `hourly_activity`. `reddit`: everyone with the same probability at
+            every hour, as in OASIS's runs on Reddit. `core`: core users with one probability, the others with a
+            smaller one, as in OASIS's runs with a million users.
+        n: Number of users.
+        counts: How often users were active, shape `(rows, 24)`. As many rows as users belong to them one by one; of
+            any other number, each user is dealt a row at random.
+        n_core: Number of core users, which come first.
+        share: Probability of core users (`core`), or of everyone (`reddit`).
+        ordinary_share: Probability of the others (`core`).
+        rng: Source of random draws, or a seed; drawn from only to deal rows.
+
+    Returns:
+        Probabilities, shape `(n, 24)`.
+
+    Raises:
+        ValueError: If the form needs counts that are missing, a probability is outside 0 to 1, or there are more core
+            users than users.
+
+    Source:
+        Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.5 and appendix F.
+    """
+    if not (0 <= share <= 1 and 0 <= ordinary_share <= 1):
+        raise ValueError(f"a probability is 0 to 1, got {share!r} and {ordinary_share!r}")
+    if form == "reddit":
+        return np.full((n, HOURS), share)
+    if form == "core":
+        if not 0 <= n_core <= n:
+            raise ValueError(f"n_core must be 0 to {n}, the number of users, got {n_core}")
+        return np.repeat(np.where(np.arange(n) < n_core, share, ordinary_share)[:, None], HOURS, axis=1)
+    if counts is None:
+        raise ValueError(f"activity {form!r} is made from counts of activity, and there are none")
+    hours = hourly_activity(counts, form)
+    if len(hours) == n:
+        return hours
+    if not len(hours):
+        raise ValueError("the counts of activity have no row")
+    generator = np.random.default_rng(rng.getrandbits(64) if isinstance(rng, random.Random) else rng)
+    return hours[generator.integers(0, len(hours), n)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.activity import HOURS, hourly_activity
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.tables import Row, columns_of, from_table, persona_of, rows_of
+from mesa_llm.population.tables import PlacedRow, Row, columns_of, persona_of, placed_rows, rows_of, typed_rows
 
 FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
@@ -33,7 +34,39 @@ NOT_USERS: dict[frozenset[str], str] = {
 }
 """Columns of files of OASIS that hold no users → what they hold."""
 
+MAX_LINES = 10
+"""Maximum number of lines that an error about broken rows lists."""
+
 REDDIT_TRAITS = ("age", "gender", "mbti", "country", "profession")
+
+
+Rule = Literal["paper", "code"]
+"""How counts of activity become probabilities, see `hourly_activity`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row of a file that cannot be used."""
+
+    line: int
+    """Line of the file on which the row begins, from 1."""
+
+    reason: str
+    """What was found and what was wanted, with the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """What a file of users holds."""
+
+    personas: list[Persona]
+    """One for each row that can be used, in order."""
+
+    refusals: tuple[Refusal, ...] = ()
+    """The rows that cannot be used, in order."""
+
+    counts: npt.NDArray[np.int64] | None = None
+    """How often each persona was active in each hour, shape `(personas, 24)`; None: not known."""
 
 
 def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
@@ -41,22 +74,15 @@ def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
 
     Args:
         path: The file.
-        n: Most personas, from the start of the file; None: all.
+        n: Maximum number of personas, from the start of the file; None: all.
 
     Raises:
         ConfigError: If the file cannot be read, or holds nobody; says what it holds instead, if that is known.
     """
-    rows = rows_of(path)
-    if not rows:
-        raise ConfigError(f"{path} holds no personas")
-    is_oasis = _has(rows, X_COLUMNS) or _has(rows, REDDIT_COLUMNS)
-    _demand_users(rows, path)
-    return (from_oasis(path) if is_oasis else from_table(path))[:n]
+    return read_users(path).personas[:n]
 
 
-def from_oasis(
-    path: str | Path, activity: str | Path | None = None, rule: Literal["paper", "code"] = "paper"
-) -> list[Persona]:
+def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule = "paper") -> list[Persona]:
     """Read users as OASIS keeps them: a CSV table of X users, or a JSON list of Reddit users.
 
     Lists in cells are Python literals. `following_agentid_list` names rows, from 0; who follows itself there does
@@ -68,24 +94,159 @@ def from_oasis(
         rule: How those become probabilities, see `hourly_activity`.
 
     Raises:
-        ConfigError: If the format is another, or a cell cannot be used; says which file, row and column.
+        ConfigError: If the format is another, or rows cannot be used; says which file, line, row and column.
     """
-    rows = rows_of(path)
-    if _has(rows, REDDIT_COLUMNS):
-        personas = [_reddit_user(row, path, row_number) for row_number, row in enumerate(rows, start=1)]
-    elif _has(rows, X_COLUMNS):
-        personas = [_x_user(row, path, row_number, len(rows)) for row_number, row in enumerate(rows, start=1)]
-    else:
+    return _read_oasis(path, placed_rows(path), activity, rule, skip=False).personas
+
+
+def read_users(
+    path: str | Path, activity: str | Path | None = None, rule: Rule = "paper", *, skip: bool = False
+) -> Users:
+    """Read a population as `from_file` does, and count the rows that cannot be used.
+
+    A row cannot be used if it has too many or too few cells, if a cell is not what its column holds, or if its
+    username is that of an earlier row.
+
+    Args:
+        path: The file.
+        activity: Table of the same users' hours of activity, row by row, for users in OASIS's formats.
+        rule: How those become probabilities, see `hourly_activity`.
+        skip: Whether rows that cannot be used are left out, with the follows that name them; else they are an error.
+
+    Raises:
+        ConfigError: If the file cannot be read, holds nobody, or, without `skip`, has rows that cannot be used.
+    """
+    placed = placed_rows(path)
+    rows = _whole(placed)
+    if not placed:
+        raise ConfigError(f"{path} holds no personas")
+    if _has(rows, X_COLUMNS) or _has(rows, REDDIT_COLUMNS):
+        return _read_oasis(path, placed, activity, rule, skip=skip)
+    _demand_users(rows, path)
+    return _read_table(path, placed, skip=skip)
+
+
+def _read_table(path: str | Path, placed: Sequence[PlacedRow], *, skip: bool) -> Users:
+    """Read the rows of a table of any columns."""
+    refusals = [Refusal(line, f"{path}, line {line}: {fault}") for line, fault in placed if isinstance(fault, str)]
+    lines = [line for line, row in placed if not isinstance(row, str)]
+    if refusals and not (skip and lines):
+        raise ConfigError(_refused(refusals, len(placed)))
+    personas: list[Persona] = []
+    line_of: dict[str, int] = {}
+    for row_number, (line, row) in enumerate(zip(lines, typed_rows(path, placed), strict=True), start=1):
+        try:
+            persona = persona_of(row, f"{path}, line {line}", row_number)
+            _check_username(persona, line_of, f"{path}, line {line}", row_number)
+        except ConfigError as error:
+            refusals.append(Refusal(line, str(error)))
+        else:
+            personas.append(persona)
+            line_of.setdefault(persona.username, line)
+    refusals.sort(key=lambda refusal: refusal.line)
+    if refusals and not (skip and personas):
+        raise ConfigError(_refused(refusals, len(placed)))
+    return Users(personas, tuple(refusals))
+
+
+def _read_oasis(
+    path: str | Path, placed: Sequence[PlacedRow], activity: str | Path | None, rule: Rule, *, skip: bool
+) -> Users:
+    """Read the rows of a file of OASIS."""
+    rows = _whole(placed)
+    is_x = not _has(rows, REDDIT_COLUMNS)
+    if is_x and not _has(rows, X_COLUMNS):
         _demand_users(rows, path)
         expected = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
         raise ConfigError(f"{path} has the columns {sorted(columns_of(rows))}; users of OASIS have {expected}")
-    if activity is None and not all(FREQUENCY in row for row in rows):
-        return personas
-    counts = read_activity(path if activity is None else activity)
-    if len(counts) != len(personas):
-        raise ConfigError(f"{activity} has {len(counts)} rows, but {path} has {len(personas)} users")
-    hours = hourly_activity(counts, rule).tolist()
-    return [persona.model_copy(update={"activity": tuple(day)}) for persona, day in zip(personas, hours, strict=True)]
+    has_hours = activity is None and all(FREQUENCY in row for row in rows)
+    personas: dict[int, Persona] = {}
+    hours: dict[int, list[int]] = {}
+    refusals: list[Refusal] = []
+    lines: dict[str, int] = {}
+    for index, (line, row) in enumerate(placed):
+        source = f"{path}, line {line}"
+        try:
+            persona = _user(row, source, index, len(placed), lines, is_x=is_x)
+            if has_hours:
+                hours[index] = _counts(cast("Row", row), source, index + 1)
+        except ConfigError as error:
+            refusals.append(Refusal(line, str(error)))
+        else:
+            personas[index] = persona
+            lines.setdefault(persona.username, line)
+    if refusals and not (skip and personas):
+        raise ConfigError(_refused(refusals, len(placed)))
+    counts = np.array(list(hours.values()), dtype=np.int64) if has_hours else None
+    if activity is not None:
+        counts = _matching(activity, path, len(placed))[list(personas)]
+    return Users(_settled(personas, counts, rule), tuple(refusals), counts)
+
+
+def _user(row: Row | str, source: str, index: int, n: int, lines: Mapping[str, int], *, is_x: bool) -> Persona:
+    """Read one user.
+
+    Args:
+        row: Its cells; a text: what is wrong with them.
+        source: File and line, for errors.
+        index: Index of the row, from 0.
+        n: Number of rows.
+        lines: Username → line of the row that has it.
+        is_x: Whether it is a user of X, else of Reddit.
+
+    Raises:
+        ConfigError: If the row cannot be used.
+    """
+    if isinstance(row, str):
+        raise ConfigError(f"{source}, row {index + 1}: {row}")
+    persona = _x_user(row, source, index + 1, n) if is_x else _reddit_user(row, source, index + 1)
+    if not (persona.name or persona.username or persona.persona):
+        raise ConfigError(f"{source}, row {index + 1}: found no name, username or persona; wanted one at least")
+    _check_username(persona, lines, source, index + 1)
+    return persona
+
+
+def _check_username(persona: Persona, lines: Mapping[str, int], source: str, row_number: int) -> None:
+    """Check that no earlier row has the same username.
+
+    Raises:
+        ConfigError: If one has; says on which line.
+    """
+    if persona.username and persona.username in lines:
+        raise ConfigError(
+            f"{_place(source, row_number, 'username')}: found {persona.username!r:.80} again, which line "
+            f"{lines[persona.username]} has; wanted a name of its own for each user"
+        )
+
+
+def _refused(refusals: Sequence[Refusal], n_rows: int) -> str:
+    """Describe the rows that cannot be used."""
+    first, *others = refusals
+    if not others:
+        return first.reason
+    lines = ", ".join(str(refusal.line) for refusal in others[:MAX_LINES])
+    more = ", …" if len(others) > MAX_LINES else ""
+    n_others = len(others)
+    return f"{first.reason} ({n_others} more of {n_rows} rows cannot be used either, on lines {lines}{more})"
+
+
+def _matching(activity: str | Path, path: str | Path, n: int) -> npt.NDArray[np.int64]:
+    counts = read_activity(activity)
+    if len(counts) != n:
+        raise ConfigError(f"{activity} has {len(counts)} rows, but {path} has {n} users")
+    return counts
+
+
+def _settled(personas: Mapping[int, Persona], counts: npt.NDArray[np.int64] | None, rule: Rule) -> list[Persona]:
+    """Number the users anew, without those that were left out, and turn their hours into probabilities."""
+    places = {index: place for place, index in enumerate(personas)}
+    table = [()] * len(places) if counts is None else [tuple(day) for day in hourly_activity(counts, rule).tolist()]
+    return [
+        persona.model_copy(
+            update={"follows": tuple(places[b] for b in persona.follows if b in places), "activity": day}
+        )
+        for persona, day in zip(personas.values(), table, strict=True)
+    ]
 
 
 def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
@@ -99,13 +260,20 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
     """
     counts: list[list[int]] = []
     for row_number, row in enumerate(rows_of(path), start=1):
-        hours = _literals(row, FREQUENCY, path, row_number, int)
-        if len(hours) != HOURS or min(hours) < 0:
-            raise ConfigError(
-                f"{_place(path, row_number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0"
-            )
-        counts.append(hours)
+        counts.append(_counts(row, path, row_number))
     return np.array(counts, dtype=np.int64).reshape(-1, HOURS)
+
+
+def _counts(row: Row, source: str | Path, row_number: int) -> list[int]:
+    """Read how often one user was active in each hour."""
+    hours = _literals(row, FREQUENCY, source, row_number, int)
+    if len(hours) != HOURS or min(hours) < 0 or max(hours) >= 2**63:
+        raise ConfigError(f"{_place(source, row_number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0")
+    return hours
+
+
+def _whole(placed: Iterable[PlacedRow]) -> list[Row]:
+    return [row for _, row in placed if not isinstance(row, str)]
 
 
 def _has(rows: Sequence[Row], columns: set[str] | frozenset[str]) -> bool:
@@ -128,7 +296,7 @@ def _place(path: str | Path, row_number: int, column: str) -> str:
     return f"{path}, row {row_number}, column {column!r}"
 
 
-def _x_user(row: Row, path: str | Path, row_number: int, n: int) -> Persona:
+def _x_user(row: Row, path: str, row_number: int, n: int) -> Persona:
     follows = _literals(row, "following_agentid_list", path, row_number, int)
     for followed in follows:
         if not 0 <= followed < n:
@@ -145,9 +313,9 @@ def _x_user(row: Row, path: str | Path, row_number: int, n: int) -> Persona:
     )
 
 
-def _reddit_user(row: Row, path: str | Path, row_number: int) -> Persona:
+def _reddit_user(row: Row, path: str, row_number: int) -> Persona:
     traits = {trait: row[trait] for trait in REDDIT_TRAITS if trait in row}
-    return persona_of(row, str(path), row_number, traits=traits)
+    return persona_of(row, path, row_number, traits=traits)
 
 
 def _literals(row: Row, column: str, path: str | Path, row_number: int, kind: type[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -44,25 +44,46 @@ def core_ordinary_follows(
     Source:
         Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.6 and appendix E.2.
     """
-    _check_probability(probability)
     if not 0 <= n_core <= len(topics):
         raise ValueError(f"n_core must be 0 to {len(topics)}, the number of users, got {n_core}")
-    generator = _generator(rng)
-    members: dict[str, tuple[list[int], list[int]]] = {}
+    names = {topic: code for code, topic in enumerate(sorted({topic for own in topics for topic in own}))}
+    codes = np.full((len(topics), max((len(own) for own in topics), default=0)), -1, dtype=np.int64)
     for user, own in enumerate(topics):
-        for topic in dict.fromkeys(own):
-            members.setdefault(topic, ([], []))[user >= n_core].append(user)
-    followers: list[IntArray] = []
-    followees: list[IntArray] = []
-    for topic in sorted(members):
-        core, ordinary = (np.array(users, dtype=np.int64) for users in members[topic])
+        distinct = dict.fromkeys(own)
+        codes[user, : len(distinct)] = [names[topic] for topic in distinct]
+    return cast("Edges", [tuple(edge) for edge in topical_follows(codes, n_core, probability, rng).tolist()])
+
+
+def topical_follows(
+    topics: npt.NDArray[np.integer[Any]], n_core: int, probability: float, rng: random.Random | int
+) -> IntArray:
+    """Let ordinary users follow core users as `core_ordinary_follows` does, for populations of a million.
+
+    Args:
+        topics: Codes of each user's topics from 0, each at most once a user, with -1 for none, shape
+            `(users, topics)`; the core users come first.
+        n_core: Number of core users.
+        probability: Probability of each follow.
+        rng: Source of random draws, or a seed.
+
+    Returns:
+        (follower, followee), sorted, each once, shape `(follows, 2)`.
+
+    Raises:
+        ValueError: If the probability is outside 0 to 1.
+    """
+    _check_probability(probability)
+    generator = _generator(rng)
+    codes: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    for topic in range(int(topics.max(initial=-1)) + 1):
+        members = np.flatnonzero((topics == topic).any(axis=1))
+        core, ordinary = members[members < n_core], members[members >= n_core]
         follows = generator.random((len(ordinary), len(core))) < probability
         rows, columns = np.nonzero(follows)
-        followers.append(ordinary[rows])
-        followees.append(core[columns])
-    if not followers:
-        return []
-    return _edges(np.concatenate(followers), np.concatenate(followees), len(topics))
+        codes.append(ordinary[rows] * len(topics) + core[columns])
+    edges = np.sort(np.concatenate(codes))  # far quicker than np.unique, which hashes
+    distinct = edges[np.diff(edges, prepend=-1) > 0]
+    return np.stack([distinct // max(len(topics), 1), distinct % max(len(topics), 1)], axis=1)
 
 
 def random_follows(n: int, each: int, rng: random.Random | int) -> Edges:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +19,9 @@ from mesa_llm.text import clip
 
 if TYPE_CHECKING:
     import pandas as pd
+
+BEFORE_ITEM = re.compile(r"[\s,]*")
+"""What stands before an item of a JSON list."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "name": ("name", "realname", "real_name", "full_name"),
@@ -38,6 +43,13 @@ SEPARATORS = (",", ";", "\t", "|")
 """Separators of CSV files, the likeliest first."""
 
 Row = Mapping[str, Any]
+"""Cells of a row by their columns, without empty ones."""
+
+PlacedRow = tuple[int, Row | str]
+"""Line on which a row begins, from 1, and its cells; or what is wrong with them."""
+
+MAX_CELL = 2**26
+"""Maximum number of characters of a cell whose line is known."""
 
 
 def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
@@ -103,6 +115,124 @@ def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
         raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
 
 
+def placed_rows(path: str | Path) -> list[PlacedRow]:
+    """Read a table as `rows_of` does, each row with its line, and with what is wrong where it has no cells.
+
+    Cells of CSV files stay text.
+
+    Raises:
+        ConfigError: If the file is missing, of an unknown kind, or not what its name says.
+    """
+    path = Path(path)
+    reader = PLACED.get(path.suffix.lower())
+    if reader is None:
+        raise ConfigError(f"{path}: personas are read from {', '.join(PLACED)} files, not {path.suffix!r}")
+    try:
+        return reader(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
+
+
+def typed_rows(path: str | Path, placed: Sequence[PlacedRow]) -> list[Row]:
+    """Return the rows that have cells, in order, as `rows_of` reads them: numbers of CSV files are numbers.
+
+    Args:
+        path: The file.
+        placed: Its rows, as `placed_rows` reads them.
+
+    Raises:
+        ConfigError: If no column says who somebody is.
+    """
+    rows = [row for _, row in placed if not isinstance(row, str)]
+    if Path(path).suffix.lower() == ".csv":
+        read = rows_of(path) if len(rows) == len(placed) else []
+        rows = read if len(read) == len(rows) else _typed(rows)
+    _demand_people(rows, str(path))
+    return rows
+
+
+def _typed(rows: Sequence[Row]) -> list[Row]:
+    """Read cells that are text as those of a CSV file."""
+    import pandas as pd
+
+    file = StringIO(pd.DataFrame(rows, columns=columns_of(rows)).to_csv(index=False))
+    return _rows_of_frame(pd.read_csv(file, keep_default_na=False, na_values=[""]))
+
+
+def _placed_csv(path: Path) -> list[PlacedRow]:
+    limit = csv.field_size_limit(MAX_CELL)  # a list of many followers is longer than the default allows
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            separator = _separator(file.readline(100_000))
+            file.seek(0)
+            reader = csv.reader(file, delimiter=separator)
+            columns = next(reader, [])
+            if not columns:
+                raise ValueError("it has no line with the names of its columns")
+            placed: list[PlacedRow] = []
+            line = reader.line_num + 1
+            for cells in reader:
+                if cells:
+                    placed.append((line, _row_of(columns, cells)))
+                line = reader.line_num + 1
+            return placed
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _row_of(columns: Sequence[str], cells: Sequence[str]) -> Row | str:
+    if len(cells) != len(columns):
+        return f"found {len(cells)} cells; wanted {len(columns)}, one for each column"
+    return {column: cell for column, cell in zip(columns, cells, strict=True) if column and cell.strip()}
+
+
+def _placed_json(path: Path) -> list[PlacedRow]:
+    """Read the objects of a list one by one, to know where each begins."""
+    text = path.read_text(encoding="utf-8-sig")
+    document = json.loads(text)
+    if not isinstance(document, list):
+        raise ConfigError(f"{path} {_no_list(document)}")
+    decoder, place, line = json.JSONDecoder(), text.index("[") + 1, 1 + text.count("\n", 0, text.index("["))
+    placed: list[PlacedRow] = []
+    for _ in cast("list[Any]", document):
+        begin = cast("re.Match[str]", BEFORE_ITEM.match(text, place)).end()
+        line += text.count("\n", place, begin)
+        item, place = decoder.raw_decode(text, begin)
+        placed.append((line, _row_of_item(item)))
+        line += text.count("\n", begin, place)
+    return placed
+
+
+def _no_list(document: Any) -> str:
+    """Describe what a JSON file holds that should hold a list."""
+    if isinstance(document, dict) and {"scale", "depth", "max_breadth"} <= document.keys():
+        return "holds no users but curves of how a post spread (OASIS's real_propagation); `read_curves` reads them"
+    return f"holds a {type(document).__name__}; personas are a list of objects"
+
+
+def _placed_json_lines(path: Path) -> list[PlacedRow]:
+    placed: list[PlacedRow] = []
+    for line, text in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
+        if text.strip():
+            try:
+                placed.append((line, _row_of_item(json.loads(text))))
+            except ValueError as error:
+                placed.append((line, f"found {text!r:.80}; wanted a JSON object ({error})"))
+    return placed
+
+
+def _row_of_item(item: Any) -> Row | str:
+    if not isinstance(item, dict):
+        return f"found a {type(item).__name__}; each persona is an object"
+    return {str(key): cell for key, cell in cast("dict[Any, Any]", item).items() if cell is not None}
+
+
+PLACED = {".csv": _placed_csv, ".json": _placed_json, ".jsonl": _placed_json_lines}
+"""Ending of a file → what reads its rows with their lines."""
+
+
 def _read_csv(path: Path) -> list[Row]:
     import pandas as pd
 
@@ -151,7 +281,7 @@ def _read_json_lines(path: Path) -> list[Row]:
 
 def _objects(document: Any, path: Path) -> list[Row]:
     if not isinstance(document, list):
-        raise ConfigError(f"{path} holds a {type(document).__name__}; personas are a list of objects")
+        raise ConfigError(f"{path} {_no_list(document)}")
     rows: list[Row] = []
     for row_number, row in enumerate(cast("list[Any]", document), start=1):
         if not isinstance(row, dict):

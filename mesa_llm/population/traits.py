@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import JsonValue
 
+from mesa_llm.population.columns import People
+from mesa_llm.population.follows import topical_follows
 from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.population.persona import Persona
 
 V = TypeVar("V", bound=Hashable)
+
+CodeArray = npt.NDArray[np.int16]
+"""Codes of traits: indices into their names; ages themselves."""
 
 Bins = Mapping[tuple[int, int], float]
 
@@ -88,6 +95,18 @@ REDDIT_TOPICS = (
 )
 """Topics of Reddit users; each has two or three (OASIS, appendix E.3)."""
 
+COUNTRIES = (*(country for country in REDDIT_COUNTRIES if country), *OTHER_COUNTRIES)
+"""All countries of Reddit users, in the order of their codes."""
+
+COUNTRY_WEIGHTS = (
+    *(share for country, share in REDDIT_COUNTRIES.items() if country),
+    *(REDDIT_COUNTRIES[""] / len(OTHER_COUNTRIES) for _ in OTHER_COUNTRIES),
+)
+"""Their shares."""
+
+MAX_GIVEN = math.lcm(*(len(names) for names in GIVEN_NAMES.values()))
+"""Number of codes of given names; each gender's names divide it evenly."""
+
 LEANINGS = {
     "E": "You like company and talk things through",
     "I": "You like quiet and think before you speak",
@@ -121,64 +140,156 @@ def draw(n: int, rng: random.Random | int, traits: Mapping[str, Mapping[V, float
     return [{trait: column[person] for trait, column in columns.items()} for person in range(n)]
 
 
-def from_distributions(n: int, rng: random.Random | int, kind: Literal["x", "reddit"] = "x") -> list[Persona]:
-    """Draw personas from the distributions of OASIS's generated users.
+class DrawnPeople(People):
+    """People drawn from distributions, at some twenty bytes each.
 
-    Traits are drawn independently, ages evenly within their bin. X users get every pair of topics equally often;
-    Reddit users two or three topics at random. Names and sentences are ours: OASIS has a language model write them.
+    Attributes:
+        kind: `x` or `reddit`.
+        n_core: Number of core users, which come first.
+        columns: Trait → its codes; `topics` has the shape `(people, 3)`, with -1 for none.
+    """
+
+    def __init__(self, kind: Literal["x", "reddit"], n_core: int, columns: Mapping[str, CodeArray]) -> None:
+        """Store the columns."""
+        super().__init__(len(columns["age"]))
+        self.kind: Literal["x", "reddit"] = kind
+        self.n_core = n_core
+        self.columns = columns
+
+    def __eq__(self, other: object) -> bool:
+        """Check whether all people are the same."""
+        if not isinstance(other, DrawnPeople):
+            return NotImplemented
+        same = (self.kind, self.n_core) == (other.kind, other.n_core)
+        return same and all(np.array_equal(column, other.columns[name]) for name, column in self.columns.items())
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def topics(self, index: int) -> tuple[str, ...]:
+        """Return what a person is interested in."""
+        names = X_TOPICS if self.kind == "x" else REDDIT_TOPICS
+        return tuple(names[code] for code in self.columns["topics"][index].tolist() if code >= 0)
+
+    def description(self, index: int) -> str:
+        """Return a person's description, for a prompt."""
+        text = _persona(list(MBTI)[self.columns["mbti"][index]], self.topics(index))
+        return f"{text} Many follow you." if index < self.n_core else text
+
+    def persona(self, index: int) -> Persona:
+        """Return a person."""
+        code = {name: int(column[index]) for name, column in self.columns.items() if column.ndim == 1}
+        gender = list(self._genders)[code["gender"]]
+        traits: dict[str, JsonValue] = {"age": code["age"], "gender": gender, "mbti": list(MBTI)[code["mbti"]]}
+        traits["profession"] = PROFESSIONS[code["profession"]]
+        if self.kind == "reddit":
+            traits["country"] = COUNTRIES[code["country"]]
+        name, username, bio = self._profile(index, gender, code["given"], code["family"], code["profession"])
+        topics = self.topics(index)
+        description = self.description(index)
+        return Persona(name=name, persona=description, traits=traits, username=username, bio=bio, topics=topics)
+
+    def profiles(self) -> Iterator[tuple[str, str, str]]:
+        """Go through everybody's name, handle and public profile."""
+        genders = list(self._genders)
+        names = ("gender", "given", "family", "profession")
+        for start in range(0, len(self), 10_000):
+            columns = [self.columns[name][start : start + 10_000].tolist() for name in names]
+            for index, (gender, *codes) in enumerate(zip(*columns, strict=True), start):
+                yield self._profile(index, genders[gender], *codes)
+
+    @property
+    def _genders(self) -> Mapping[str, float]:
+        return X_GENDERS if self.kind == "x" else REDDIT_GENDERS
+
+    def _profile(self, index: int, gender: str, given: int, family: int, profession: int) -> tuple[str, str, str]:
+        given_names = GIVEN_NAMES[gender]
+        name = f"{given_names[given % len(given_names)]} {FAMILY_NAMES[family]}"
+        bio = f"{PROFESSIONS[profession]}. Here for {_listed(self.topics(index))}."
+        return name, f"{name.replace(' ', '_').lower()}_{index + 1}", bio
+
+    def follow_edges(self, probability: float = 0.2, *, rng: random.Random | int) -> npt.NDArray[np.int64]:
+        """Let ordinary users follow core users who share a topic, as `core_ordinary_follows` does.
+
+        Args:
+            probability: Probability of each follow: 0.2 in OASIS's section 2.6 and code, 0.1 in its appendix E.2.
+            rng: Source of random draws, or a seed.
+
+        Returns:
+            (follower, followee), sorted, each once, shape `(follows, 2)`.
+
+        Raises:
+            ValueError: If the probability is outside 0 to 1.
+        """
+        return topical_follows(self.columns["topics"], self.n_core, probability, rng)
+
+
+def from_distributions(
+    n: int, rng: random.Random | int, kind: Literal["x", "reddit"] = "x", n_core: int = 0
+) -> DrawnPeople:
+    """Draw people from the distributions of OASIS's generated users.
+
+    Traits are drawn independently, ages evenly within their bin. X users get every pair of topics equally often,
+    core users every single topic; Reddit users two or three topics at random. Names and sentences are ours: OASIS
+    has a language model write them, and takes real people as core users.
 
     Args:
-        n: Personas.
-        rng: Source of draws, or a seed.
+        n: Number of people.
+        rng: Source of random draws, or a seed.
         kind: `x` or `reddit`.
+        n_core: Number of core users, whom others follow; they come first. Only on X.
 
     Raises:
-        ValueError: If the kind is another.
+        ValueError: If the kind is another, or there are more core users than people.
 
     Source:
         Yang et al. (2024), OASIS, arXiv 2411.11581, appendix E.
     """
     if kind not in ("x", "reddit"):
         raise ValueError(f"kind must be 'x' or 'reddit', got {kind!r}")
-    source = _source(rng)
-    genders = X_GENDERS if kind == "x" else REDDIT_GENDERS
-    people = draw(n, source, {"gender": genders, "mbti": MBTI, "profession": dict.fromkeys(PROFESSIONS, 1.0)})
-    bins = draw(n, source, {"years": X_AGES if kind == "x" else REDDIT_AGES})
-    topics = _pairs_of_topics(n, source) if kind == "x" else _reddit_topics(n, source)
-    personas: list[Persona] = []
-    for index, traits in enumerate(people):
-        age = source.randint(*bins[index]["years"])
-        country = {"country": _country(source)} if kind == "reddit" else {}
-        name = f"{source.choice(GIVEN_NAMES[traits['gender']])} {source.choice(FAMILY_NAMES)}"
-        description = _persona(traits["mbti"], topics[index])
-        handle = f"{name.replace(' ', '_').lower()}_{index + 1}"
-        everything: dict[str, JsonValue] = {"age": age, **traits, **country}
-        bio = f"{traits['profession']}. Here for {_listed(topics[index])}."
-        personas.append(
-            Persona(name=name, persona=description, traits=everything, username=handle, bio=bio, topics=topics[index])
-        )
-    return personas
+    if not 0 <= n_core <= n or (n_core and kind == "reddit"):
+        raise ValueError(f"n_core must be 0 to {n if kind == 'x' else 0} among {n} people of {kind!r}, got {n_core}")
+    generator = np.random.default_rng(_source(rng).getrandbits(64))
+    bins = X_AGES if kind == "x" else REDDIT_AGES
+    bounds = np.array(list(bins), dtype=np.int64)[_codes(list(bins.values()), n, generator)]
+    columns: dict[str, CodeArray] = {
+        "age": generator.integers(bounds[:, 0], bounds[:, 1], endpoint=True).astype(np.int16),
+        "gender": _codes(list((X_GENDERS if kind == "x" else REDDIT_GENDERS).values()), n, generator),
+        "mbti": _codes(list(MBTI.values()), n, generator),
+        "profession": _codes([1.0] * len(PROFESSIONS), n, generator),
+        "given": generator.integers(0, MAX_GIVEN, n).astype(np.int16),
+        "family": generator.integers(0, len(FAMILY_NAMES), n).astype(np.int16),
+        "topics": _x_topics(n, n_core, generator) if kind == "x" else _reddit_topics(n, generator),
+    }
+    if kind == "reddit":
+        columns["country"] = _codes(COUNTRY_WEIGHTS, n, generator)
+    return DrawnPeople(kind, n_core, columns)
 
 
 def _source(rng: random.Random | int) -> random.Random:
     return rng if isinstance(rng, random.Random) else random.Random(rng)
 
 
-def _pairs_of_topics(n: int, source: random.Random) -> list[tuple[str, ...]]:
-    """Deal all pairs of topics evenly, then shuffle."""
-    pairs = list(combinations(X_TOPICS, 2))
-    dealt = [pairs[index % len(pairs)] for index in range(n)]
-    source.shuffle(dealt)
-    return dealt
+def _codes(weights: Sequence[float], n: int, generator: np.random.Generator) -> CodeArray:
+    """Draw indices of weights, which need not sum to 1."""
+    bounds = np.cumsum(weights) / math.fsum(weights)
+    drawn = np.searchsorted(bounds, generator.random(n), side="right")
+    return np.minimum(drawn, len(bounds) - 1).astype(np.int16)
 
 
-def _reddit_topics(n: int, source: random.Random) -> list[tuple[str, ...]]:
-    return [tuple(source.sample(REDDIT_TOPICS, source.randint(2, 3))) for _ in range(n)]
+def _x_topics(n: int, n_core: int, generator: np.random.Generator) -> CodeArray:
+    """Deal single topics to core users and pairs to the others, each equally often, in random order."""
+    topics = np.full((n, 3), -1, dtype=np.int16)
+    topics[:n_core, 0] = generator.permutation(np.arange(n_core) % len(X_TOPICS))
+    pairs = np.array(list(combinations(range(len(X_TOPICS)), 2)), dtype=np.int16)
+    topics[n_core:, :2] = pairs[generator.permutation(np.arange(n - n_core) % len(pairs))]
+    return topics
 
 
-def _country(source: random.Random) -> str:
-    country = source.choices(list(REDDIT_COUNTRIES), list(REDDIT_COUNTRIES.values()))[0]
-    return country or source.choice(OTHER_COUNTRIES)
+def _reddit_topics(n: int, generator: np.random.Generator) -> CodeArray:
+    """Draw two or three topics for each."""
+    order = np.argsort(generator.random((n, len(REDDIT_TOPICS))), axis=1)[:, :3].astype(np.int16)
+    order[generator.random(n) < 0.5, 2] = -1
+    return order
 
 
 def _persona(mbti: str, topics: tuple[str, ...]) -> str:

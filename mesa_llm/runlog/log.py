@@ -16,11 +16,11 @@ import threading
 import time as clock
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from mesa_llm.errors import ConfigError, TransportError
+from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, canonical_json
 from mesa_llm.runlog.file import WriteLock, begin_to_write, open_to_read, open_to_write
 from mesa_llm.runlog.tables import (
@@ -88,6 +88,7 @@ class RunLog:
         path: The file, or None for a log in memory.
         mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
         may_repeat: Whether a request may have been recorded before, so that it is worth looking up.
+        n_copied: Number of replies that came from the parent's log.
     """
 
     def __init__(
@@ -96,6 +97,9 @@ class RunLog:
         mode: Mode = "record",
         retry_failures: bool = False,
         ask_again: bool = False,
+        *,
+        parent: RunLog | None = None,
+        parent_steps: int = 0,
     ) -> None:
         """Open a log, making the file if there is none.
 
@@ -106,6 +110,8 @@ class RunLog:
             retry_failures: Ask again where the recording holds a failed request.
             ask_again: Ask again where the recording holds another request than the one that is made now, as after a
                 prompt was changed; what is recorded is kept.
+            parent: Log of the run that this one branches from: replies to equal requests are copied from it.
+            parent_steps: Number of steps in which nothing else may be asked than in the parent.
 
         Raises:
             ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
@@ -125,7 +131,9 @@ class RunLog:
         if mode == "replay" or self.path is None:
             self._trace.executescript(SCHEMA)
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
-        self.may_repeat = self._calls_before > 0
+        self._parent, self._parent_steps = parent, parent_steps
+        self.n_copied = 0
+        self.may_repeat = self._calls_before > 0 or parent is not None
         self._texts = Texts(self._replies)
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
         self._replaced = 0  # calls up to this one may belong to a story that another one has replaced
@@ -296,13 +304,52 @@ class RunLog:
         recorded: dict[str, Any] = found if isinstance(found, dict) else {}
         if self.mode != "record" or not flags or recorded.get(model) == flags:
             return
+        self.note(CAPABILITIES, {**recorded, model: dict(flags)}, commit=False)
+
+    def note(self, name: str, value: Any, *, commit: bool = True) -> None:
+        """Record a further fact of the run in its manifest; a replay records none.
+
+        Args:
+            name: Its name, which is none of those of the run's identity.
+            value: Anything that JSON can hold.
+            commit: False if it may be committed with the next reply.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        if self.mode != "record":
+            return
         self._check_writable()
         try:
-            with self._lock:  # committed with the next reply
-                row = (CAPABILITIES, canonical_json({**recorded, model: dict(flags)}))
+            with self._lock:
+                row = (name, canonical_json(value))
                 self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", row)
         except sqlite3.Error as error:
             raise self._give_up(error) from error
+        if commit:
+            self.commit()
+
+    def holds_step(self, step: int) -> bool:
+        """Check whether the recording that was opened holds a step, or one after it, at least in part."""
+        if self._query(self._recorded, "SELECT 1 FROM steps WHERE time >= ? LIMIT 1", (step,)):
+            return True
+        decided = "SELECT 1 FROM calls WHERE time >= ? AND rowid <= ? AND purpose = 'decide' LIMIT 1"
+        return bool(self._query(self._recorded, decided, (step, self._calls_before)))
+
+    def copy_to(self, path: Path) -> None:
+        """Copy what is recorded so far into a new file.
+
+        Raises:
+            ConfigError: If it cannot be written, or this is a replay, whose recording is a file already.
+        """
+        if self.mode == "replay":
+            raise ConfigError(f"this run is a replay; copy the file that it replays, {str(self.path)!r}")
+        self.commit()
+        try:
+            with self._lock, closing(connect(str(path))) as target:
+                self._db.backup(target)
+        except sqlite3.Error as error:
+            raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
 
     # -- replies
 
@@ -321,6 +368,8 @@ class RunLog:
             self._recorded, _SELECT_REPLY, (request.salt.time, request.salt.agent, bytes.fromhex(request.key))
         )
         if not rows:
+            if (reply := self._copied(request)) is not None:
+                return reply
             self._check_same_request(request)
             return None
         row_id, kind, text, *values = rows[0]
@@ -332,6 +381,23 @@ class RunLog:
             return failure_of(kind, text) if kind else reply_of(*values)
         except ValueError as error:
             raise self._damage_error(error) from error
+
+    def _copied(self, request: Request) -> Reply | TransportError | None:
+        """Copy the reply to a request from the parent's log; None if it has none, and need not have one.
+
+        Raises:
+            ReplayError: If the request is one of the steps that are the parent's, and it has none.
+        """
+        if self._parent is None:
+            return None
+        reply = self._parent.find(request)
+        if reply is None:
+            if request.salt.time <= self._parent_steps:
+                raise ReplayError(self._parent.explain(request))
+            return None
+        self.keep(request, reply, reply.latency_s if isinstance(reply, Reply) else 0.0, commit=False)
+        self.n_copied += 1
+        return reply
 
     def _allow_differences(self) -> None:
         """Record that requests may differ from the recording from here on, also in a run that resumes this one."""
@@ -573,6 +639,27 @@ class RunLog:
         query = f"SELECT * FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
         return [self._readable(name, row) for row in self._query(source, query, (time, agent))]
 
+    def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """Read the end of a table, as pages do, however long it is.
+
+        Args:
+            name: See `table`.
+            size: Maximum number of rows.
+            skip: Number of rows at the end that are left out.
+
+        Returns:
+            The rows by column, the last first; and the number of rows in the table.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
+        """
+        if name not in columns():
+            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
+        source = self._recorded if name in ("calls", "texts") else self._db
+        rows = self._query(source, f"SELECT * FROM {name} ORDER BY rowid DESC LIMIT ? OFFSET ?", (size, skip))
+        count = self._read_one(source, f"SELECT count(*) FROM {name}")
+        return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
+
     def agents(self) -> list[int]:
         """Return the numbers of all agents that were asked something or decided, in order."""
         tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
@@ -661,6 +748,8 @@ class RunLog:
                 self._trace.commit()
                 if self._write_lock is not None:
                     self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is
+            if self._parent is not None:
+                self._parent.close()
             self._replies.close()
             self._trace.close()
             if self._write_lock is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mesa_llm import errors
 from mesa_llm.errors import TransportError
-from mesa_llm.records import Reply, Request, ToolCall, ToolSpec, canonical_json, compact_json
+from mesa_llm.records import Reply, Request, ToolCall, ToolSpec, canonical_json, compact_json, schema_json
 
 FORMAT = 3
 """Version of the layout; it stands in `PRAGMA user_version`, and in the manifest."""
@@ -102,6 +102,7 @@ class Texts:
         self._numbers: dict[str, int] = {}
         self._stored_contents: dict[str, str] = {}
         self._texts: dict[int, str] = {}
+        self._new: list[tuple[int, bytes, str]] = []
         self._written_size = self._read_size = 0
 
     def kept(self, request: Request) -> tuple[str, int, int]:
@@ -126,7 +127,11 @@ class Texts:
                 messages.append((message.role, content, self.number(_PLAIN.encode(more))))
             else:
                 messages.append((message.role, content))
-        return compact_json(messages).decode(), self.number(_parameters(request)), self.number(_options(request))
+        references = compact_json(messages).decode(), self.number(_parameters(request)), self.number(_options(request))
+        if self._new:
+            self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", self._new)
+            self._new.clear()
+        return references
 
     def _recall(self) -> None:
         """Read what an earlier run wrote first and last, as that comes again; the rest is kept anew if it does."""
@@ -139,11 +144,11 @@ class Texts:
                 break
 
     def number(self, text: str) -> int:
-        """Return the number of a text, keeping it if it is new."""
+        """Return the number of a text; a new one is written with the others of its request."""
         text_id = self._numbers.get(text)
         if text_id is None:
             text_id, self._next = self._next, self._next + 1
-            self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", (text_id, text_hash(text), storable(text)))
+            self._new.append((text_id, text_hash(text), storable(text)))
             self._numbers[text] = text_id
             self._written_size += len(text)
         return text_id
@@ -227,7 +232,7 @@ def readable(request: Request) -> tuple[str, str, str, str]:
 
 def _parameters(request: Request) -> str:
     """Write a request's tools, schema and sampling settings."""
-    schema = "null" if request.schema is None else canonical_json(request.schema)
+    schema = "null" if request.schema is None else schema_json(request.schema)
     return f'{{"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
 
 

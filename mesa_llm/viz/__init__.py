@@ -5,6 +5,7 @@ from mesa_llm.viz.figures import Measures, drawn_by, finish
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AgentInspector
+from mesa_llm.viz.interview import InterviewForm
 from mesa_llm.viz.markup import Markup, markup
 from mesa_llm.viz.page import LLMPage
 from mesa_llm.viz.runner import Runner
@@ -19,6 +20,7 @@ __all__ = [
     "EventLog",
     "Figure",
     "HumanPanel",
+    "InterviewForm",
     "LLMPage",
     "LackingAnswers",
     "Markup",

@@ -16,10 +16,13 @@ from mesa_llm.errors import MesaLLMError
 
 KINDS = {
     "csv": "text/csv",
+    "html": "text/html",
     "json": "application/json",
+    "md": "text/markdown",
     "png": "image/png",
     "sqlite": "application/vnd.sqlite3",
     "svg": "image/svg+xml",
+    "zip": "application/zip",
 }
 """Ending of a file's name → its media type."""
 

@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 LADDER = (
     "social",
+    "oasis",
     "market",
     "discussion",
     "sotopia",

@@ -6,6 +6,7 @@ Many readers or one writer; and the writer lets readers in while it waits for re
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -20,7 +21,8 @@ from mesa_llm.model.model import LLMModel
 class Gate:
     """A lock that readers share and a writer has alone.
 
-    A reader never waits for a writer that waits itself, so that a thread may read within its own reading: a page
+    Writers take turns, first come, first served; one that waits for replies lets readers in, but no other writer. A
+    reader never waits for a writer that waits itself, so that a thread may read within its own reading: a page
     draws from several threads, and each holds other locks meanwhile. Readers who wait go before the next writer: a
     model that steps without a break still lets its page look in between.
     """
@@ -31,6 +33,7 @@ class Gate:
         self._readers = 0
         self._awaiting = 0
         self._writer: int | None = None
+        self._line: deque[int] = deque()
 
     @contextmanager
     def reading(self) -> Generator[None]:
@@ -52,12 +55,20 @@ class Gate:
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Write: wait until nobody reads or writes."""
-        self._enter()
+        """Write: wait until nobody reads, and no writer that came before is left. Not within another writing."""
+        me = threading.get_ident()
+        with self._changed:
+            self._line.append(me)
         try:
-            yield
+            self._enter()
+            try:
+                yield
+            finally:
+                self._leave()
         finally:
-            self._leave()
+            with self._changed:
+                self._line.remove(me)
+                self._changed.notify_all()
 
     @contextmanager
     def waiting(self) -> Generator[None]:
@@ -73,8 +84,9 @@ class Gate:
 
     def _enter(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._writer is None and not self._readers and not self._awaiting)
-            self._writer = threading.get_ident()
+            me = threading.get_ident()
+            self._changed.wait_for(lambda: self._line[0] == me and not self._readers and not self._awaiting)
+            self._writer = me
 
     def _leave(self) -> None:
         with self._changed:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import solara
 from mesa.visualization.utils import update_counter
-from reacton import ipyvuetify as vuetify
 from reacton import use_state
 from solara.core import component
 
@@ -16,6 +16,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.picker import Option, Picker, options_in
 from mesa_llm.viz.ticker import words
 from mesa_llm.viz.trace import Thought, decider, shortened, thoughts_of
 
@@ -55,16 +56,7 @@ def AgentInspector(model: LLMModel) -> None:
         return
     agent_id = agent_id if agent_id in agents else next(iter(agents))
     with solara.Column(gap="10px"):
-        vuetify.Autocomplete(
-            label="Agent",
-            items=[{"text": called(agent), "value": other_id} for other_id, agent in agents.items()],
-            v_model=agent_id,
-            on_v_model=lambda picked: inspected.set(picked or 0),
-            outlined=True,
-            dense=True,
-            hide_details=True,
-            class_="mesa-llm-pick",
-        )
+        PickAgent(agents, agent_id, inspected.set)
         thoughts: list[Thought] = []
         with steady(model):
             facts = who(agents[agent_id])
@@ -73,6 +65,23 @@ def AgentInspector(model: LLMModel) -> None:
         with solara.Div(classes=["mesa-llm-split"]):
             Markup("agent.html", **facts)
             _Thoughts(thoughts).key(f"thoughts of {agent_id}")
+
+
+@component
+def PickAgent(agents: Mapping[int, Any], agent_id: int, on_pick: Callable[[int], None], label: str = "Agent") -> None:
+    """Let a visitor pick an agent by its number or name.
+
+    Args:
+        agents: Agents by their number.
+        agent_id: The one that is picked now.
+        on_pick: Called with the number of the one that was picked.
+        label: What is picked.
+    """
+
+    def find(query: str, size: int) -> list[Option]:
+        return options_in(((other_id, called(agent)) for other_id, agent in agents.items()), query, size)
+
+    Picker(label, Option(agent_id, called(agents[agent_id])), find, on_pick)
 
 
 @component
@@ -121,14 +130,19 @@ def who(agent: Any) -> dict[str, str | int]:
         "number": agent.unique_id,
         "kind": type(agent).__name__,
         "name": agent.config.name or f"{type(agent).__name__} {agent.unique_id}",
-        "llm": _thinks_with(agent),
+        "llm": thinks_with(agent),
         "persona": agent.config.text,
         "seen": shortened(text),
         "memory": shortened("\n\n".join(filter(None, (recalled, messages)))),
     }
 
 
-def _thinks_with(agent: Any) -> str:
+def thinks_with(agent: Any) -> str:
+    """Return what an agent thinks with, in words.
+
+    Args:
+        agent: An agent that thinks.
+    """
     try:
         llm = agent.llm
     except MesaLLMError as error:

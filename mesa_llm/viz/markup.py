@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,29 @@ def Markup(template: str | Path, **values: Any) -> None:
         **values: What the template names.
     """
     solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
+
+
+@solara.component_vue("clickable.vue")
+def _Clickable(html: str = "", event_pick: Callable[[str], None] | None = None) -> None:
+    """Show HTML whose buttons say what they pick; see `clickable.vue`."""
+
+
+@component
+def Clickable(template: str | Path, on_pick: Callable[[str, int], None], **values: Any) -> None:
+    """Show a filled-in template, in which anything with `data-pick="KIND NUMBER"` can be clicked.
+
+    Args:
+        template: File of the template; a bare name is one of this package's own.
+        on_pick: Called with the kind and the number of what was clicked.
+        **values: What the template names; every value is escaped.
+    """
+
+    def pick(what: Any) -> None:
+        kind, _, number = str(what).partition(" ")
+        if kind.isidentifier() and number.isascii() and number.isdecimal() and len(number) < 16:
+            on_pick(kind, int(number))
+
+    _Clickable(html=markup(template, **values), event_pick=pick)
 
 
 def label_of(name: str) -> str:

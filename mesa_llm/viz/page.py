@@ -22,8 +22,10 @@ from mesa_llm.viz.guard import foreign_origin
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AGENTS_TAB, AgentInspector, inspected, open_tab
 from mesa_llm.viz.markup import CSS
+from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
 from mesa_llm.viz.readme import About, Question, Readme
+from mesa_llm.viz.report import ReportCard
 from mesa_llm.viz.runs import KeptRun, Runs, runs_folder
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
@@ -43,7 +45,9 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
     (Measures, "Measures"),
     (AgentInspector, AGENTS_TAB),
     (ActionTable, "Actions"),
+    (NewsDeskForm, "News"),
     (EventLog, "News"),
+    (ReportCard, "Report"),
     (About, "About"),
 )
 """Components of every page."""

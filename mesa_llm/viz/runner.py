@@ -15,6 +15,8 @@ from mesa_llm.errors import MesaLLMError, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
+from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.newsdesk import NewsDesk
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +134,8 @@ class Runner:
         self._begun: float | None = None
         self._run: _Run | None = None
         gate_of(model)
+        InterviewDesk.of(model).hide = hide
+        NewsDesk.of(model).hide = hide
         model.engine.on_decision = lambda usage: self._count(model, usage)
         self.version += 1
         self.drawn += 1

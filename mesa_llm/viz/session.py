@@ -14,6 +14,8 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
+from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.newsdesk import NewsDesk
 from mesa_llm.viz.parameters import Choice, Factory, shared_access, takes, transports_in
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
@@ -113,7 +115,10 @@ class Session:
         """All that a page says in words about the run."""
         if self.runner is None:
             return (self._tries,)
-        return (self._tries, self.runner.pulse, [q.question_id for desk in self.desks for q in desk.pending])
+        questions = [question.question_id for desk in self.desks for question in desk.pending]
+        model = self.runner.model
+        desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
+        return (self._tries, self.runner.pulse, questions, *desks)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""

@@ -7,22 +7,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import solara
 from mesa.visualization.utils import update_counter
+from reacton import use_state
 from solara.core import component
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
-from mesa_llm.viz.trace import call_text, records, shortened
+from mesa_llm.viz.trace import call_text, shortened
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mesa_llm.worlds.questionnaire import Lack, Questionnaire
 
 ROWS = 30
-"""Latest rows that a table shows."""
+"""Rows on one page of a table."""
 
 MAX_ITEMS = 100
 """Maximum number of items whose lacking answers are shown."""
@@ -40,17 +40,17 @@ class Row(NamedTuple):
 
 @component
 def EventLog(model: LLMModel) -> None:
-    """Show the latest news of the model's worlds, newest first.
+    """Show the news of the model's worlds, newest first.
 
     Args:
         model: The model.
     """
-    _Table(model, model.runlog.events, event_row, ("Step", "Where", "What"), "Nothing worth telling has happened yet.")
+    _Table(model, "events", event_row, ("Step", "Where", "What"), "Nothing worth telling has happened yet.")
 
 
 @component
 def ActionTable(model: LLMModel) -> None:
-    """Show the latest actions of all agents and what came of them, newest first.
+    """Show the actions of all agents and what came of them, newest first.
 
     Args:
         model: The model.
@@ -60,7 +60,7 @@ def ActionTable(model: LLMModel) -> None:
     def row(fields: dict[str, Any]) -> Row:
         return action_row(fields, names)
 
-    _Table(model, model.runlog.actions, row, ("Step", "Agent", "Action", "Outcome"), "Nobody has done anything yet.")
+    _Table(model, "actions", row, ("Step", "Agent", "Action", "Outcome"), "Nobody has done anything yet.")
 
 
 @component
@@ -84,19 +84,42 @@ def LackingAnswers(model: Any) -> None:
 @component
 def _Table(
     model: LLMModel,
-    read: Callable[[], pd.DataFrame],
+    name: str,
     row: Callable[[dict[str, Any]], Row],
     columns: tuple[str, ...],
     nothing: str,
 ) -> None:
     update_counter.get()
-    table = None
+    page, turn = use_state(0)
+    found: list[dict[str, Any]] = []
+    count = 0
     with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
-        table = read()
-    if table is None:
-        return
-    rows = [row(fields) for fields in records(table.tail(ROWS).iloc[::-1])]
-    Markup("table.html", columns=columns, rows=rows, more=len(table) - len(rows), nothing=nothing)
+        found, count = model.runlog.latest(name, ROWS, page * ROWS)
+    Markup("table.html", columns=columns, rows=[row(fields) for fields in found], more=0, nothing=nothing)
+    if count > ROWS:
+        Pager(page, count, ROWS, turn)
+
+
+@component
+def Pager(page: int, count: int, size: int, turn: Callable[[int], None]) -> None:
+    """Let a visitor turn the pages of a table whose latest rows come first.
+
+    Args:
+        page: The page that is shown, from 0.
+        count: Number of rows in all.
+        size: Number of rows on a page.
+        turn: Called with the page to show.
+    """
+    first = page * size + 1
+    with solara.Row(gap="4px", style={"align-items": "center"}):
+        solara.Button(
+            "Newer", icon_name="mdi-chevron-left", on_click=lambda: turn(page - 1), disabled=page == 0, text=True
+        )
+        solara.Text(f"{first:,} to {min(first + size - 1, count):,} of {count:,}, the latest first")
+        is_last = first + size > count
+        solara.Button(
+            "Older", icon_name="mdi-chevron-right", on_click=lambda: turn(page + 1), disabled=is_last, text=True
+        )
 
 
 def event_row(fields: dict[str, Any]) -> Row:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from mesa_llm.engine.activation import minded
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import ToolSpec, canonical_json
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.toolbox import ToolBox
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_CALLS = 400
 """Maximum number of requests of one agent that are looked at, the latest ones."""
@@ -152,8 +151,8 @@ def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
     specs = _specs(model, agent) if rows else {}
     for row in reversed(rows):
         calls.setdefault(int(row["time"]), []).append(_call(row, specs))
-    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(model.runlog.decisions(), agent)}
-    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(model.runlog.actions(), agent)}
+    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(model.runlog, "decisions", agent)}
+    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(model.runlog, "actions", agent)}
     times = sorted({*calls, *verdicts, *deeds}, reverse=True)
     return [
         Thought(time, tuple(calls.get(time, ())), tuple(verdicts.get(time, ())), tuple(deeds.get(time, ())))
@@ -161,18 +160,12 @@ def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
     ]
 
 
-def _by_time(table: pd.DataFrame, agent: int) -> list[tuple[int, list[dict[str, Any]]]]:
-    rows = records(cast("pd.DataFrame", table[table["agent"] == agent]))
+def _by_time(runlog: RunLog, table: str, agent: int) -> Iterable[tuple[int, list[dict[str, Any]]]]:
     grouped: dict[int, list[dict[str, Any]]] = {}
-    for row in rows:
+    for values in runlog.rows(table, agent):
+        row = dict(zip(columns()[table], values, strict=True))
         grouped.setdefault(int(row["time"]), []).append(row)
-    return list(grouped.items())
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as mappings; what is missing is None."""
-    filled = table.astype(object).where(table.notna(), None)
-    return cast("list[dict[str, Any]]", filled.to_dict("records"))
+    return grouped.items()
 
 
 def _specs(model: LLMModel, agent_id: int) -> dict[str, ToolSpec]:

@@ -7,19 +7,22 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
 import pandas as pd
 from mesa.datacollection import DataCollector
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 from scipy.special import expit, logit
 
 from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.cast import Bet, checked_bets
 from mesa_llm.model.measures import gini
 from mesa_llm.population import invented
 from mesa_llm.text import quoted
+from mesa_llm.tools.tool import describe
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.market import (
     Forecast,
@@ -53,8 +56,9 @@ class MarketScenario(LLMScenario):
     n_questions: Annotated[int, Field(ge=1), Slider(1, 20, label="Questions")] = 4
     """Number of invented questions; without effect where `questions` are given."""
 
-    questions: Annotated[Sequence[str], Field(min_length=1)] | None = None
-    """Questions to bet on; None: invented ones."""
+    questions: str | Annotated[Sequence[str], Field(min_length=1)] | None = None
+    """Questions to bet on, or a JSON file of them with `question` and `price`, as `mesa-llm cast --markets` writes it;
+    None: invented ones."""
 
     chances: Sequence[Annotated[float, Field(ge=0, le=1)]] | None = None
     """Probability of yes of each question; 1 and 0 for known answers. None: drawn, uniform from 0.05 to 0.95."""
@@ -99,7 +103,7 @@ class MarketScenario(LLMScenario):
         Raises:
             ConfigError: If there is not.
         """
-        n = self.n_questions if self.questions is None else len(self.questions)
+        n = self.n_questions if self.questions is None else len(bets_of(self))
         if self.chances is not None and len(self.chances) != n:
             raise ConfigError(f"chances are one number from 0 to 1 for each of {n} questions, got {len(self.chances)}")
 
@@ -130,15 +134,17 @@ class MarketModel(LLMModel):
     """
 
     scenario_class = MarketScenario
+    changeable = ("horizon",)
     scenario: MarketScenario
 
     def __init__(self, scenario: MarketScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
         parameters = self.scenario
-        questions = invented_questions(parameters.n_questions) if parameters.questions is None else parameters.questions
+        bets = bets_of(parameters)
+        questions = [bet.question for bet in bets]
         self.fates = draw_fates(questions, parameters.chances, parameters.horizon, self.random)
         self.world = PredictionMarkets(
-            [Question(fate.text, due=fate.due) for fate in self.fates],
+            [Question(fate.text, bet.price, fate.due) for fate, bet in zip(self.fates, bets, strict=True)],
             maker=parameters.maker,
             cash=parameters.cash,
             liquidity=parameters.liquidity,
@@ -328,6 +334,26 @@ def _price_lines(model: MarketModel) -> list[str]:
 
 
 # -- what becomes of questions
+
+
+def bets_of(scenario: MarketScenario) -> list[Bet]:
+    """Return the questions to bet on, with their first prices.
+
+    Raises:
+        ConfigError: If a file of them cannot be read, or holds something else.
+    """
+    chosen = scenario.questions
+    if not isinstance(chosen, str):
+        return [Bet(question=text) for text in chosen or invented_questions(scenario.n_questions)]
+    try:
+        bets = TypeAdapter(list[Bet]).validate_json(Path(chosen).read_bytes())
+    except OSError as error:
+        raise ConfigError(f"questions: {chosen!r} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise ConfigError(f"questions: {chosen!r} holds no list of questions: {describe(error)}") from None
+    if not bets:
+        raise ConfigError(f"questions: {chosen!r} holds no question")
+    return checked_bets(bets)
 
 
 def invented_questions(n: int) -> list[str]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from mesa.discrete_space import CellAgent
 
-from mesa_llm import Mind, Observation, Question, ToolCall
+from mesa_llm import Decision, Failure, Mind, Observation, Outcome, Question, Settings, ToolCall
+from mesa_llm.config import NOBODY
+from mesa_llm.population.columns import ALWAYS, People
 from mesa_llm.records import options_for
 from mesa_llm.text import MAX_NAME
 from mesa_llm.worlds.social import FeedItem, SocialFacts
+from models.social.opinions import Opinions
 
 WORD = re.compile(r"[^\W\d_]{5,}")
 """Words that can carry an interest: five letters or more."""
@@ -38,6 +41,13 @@ ANSWERS = (
 )
 """Replies of the rule twin."""
 
+STATEMENTS = (
+    ("I am for {topic}.", "I support {topic}, and wonder what keeps us waiting.", "We all agree on {topic}, I hope."),
+    ("What do others make of {topic}?", "I have heard both sides on {topic}."),
+    ("I am against {topic}.", "I oppose {topic}. It would do more harm than good.", "Nobody here supports {topic}."),
+)
+"""Posts of the rule twin about the topic of beliefs: of who is for it, undecided, against it."""
+
 INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "post": (("create_post", {}),),
     "like": (("like_post", {}), ("vote", {"value": 1})),
@@ -47,6 +57,12 @@ INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "follow": (("follow", {}),),
 }
 """What a user wants to do → the actions that do it, in the order tried."""
+
+NO_TOPICS = ("the news",)
+"""What the rule twin writes about if it has no topics."""
+
+SETTINGS = Settings(temperature=1.0, max_tokens=2000)
+"""Sampling settings of the users' language model."""
 
 CHAT = 0.15
 """Probability that the rule twin turns to groups or products, where there are any."""
@@ -61,21 +77,47 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in WORD.findall(text))
 
 
+class Looked[T]:
+    """An attribute that is looked up in the model's population, unless the user has one of its own."""
+
+    def __init__(self, look_up: Callable[[People, int], T], default: T) -> None:
+        """Store how it is looked up.
+
+        Args:
+            look_up: Returns it, given the population and the index of the user in it.
+            default: Its value in a model without a population.
+        """
+        self.look_up, self.default = look_up, default
+
+    def __get__(self, user: Any, kind: Any = None) -> Any:
+        """Return the value; of the class, the attribute itself."""
+        if user is None:
+            return self
+        people = user.model.population
+        return self.default if people is None else self.look_up(people, user.unique_id - 1)
+
+
 class SocialUser(Mind, CellAgent):
     """Somebody on the social network.
 
+    What it is not given, it has from the model's population, by its number; its memory is made when it first needs one.
+
     Attributes:
         activity: Probability that the rule twin does anything when it is its turn.
-        interests: Words that draw the rule twin's attention.
-        hours: 24 probabilities of being active, from midnight on.
+        topics: What the rule twin writes about.
         mood: Share of its reactions that are friendly.
     """
+
+    activity = 0.7
+    mood = 0.85
+    topics: Any = Looked(lambda people, index: people.topics(index) or NO_TOPICS, NO_TOPICS)
+    config: Any = Looked(lambda people, index: people.config(index, SETTINGS), NOBODY)
 
     def __init__(
         self,
         model: Any,
         cell: Any = None,
-        activity: float = 0.7,
+        activity: float | None = None,
         topics: Sequence[str] = (),
         hours: Sequence[float] = (),
         **components: Any,
@@ -85,26 +127,73 @@ class SocialUser(Mind, CellAgent):
         Args:
             model: The model.
             cell: Its node of the network, if the network is drawn.
-            activity: Probability that the rule twin does anything when it is its turn.
-            topics: What the rule twin writes about.
-            hours: 24 probabilities of being active; empty: always.
+            activity: Probability that the rule twin does anything when it is its turn; None: 0.7.
+            topics: What the rule twin writes about; empty: as the population has it.
+            hours: 24 probabilities of being active; empty: as the population has it.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
         if cell is not None:
             self.cell = cell
-        self.activity = activity
-        self.topics = tuple(topics) or ("the news",)
-        self.hours = tuple(hours) or (1.0,) * 24
-        self.mood = 0.85
-        self.interests = words_of(f"{self.config.persona} {' '.join(self.topics)}")
+        if activity is not None:
+            self.activity = activity
+        if topics:
+            self.topics = tuple(topics)
+        if hours:
+            self.hours = hours
+
+    @property
+    def hours(self) -> tuple[float, ...]:
+        """24 probabilities of being active, from midnight on."""
+        people = self.model.population
+        return vars(self).get("_hours", ALWAYS) if people is None else people.hours[self.unique_id - 1]
+
+    @hours.setter
+    def hours(self, hours: Sequence[float]) -> None:
+        people = self.model.population
+        if people is None:
+            self._hours = tuple(hours)
+        else:
+            people.hours[self.unique_id - 1] = hours
+
+    @property
+    def first_memory(self) -> str | None:
+        """Memory that it begins with."""
+        return None if self.model.population is None else self.model.memory
+
+    @property
+    def interests(self) -> frozenset[str]:
+        """Words that draw the rule twin's attention."""
+        people = self.model.population
+        is_own = people is None or "config" in vars(self)
+        persona = self.config.persona if is_own else people.description(self.unique_id - 1)
+        return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
-        """Look at the feed; whoever chooses from lists is offered every id in it."""
+        """Look at the feed, with its beliefs in mind; whoever chooses from lists is offered every id in it."""
         seen = super().observe()
+        if self.opinions is not None:
+            seen = self.opinions.on_mind(self.unique_id, seen)
         if not self.opened.capabilities.needs_options:
             return seen
         return replace(seen, options={**self.model.world.ids(seen.facts), **seen.options})
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Do what was decided, and keep in mind what was read."""
+        outcomes = super().act(decision, seen)
+        if seen is not None and self.opinions is not None:
+            self.opinions.read(self.unique_id, seen.facts)
+        return outcomes
+
+    @property
+    def opinions(self) -> Opinions | None:
+        """What users of the model think of its topic; None: they hold no beliefs."""
+        return getattr(self.model, "opinions", None)
+
+    @property
+    def position(self) -> float | None:
+        """Its position on the topic, -1 (against) to 1 (for); None without beliefs."""
+        return None if self.opinions is None else self.opinions.position(self.unique_id)
 
     @property
     def n_followers(self) -> int:
@@ -128,20 +217,22 @@ class SocialUser(Mind, CellAgent):
         others = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
         if not others or self.random.random() < 0.15:
             return self._wish(seen, ("post",), content=self.remark())
-        weights = [self.pull(item) for item in others]
-        item = self.random.choices(others, weights)[0]
-        return self._react(seen, item, min(1.0, self.pull(item) / 4))
+        interests = self.interests
+        weights = [self.pull(item, interests) for item in others]
+        (index,) = self.random.choices(range(len(others)), weights)
+        return self._react(seen, others[index], min(1.0, weights[index] / 4))
 
-    def pull(self, item: FeedItem) -> float:
+    def pull(self, item: FeedItem, interests: frozenset[str] | None = None) -> float:
         """Compute how much a post draws the user: interest, acquaintance and popularity add up.
 
         Args:
             item: A post of the feed.
+            interests: Words that draw its attention; None: its own.
 
         Returns:
             At least 0.2; a shared word counts 1, a followed author 1, popularity ln(1 + likes + shares).
         """
-        n_shared = len(self.interests & words_of(item.post.content))
+        n_shared = len((self.interests if interests is None else interests) & words_of(item.post.content))
         return 0.2 + min(n_shared, 3) + item.is_followed + math.log1p(item.post.likes + item.post.shares)
 
     def _react(self, seen: Observation, item: FeedItem, interest: float) -> ToolCall | None:
@@ -210,5 +301,9 @@ class SocialUser(Mind, CellAgent):
         return f"What I think about most is {topics}."
 
     def remark(self) -> str:
-        """Write something about one of its topics."""
+        """Write something about one of its topics, or, of users with beliefs, every other time where it stands."""
+        if self.opinions is not None and self.random.random() < 0.5:
+            position = self.position or 0.0
+            band = 0 if position >= 0.2 else 2 if position <= -0.2 else 1
+            return self.random.choice(STATEMENTS[band]).format(topic=self.opinions.topic)
         return self.random.choice(REMARKS).format(topic=self.random.choice(self.topics))

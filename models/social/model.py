@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
 from mesa.datacollection import DataCollector
 from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
 
-from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Persona, Settings, Slider
-from mesa_llm.population import from_file, invented, preferential_follows
+from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Output, Slider
+from mesa_llm.llm.embeddings import embedder
+from mesa_llm.memory import open_memory
+from mesa_llm.population import ActivityForm, Users
+from mesa_llm.population.columns import IntArray, People
 from mesa_llm.text import counted, quoted
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from models.social.agents import SocialUser
+from models.social.opinions import Belief, Opinions, StanceName
+from models.social.people import (
+    PopulationName,
+    check_people,
+    draw_people,
+    follow_edges,
+    is_hourly,
+    set_hours,
+)
 
-SETTINGS = Settings(temperature=1.0, max_tokens=2000)
-"""Sampling settings of the users' language model."""
-
-N_INVENTED = 20
-"""Number of users where neither a number nor a file is given."""
+TOPIC = "a ban on cars in the town centre"
+"""What beliefs are about, where nothing else is said."""
 
 MAX_DRAWN = 500
 """Maximum number of users whose network is laid out and drawn."""
@@ -62,6 +71,10 @@ class SocialScenario(LLMScenario):
     feed: Annotated[FeedName | None, Label("Feed")] = None
     """What users are shown; None: the preset's feed."""
 
+    embedder: Annotated[str, Hidden()] = "wordllama"
+    """What compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a model of
+    litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
+
     feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
     """Maximum number of posts in a feed; None: as the preset has it."""
 
@@ -72,13 +85,39 @@ class SocialScenario(LLMScenario):
     """Number of users that a new user follows, where the population brings no follows."""
 
     users: Annotated[str | None, Hidden()] = None
-    """File with a population, in one of OASIS's formats or a table; None: invented residents."""
+    """File with a population, in one of OASIS's formats or a table; None: see `population`."""
+
+    skip_broken: Annotated[bool, Hidden()] = False
+    """Whether rows of `users` that cannot be used are left out, and counted; else they are an error."""
+
+    population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
+    """Users who are in no file: invented residents, or drawn from OASIS's distributions of users of X or Reddit."""
+
+    core_users: Annotated[Annotated[int, Field(ge=0)] | None, Hidden()] = None
+    """Number of core users, whom others follow by topic (`oasis_x`); None: a tenth of all, up to 196."""
+
+    follow_probability: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.2
+    """Probability that a user follows a core user for a topic both have: 0.2 in OASIS's code, 0.1 in its appendix."""
 
     hourly: Annotated[bool, Label("Active by the hour of the day")] = False
-    """Whether users are active by the hour of the day, instead of always."""
+    """Whether users are active by the hour of the day, as their file says, instead of always."""
 
-    step_minutes: Annotated[float, Field(ge=0), Slider(1, 240, 1, label="Minutes in a step")] = 60.0
-    """Simulated minutes in a step."""
+    activity_form: Annotated[ActivityForm | None, Label("Hours of activity as in")] = None
+    """Hours of activity: counts by the formula of OASIS's paper or code, one probability for all as in its Reddit runs,
+    or one for core and one for ordinary users; None: as the file says, if `hourly`, else always active."""
+
+    activity_table: Annotated[str | tuple[tuple[float, ...], ...] | None, Hidden()] = None
+    """Counts of activity, 24 a row, or the file that holds them; of any other number of rows than users, each user is
+    dealt one. None: those of `users`."""
+
+    active_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.1
+    """Probability that a user is active in a step (`reddit`), or that a core user is (`core`)."""
+
+    ordinary_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.01
+    """Probability that a user who is no core user is active in a step (`core`)."""
+
+    step_minutes: Annotated[Annotated[float, Field(gt=0)] | None, Label("Minutes in a step")] = None
+    """Simulated minutes in a step; None: 3 in OASIS's presets, 60 in SimSwarm's."""
 
     start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 8.0
     """Hour of the day at the start."""
@@ -94,6 +133,31 @@ class SocialScenario(LLMScenario):
 
     memory: Annotated[str, Hidden()] = "window:6"
     """What users remember with."""
+
+    database: Annotated[str | None, Hidden(), Output()] = None
+    """SQLite file of the network, which grows with every step; None: in memory. That of an earlier run is emptied."""
+
+    beliefs: Annotated[bool, Label("Posts move beliefs")] = False
+    """Whether users hold a belief about `topic`, which the posts they read move."""
+
+    topic: Annotated[str, Field(min_length=3, max_length=200), Label("Topic of beliefs")] = TOPIC
+    """What beliefs are about, as something to be for or against."""
+
+    topic_words: Annotated[Names, Hidden()] = ()
+    """Words that name the topic, by which the rule finds sentences about it; none: the words of the topic."""
+
+    stance: Annotated[StanceName, Label("Stance of posts is measured by")] = "rule"
+    """What measures the stance of posts: a rule about the topic, their tone, or a model (`llm={"stance": …}`)."""
+
+    belief_rules: Annotated[Rules, Hidden()] = "corrected"
+    """`original`: SimSwarm's beliefs, by the tone of all posts of a step, read or not."""
+
+    belief_spread: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.8
+    """Positions at the start lie evenly between minus this and this; SimSwarm's are all 0."""
+
+    def check(self) -> None:
+        """Check that the parameters of the people fit together."""
+        check_people(self)
 
 
 EXAMPLES = (
@@ -112,74 +176,103 @@ class SocialModel(LLMModel):
     """Users of a social network decide together what to do with what their feeds show, and do it in an order drawn.
 
     Attributes:
+        population: Who the users are, in the order of their numbers.
+        memory: What users remember with.
         world: Users, posts and follows.
         grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
+        users_file: What the file of users holds, with the rows that were left out; nothing, without a file.
+        step_minutes: Simulated minutes in a step.
+        opinions: What users think of the topic; None: they hold no beliefs.
+        user_class: Class of its users.
     """
 
     scenario_class = SocialScenario
+    user_class: ClassVar[type[SocialUser]] = SocialUser
     scenario: SocialScenario
 
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Let users sign up, follow one another and publish what they bring along."""
         super().__init__(scenario, **options)
         parameters = self.scenario
-        if parameters.hourly and "activation" not in options:
-            self.activation = Hourly(lambda user: user.hours, parameters.step_minutes, parameters.start_hour)
-        self.world = SocialWorld(parameters.preset, rng=self.random, **self._changes())
+        self.memory = parameters.memory
+        open_memory(self.memory)  # a mistake in it is found now
+        self.step_minutes = parameters.step_minutes or (60.0 if parameters.preset == "simswarm" else 3.0)
+        self.world = SocialWorld(parameters.preset, rng=self.random, path=parameters.database, **self._changes())
         self.worlds = (self.world,)
-        self._settle(self._personas())
+        self.opinions = self._opinions()
+        self.users_file = Users([])
+        self.population = self._people()
+        set_hours(self.population, parameters, self.users_file, self.random)
+        if is_hourly(parameters) and "activation" not in options:
+            self.activation = Hourly(self.population.hours, self.step_minutes, parameters.start_hour)
+        self._settle(self.population)
         self.world.end_step()  # what was brought along is of step 0
         self.datacollector = DataCollector(
             model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
-            | {"follow_edges": "n_follows", "largest_cascade": "largest_cascade", "active": "n_active"},
-            agent_reporters={"followers": "n_followers"} if len(self.agents) <= MAX_DRAWN else {},
+            | {"follow_edges": "n_follows", "largest_cascade": "largest_cascade", "active": "n_active"}
+            | ({} if self.opinions is None else {name: name for name in ("mean_position", "position_spread")}),
+            agent_reporters=self._agent_reporters(),
         )
         self.datacollector.collect(self)
+
+    def stances(self) -> Mapping[int, float]:
+        """Return the position of each user on the topic, by number; of none, if they hold no beliefs."""
+        opinions = self.opinions
+        return {} if opinions is None else {agent_id: opinions.position(agent_id) for agent_id in opinions.beliefs}
 
     # -- set-up
 
     def _changes(self) -> dict[str, Any]:
         """Return in what the world differs from its preset."""
         parameters = self.scenario
-        names = ("viral_threshold", "step_minutes", "threading", "products", "hide_reports")
-        changes = {name: getattr(parameters, name) for name in names}
+        names = ("viral_threshold", "threading", "products", "hide_reports")
+        changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
         changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
+        changes["embed"] = embedder(parameters.embedder).embed
         actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
         changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
         return changes
 
-    def _personas(self) -> Sequence[Persona]:
-        """Return the population: invented, or as many as are wanted of those in the file."""
-        n, users = self.scenario.n_agents, self.scenario.users
-        return invented(n or N_INVENTED, self.random) if users is None else from_file(Path(users), n)
+    def _agent_reporters(self) -> dict[str, str]:
+        """Return what is collected of each user, where there are few enough."""
+        if len(self.agents) > MAX_DRAWN:
+            return {}
+        return {"followers": "n_followers"} | ({} if self.opinions is None else {"position": "position"})
 
-    def _settle(self, personas: Sequence[Persona]) -> None:
+    def _opinions(self) -> Opinions | None:
+        """Return what users will think of the topic; None: they hold no beliefs."""
+        chosen = self.scenario
+        if not chosen.beliefs:
+            return None
+        belief = Belief(chosen.topic, chosen.topic_words, chosen.stance, chosen.belief_rules, chosen.belief_spread)
+        return Opinions(belief)
+
+    def _people(self) -> People:
+        """Return the population: drawn or invented, or as many as are wanted of those in the file."""
+        people, self.users_file = draw_people(self.scenario, self.random)
+        return people
+
+    def _settle(self, people: People) -> None:
         """Sign the users up, let them follow one another, and publish what they brought."""
-        edges = follow_edges(personas, self.scenario.follows, self.random)
-        self.grid = follow_network(len(personas), edges, self.run_seed, self.random)
-        cells = list(self.grid.all_cells) if len(self.grid.all_cells) else [None] * len(personas)
-        users = [
-            SocialUser(
-                self,
-                cell,
-                topics=persona.topics,
-                hours=persona.activity,
-                config=persona.config(settings=SETTINGS),
-                memory=self.scenario.memory,
-            )
-            for persona, cell in zip(personas, cells, strict=True)
-        ]
-        self.world.sign_up_many(
-            Account(user.unique_id, persona.name, persona.username, persona.bio)
-            for user, persona in zip(users, personas, strict=True)
-        )
-        self.world.follow_many([(users[a].unique_id, users[b].unique_id) for a, b in edges])
-        posts = [(user, post) for user, persona in zip(users, personas, strict=True) for post in persona.posts]
-        if not posts:
-            opening = self.random.sample(users, -(-len(users) // 4))
-            posts = [(user, user.remark()) for user in opening]
-        for user, post in posts:
+        edges = follow_edges(people, self.scenario, self.random)
+        self.grid = follow_network(len(people), edges, self.run_seed, self.random)
+        cells = list(self.grid.all_cells) or [None] * len(people)
+        users = [self.user_class(self, cell) for cell in cells]
+        if self.opinions is not None:
+            self.opinions.enter((user.unique_id for user in users), self.random)
+        self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
+        self.world.follow_many(edges + 1)
+        posts = [(users[index], post) for index, post in people.posts()]
+        for user, post in posts or self.opening(users):
             self.world.create_post(user.unique_id, post)
+
+    def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
+        """Return who opens with which post, where the population brings none: a quarter of the users. Override.
+
+        Args:
+            users: All users.
+        """
+        return [(user, user.remark()) for user in self.random.sample(list(users), -(-len(users) // 4))]
 
     @property
     def examples(self) -> str:
@@ -192,6 +285,11 @@ class SocialModel(LLMModel):
         first, post, rest = sentence.partition("{post}")
         named = first + ("a post" if post else "") + rest.replace("{post}", "it")
         return named and f": {named.replace('{author}', author)}"
+
+    def end_step(self) -> None:
+        """Let what users read move their beliefs, if they hold any."""
+        if self.opinions is not None:
+            self.opinions.end_step(self)
 
     # -- asking a user aside
 
@@ -252,6 +350,16 @@ class SocialModel(LLMModel):
         return sum(any(o.action != "do_nothing" for o in outcomes) for outcomes in self.last_outcomes.values())
 
     @property
+    def mean_position(self) -> float | None:
+        """Mean position on the topic, -1 (against) to 1 (for); None without beliefs."""
+        return None if self.opinions is None else self.opinions.mean
+
+    @property
+    def position_spread(self) -> float | None:
+        """Standard deviation of the positions on the topic; None without beliefs."""
+        return None if self.opinions is None else self.opinions.spread
+
+    @property
     def largest_cascade(self) -> int:
         """Number of users in the largest cascade of reposts, its author included; 0 before the first post."""
         return self.world.largest_cascade()
@@ -261,26 +369,7 @@ class SocialModel(LLMModel):
         return _story(self)
 
 
-def follow_edges(personas: Sequence[Persona], follows: int, rng: random.Random) -> list[tuple[int, int]]:
-    """Return who follows whom: what the population brings, or new users following popular ones.
-
-    Args:
-        personas: The population.
-        follows: Number of users that each follows, where the population brings no follows.
-        rng: Source of random draws.
-
-    Returns:
-        (follower, followee), as indices of the population, sorted.
-    """
-    n = len(personas)
-    if any(persona.follows for persona in personas):
-        return sorted({(a, b) for a, persona in enumerate(personas) for b in persona.follows if b < n and a != b})
-    if n < 2 or follows < 1:
-        return []
-    return [(int(a), int(b)) for a, b in preferential_follows(n, min(follows, n - 1), rng)]
-
-
-def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: random.Random) -> Network:
+def follow_network(n: int, edges: IntArray, seed: int, rng: random.Random) -> Network:
     """Lay the follow network out for drawing; beyond `MAX_DRAWN` users it is empty.
 
     Args:
@@ -292,7 +381,7 @@ def follow_network(n: int, edges: Sequence[tuple[int, int]], seed: int, rng: ran
     graph = nx.Graph()
     if n <= MAX_DRAWN:
         graph.add_nodes_from(range(n))
-        graph.add_edges_from(edges)
+        graph.add_edges_from(edges.tolist())
     sprung = 0 < n <= MAX_SPRUNG
     layout = (
         nx.spring_layout(graph, seed=seed % 2**31, k=1.6 / max(n, 1) ** 0.5) if sprung else nx.circular_layout(graph)

@@ -8,12 +8,12 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.model.bridge import wording
+from mesa_llm.reports import DeedTables
 from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.three_worlds.bridge import is_newsworthy
 from models.three_worlds.charts import market_figure, money_figure, news_figure, opinion_figure
 from models.three_worlds.model import ThreeWorldsModel
-from models.three_worlds.report import Report
 
 MAX_NEWS = 40
 """Maximum number of pieces of news that are listed, the latest."""
@@ -55,7 +55,7 @@ def Posts(model: ThreeWorldsModel) -> None:
     """
     update_counter.get()
     with steady(model):
-        posts = Report.of(model).top_posts().to_dict("records")
+        posts = DeedTables.of(model).top_posts().to_dict("records")
     fields = ("step", "name", "text", "likes", "dislikes", "shares")
     rows = [Row(tuple(str(post[field]) for field in fields)) for post in posts]
     columns = ("Step", "Who", "Post", "Likes", "Dislikes", "Passed on")

@@ -7,14 +7,15 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Bridge, Event, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm import Bridge, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.model.bridge import PAYLOADS, wording
-from mesa_llm.population import invented, preferential_follows
+from mesa_llm.population import from_file, invented, preferential_follows
 from mesa_llm.text import quoted
 from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
 from mesa_llm.worlds.economy import Economy, value_text
@@ -78,6 +79,9 @@ class ThreeWorldsScenario(LLMScenario):
 
     cast: Annotated[Literal["invented", "named"], Label("Who the citizens are")] = "invented"
     """`invented`: invented people; `named`: those whom the background names, as far as there are any."""
+
+    users: Annotated[str | None, Hidden()] = None
+    """File with the citizens, as `mesa-llm cast` writes it; invented people fill up the rest. Goes before `cast`."""
 
     variables: Mapping[str, Setting] | None = None
     """Circumstances, in every prompt as they are by then; `tax_rate` and `minimum_wage` act on the economy."""
@@ -193,7 +197,9 @@ class ThreeWorldsModel(LLMModel):
     def _move_in(self) -> None:
         """Give each citizen an account on the network, a firm or the town hall, and a first opinion."""
         n = self.scenario.n_agents
-        named = cast_of(self, n) if self.scenario.cast == "named" else []
+        named = cast_of(self, n) if self.scenario.cast == "named" and self.scenario.users is None else []
+        if self.scenario.users is not None:
+            named = from_file(Path(self.scenario.users), n)
         personas = [*named, *invented(n - len(named), self.random)]
         for index, persona in enumerate(personas):
             Citizen(
@@ -316,6 +322,10 @@ class ThreeWorldsModel(LLMModel):
     def positions(self) -> list[float]:
         """Position of each citizen on the town's question, -1 (against) to 1 (for)."""
         return [citizen.position for citizen in self.agents]
+
+    def stances(self) -> Mapping[int, float]:
+        """Return the position of each citizen on the town's question, by number."""
+        return {citizen.unique_id: citizen.position for citizen in self.agents}
 
     @property
     def mean_position(self) -> float:

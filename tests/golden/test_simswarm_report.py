@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from models.three_worlds.cast import Character, names_in, read_cast
-from models.three_worlds.report import Deed, Report
+from mesa_llm.model.cast import Character, names_in, read_cast
+from mesa_llm.reports import Deed, DeedTables
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("simswarm")
@@ -55,7 +55,7 @@ def named(row: Any, **names: str) -> dict[str, Any]:
     return {ours: row[theirs] for ours, theirs in names.items()}
 
 
-def check_posts(report: Report, case: Any) -> None:
+def check_posts(report: DeedTables, case: Any) -> None:
     who = {"agent": "agent_id", "name": "agent_name", "text": "content", "step": "round_num"}
     counts = {"likes": "num_likes", "dislikes": "num_dislikes", "shares": "num_shares", "engagement": "engagement"}
     assert rows(report.top_posts()) == [named(one, post="post_id", **who, **counts) for one in case["top_posts"]]
@@ -63,7 +63,7 @@ def check_posts(report: Report, case: Any) -> None:
     assert rows(report.engagement()) == [named(one, **told, active="active_agents") for one in case["engagement"]]
 
 
-def check_agents(report: Report, case: Any) -> None:
+def check_agents(report: DeedTables, case: Any) -> None:
     steps = {"step": "round", "posts": "posts", "actions": "actions"}
     lived = [
         {"agent": one["agent_id"], "name": one["name"], **named(each, **steps), "tone": float(each["sentiment"])}
@@ -75,7 +75,7 @@ def check_agents(report: Report, case: Any) -> None:
     assert rows(report.profiles()) == [named(one, **active, steps="rounds_active") for one in case["profiles"]]
 
 
-def check_dealings(report: Report, case: Any) -> None:
+def check_dealings(report: DeedTables, case: Any) -> None:
     follows, graph = report.follows(), case["graph"]
     edges = [(one["follower_id"], one["followee_id"]) for one in case["social_graph"]["edges"]]
     assert list(zip(follows["follower"], follows["followee"], strict=True)) == edges
@@ -93,7 +93,7 @@ def check_dealings(report: Report, case: Any) -> None:
 
 @pytest.mark.parametrize("case", [CASES["extractors"]] if "extractors" in CASES else [])
 def test_the_tables_of_a_run_are_those_of_simswarm(case: Any) -> None:
-    report = Report(deeds_of(case["records"]), rules="original")
+    report = DeedTables(deeds_of(case["records"]), rules="original")
     check_posts(report, case)
     check_agents(report, case)
     check_dealings(report, case)

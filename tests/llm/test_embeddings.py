@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -95,7 +96,7 @@ def test_what_are_no_vectors_is_said(vectors: Any) -> None:
 
 @pytest.mark.parametrize("name", ["word2vec", "litellm:", "wordllama:big", ""])
 def test_an_unknown_name_is_said_with_the_known_ones(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"use 'wordllama', 'litellm:MODEL'"):
+    with pytest.raises(ConfigError, match=r"use 'wordllama', 'minilm', 'twhin-bert', 'litellm:MODEL'"):
         embedder(name)
 
 
@@ -156,3 +157,16 @@ assert (logging.root.handlers, logging.root.level) == ([], logging.WARNING)
 def test_the_default_needs_no_network_prints_nothing_and_leaves_logging_alone() -> None:
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_twhin_bert_is_never_another_model_under_its_name(tmp_path: Path) -> None:
+    if importlib.util.find_spec("transformers") is None:
+        with pytest.raises(ConfigError, match=r"'transformers' is not installed.*'wordllama' or 'minilm'"):
+            embedder("twhin-bert")
+        return
+    with pytest.raises(ConfigError, match="the weights of TwHIN-BERT are not in"):
+        embedder(f"twhin-bert:{tmp_path}").embed(["a"])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(ConfigError, match="holds no weights of TwHIN-BERT"):
+        embedder(f"twhin-bert:{tmp_path / 'other'}").embed(["a"])

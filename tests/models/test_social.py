@@ -74,7 +74,7 @@ def test_users_who_may_not_pass_always_do_something() -> None:
 
 @pytest.mark.parametrize("llm", ["rule", "random"])
 def test_users_with_all_actions_turn_to_groups_and_products(llm) -> None:
-    model = SocialModel(n_agents=12, llm=llm, rng=1, **EVERYTHING)
+    model = SocialModel(n_agents=12, llm=llm, rng=2, **EVERYTHING)
     model.run_for(12)
     done = set(model.runlog.actions().query("ok == 1")["action"])
     assert {"purchase_product", "create_group", "join_group", "send_to_group", "create_post", "like_post"} <= done
@@ -146,6 +146,69 @@ def test_hours_of_activity_let_fewer_act_at_night() -> None:
         user.hours = tuple(float(8 <= hour < 12) for hour in range(24))
     model.run_for(6)
     assert model.runlog.decisions().groupby("time").size().to_dict() == dict.fromkeys(range(1, 5), 10)
+
+
+def test_people_drawn_as_oasis_draws_them_follow_core_users_of_their_topics() -> None:
+    model = SocialModel(population="oasis_x", preset="x", n_agents=60, core_users=9, follow_probability=1, rng=1)
+    core, ordinary = model.agents.to_list()[:9], model.agents.to_list()[9:]
+    assert {len(user.topics) for user in core} == {1}
+    edges = {(a, b) for a, b in model.world.follow_edges().tolist()}
+    assert edges == {(a.unique_id, b.unique_id) for a in ordinary for b in core if b.topics[0] in a.topics}
+    assert digest(population="oasis_x", n_agents=30, rng=1) == digest(population="oasis_x", n_agents=30, rng=1)
+    assert "country" in SocialModel(population="oasis_reddit", n_agents=3, rng=1).agents[0].config.traits
+
+
+def test_minutes_and_hours_of_activity_are_oasis_own_under_its_presets() -> None:
+    model = SocialModel(n_agents=300, preset="x", activity_form="core", core_users=100, active_share=0.9, rng=1)
+    model.run_for(2)
+    acting = model.runlog.decisions()["agent"]
+    assert (model.step_minutes, model.world.settings.step_minutes) == (3, 3)
+    assert 140 < (acting <= 100).sum() <= 200
+    assert (acting > 100).sum() < 20
+
+
+def test_a_table_of_activity_is_a_parameter(tmp_path) -> None:
+    night = (0.0,) * 20 + (5.0,) * 4
+    hours = {"activity_table": (night, (3.0,) * 24), "n_agents": 2, "rng": 1}
+    assert [user.hours[:2] for user in SocialModel(activity_form="paper", **hours).agents] == [(0, 0), (1, 1)]
+    assert [user.hours[0] for user in SocialModel(activity_form="code", **hours).agents] == [0.1, 0.6]
+    (tmp_path / "hours.csv").write_text(f'activity_level_frequency\n"{[1] * 24}"\n')
+    assert SocialModel(activity_table=str(tmp_path / "hours.csv"), n_agents=3, rng=1).agents[2].hours[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [
+        ({"users": "a.csv", "population": "oasis_x"}, "both say where people come from"),
+        ({"activity_form": "code"}, "is made from counts of activity; give activity_table="),
+        ({"activity_table": ((1.0, 2.0),)}, r"counts need the shape \(users, 24\)"),
+        ({"core_users": 30, "population": "oasis_x"}, "core_users=30 is more than the 20 users"),
+    ],
+)
+def test_parameters_of_people_that_do_not_fit_are_refused(parameters, why) -> None:
+    with pytest.raises(ConfigError, match=why):
+        SocialModel(**parameters)
+
+
+def test_broken_rows_of_users_are_left_out_and_counted_where_that_is_wanted(tmp_path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("name,username,user_char,description\nAnn,ann,x,x\nBo,ann,x,x\nCy,cy,x\nDi,di,x,x\n")
+    with pytest.raises(ConfigError, match=r"line 3, row 2, column 'username'"):
+        SocialModel(users=str(path))
+    model = SocialModel(users=str(path), skip_broken=True, rng=1)
+    assert (len(model.agents), [refusal.line for refusal in model.users_file.refusals]) == (2, [3, 4])
+
+
+def test_personal_feeds_compare_with_the_embedder_that_is_named() -> None:
+    runs = {feed: SocialModel(n_agents=12, preset="x", feed=feed, rng=1) for feed in ("x", "x_personal")}
+    for model in runs.values():
+        model.run_for(4)
+    assert runs["x"].runlog.digest != runs["x_personal"].runlog.digest
+    users = range(1, 13)
+    world = runs["x_personal"].world
+    assert world.feeds(world.viewers(users)) == [world.feed(user) for user in users]
+    with pytest.raises(ConfigError, match="there is no embedder 'word2vec'"):
+        SocialModel(feed="x_personal_code", embedder="word2vec")
 
 
 def test_a_table_of_ones_own_becomes_a_population(tmp_path) -> None:

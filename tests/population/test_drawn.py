@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from mesa_llm.population import (
     Persona,
+    activity_table,
     core_ordinary_follows,
     draw,
     follow_matrix,
@@ -180,6 +181,25 @@ def test_the_codes_activity_is_relative_to_the_busiest_of_all_and_lifted() -> No
     counts[:, 1] = 6, 10
     hours = hourly_activity(counts, "code")
     assert hours[:, :3].tolist() == [[0.5, 0.6, 0.1], [0.2, 1.0, 0.1]]
+
+
+def test_activity_has_four_forms() -> None:
+    counts = np.arange(1, 49).reshape(2, 24)
+    assert activity_table("paper", 2, counts, rng=1)[1].tolist() == [1.0] * 24
+    assert activity_table("code", 2, counts, rng=1).tolist() == hourly_activity(counts, "code").tolist()
+    assert set(activity_table("reddit", 3, rng=1, share=0.3).ravel()) == {0.3}
+    assert activity_table("core", 3, n_core=1, rng=1)[:, 5].tolist() == [0.1, 0.01, 0.01]
+
+
+def test_rows_of_activity_are_dealt_to_any_number_of_users() -> None:
+    counts = np.arange(1, 49).reshape(2, 24)
+    dealt = activity_table("paper", 200, counts, rng=3)
+    assert dealt.tolist() == activity_table("paper", 200, counts, rng=3).tolist()
+    assert {tuple(row) for row in dealt} == {tuple(row) for row in hourly_activity(counts)}
+    with pytest.raises(ValueError, match="activity 'code' is made from counts"):
+        activity_table("code", 2, rng=1)
+    with pytest.raises(ValueError, match="a probability is 0 to 1"):
+        activity_table("reddit", 2, share=1.5, rng=1)
 
 
 @pytest.mark.parametrize("counts", [np.zeros((2, 23)), np.full((1, 24), -1), np.full((1, 24), np.nan)])

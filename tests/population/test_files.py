@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.population import Persona, from_file, from_oasis, from_table, read_activity
+from mesa_llm.population import Persona, from_file, from_oasis, from_table, read_activity, read_users
 
 DATA = os.environ.get("MESA_LLM_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="MESA_LLM_DATA names no folder with the original files")
@@ -112,6 +112,53 @@ def test_bad_cells_are_named_by_row_and_column(tmp_path: Path, follows: str, pos
         from_oasis(path)
 
 
+BROKEN_ROWS = (
+    '0,0,Ann,ann1,"[1, 2, 5]",[],"I bake.\nBread.",Baker',
+    "1,1,Bo,bo1,[9],[],I run.,Runner",
+    "2,2,Cy,ann1,[],[],I sing.,Singer",
+    "3,3,Di,di1,[]",
+    "4,4,,,[],[],,",
+    "5,5,Ed,ed1,[0],[],I swim.,Swimmer",
+)
+
+
+def test_rows_that_cannot_be_used_are_counted_with_line_and_reason(tmp_path: Path) -> None:
+    path = x_file(tmp_path, *BROKEN_ROWS)
+    with pytest.raises(ConfigError, match=r"line 4, row 2, .*user 9.*\(3 more of 6 rows .* on lines 5, 6, 7\)"):
+        from_file(path)
+    users = read_users(path, skip=True)
+    assert [refusal.line for refusal in users.refusals] == [4, 5, 6, 7]
+    reasons = ("found user 9", "found 'ann1' again, which line 2 has", "found 5 cells; wanted 8", "found no name")
+    assert all(why in refusal.reason for why, refusal in zip(reasons, users.refusals, strict=True))
+    assert [(user.name, user.follows) for user in users.personas] == [("Ann", (1,)), ("Ed", (0,))]
+
+
+def test_lines_of_json_lists_are_those_of_their_objects(tmp_path: Path) -> None:
+    user = {"realname": "Ann", "username": "ann1", "bio": "Baker", "persona": "You bake."}
+    path = tmp_path / "users.json"
+    path.write_text(json.dumps([user, 3, user, user | {"username": "bo1", "age": {}}], indent=1), "utf-8-sig")
+    users = read_users(path, skip=True)
+    assert [user.username for user in users.personas] == ["ann1", "bo1"]
+    assert [(refusal.line, refusal.reason.split(": ")[-1]) for refusal in users.refusals] == [
+        (8, "found a int; each persona is an object"),
+        (9, "found 'ann1' again, which line 2 has; wanted a name of its own for each user"),
+    ]
+
+
+def test_a_file_without_one_row_that_can_be_used_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="found user 9"):
+        read_users(x_file(tmp_path, *BROKEN_ROWS[1:2]), skip=True)
+
+
+def test_counts_stay_with_the_users_who_are_left(tmp_path: Path) -> None:
+    days = [f'"{[count] * 24}"' for count in range(1, 7)]
+    (tmp_path / "hours.csv").write_text("\n".join(["activity_level_frequency", *days]), "utf-8")
+    users = read_users(x_file(tmp_path, *BROKEN_ROWS), tmp_path / "hours.csv", skip=True)
+    assert users.counts is not None
+    assert users.counts[:, 0].tolist() == [1, 6]
+    assert [user.activity[0] for user in users.personas] == [1 / 6, 1]
+
+
 def test_other_columns_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("who,what\na,b\n", "utf-8")
     with pytest.raises(ConfigError, match=r"has the columns \['what', 'who'\]; users of OASIS have"):
@@ -179,6 +226,7 @@ def test_reddit_users_bring_traits_and_topics() -> None:
         ("counterfactual_36.json", "Reddit posts with their comments"),
         ("product.json", "texts of posts"),
         ("user_activity_24h.csv", "hours of activity"),
+        ("False_Business_0_real_propagation.json", "curves of how a post spread"),
     ],
 )
 @pytest.mark.parametrize("read", [from_file, from_oasis])
@@ -216,3 +264,34 @@ def test_a_table_without_names_and_personas_is_refused_with_its_columns(tmp_path
 def test_one_column_that_says_who_somebody_is_is_enough(tmp_path: Path, column: str) -> None:
     (tmp_path / "p.csv").write_text(f"{column}\nAnn\n", "utf-8")
     assert len(from_file(tmp_path / "p.csv")) == 1
+
+
+TWICE = "'ann' again, which line 2 has"
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "refused"),
+    [
+        (
+            "t.csv",
+            "name,username,age\nAnn,ann,40\nBo,bo,41,x\nCy\nDi,ann,42\nEd,ed,43\n",
+            {3: "4 cells", 4: "1 cells", 5: TWICE},
+        ),
+        (
+            "t.jsonl",
+            '{"name": "Ann", "age": 40}\n{"name": \n\n[]\n{"name": "Ed", "age": 43}\n',
+            {2: "JSON object", 4: "a list"},
+        ),
+    ],
+)
+def test_broken_rows_of_any_table_are_counted_with_line_and_reason(
+    tmp_path: Path, name: str, contents: str, refused: dict[int, str]
+) -> None:
+    (tmp_path / name).write_text(contents)
+    users = read_users(tmp_path / name, skip=True)
+    assert [(persona.name, persona.traits["age"]) for persona in users.personas] == [("Ann", 40), ("Ed", 43)]
+    assert [refusal.line for refusal in users.refusals] == list(refused)
+    for refusal, reason in zip(users.refusals, refused.values(), strict=True):
+        assert reason in refusal.reason
+    with pytest.raises(ConfigError, match=f"line {min(refused)}: found"):
+        read_users(tmp_path / name)

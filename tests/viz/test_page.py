@@ -266,6 +266,23 @@ def test_readers_who_wait_go_before_the_next_writer() -> None:
     assert done == ["read", "written"]
 
 
+def test_writers_take_turns_also_while_one_waits() -> None:
+    gate, done = Gate(), list[str]()
+
+    def write() -> None:
+        with gate.writing():
+            done.append("second")
+
+    with gate.writing():
+        writer = threading.Thread(target=write)
+        writer.start()
+        with gate.waiting():
+            time.sleep(0.05)
+        done.append("first")
+    writer.join(PATIENCE_S)
+    assert done == ["first", "second"]
+
+
 def test_a_component_is_drawn_only_while_the_model_stands_still() -> None:
     model, done = Village(rng=1), list[str]()
 
@@ -586,6 +603,15 @@ def test_components_stand_on_the_tabs_they_name() -> None:
 
     tabs = tabs_of([(plot, 0), (plot, 2), (plot, "Feed")])
     assert list(tabs) == ["Model", "Page 2", "Feed", "Measures", "Agents", "Actions", "News", "About"]
+
+
+def test_a_table_reads_only_the_page_that_is_shown() -> None:
+    model = Village(rng=1)
+    model.run_for(3)
+    rows, count = model.runlog.latest("actions", size=4, skip=1)
+    assert ([row["time"] for row in rows], count) == ([3, 3, 3, 2], 12)
+    with pytest.raises(ConfigError, match="no table 'deeds'"):
+        model.runlog.latest("deeds", 1)
 
 
 @pytest.mark.parametrize("shows", [ActionTable, AgentInspector, lambda model: Runs(model, Village, None, print)])

@@ -152,6 +152,12 @@ class CorrectedRules:
         remaining = [other for other in state.policies if other.name != name]
         state.policies[:] = [*remaining, policy][-MAX_POLICIES:]
 
+    def set_variable(self, variable: str, value: Value) -> None:
+        """Set a variable from outside, and end the policies that set it."""
+        state = self.state
+        state.variables[variable] = self._checked_value(variable, value)
+        state.policies[:] = [policy for policy in state.policies if policy.variable != variable]
+
     def close_step(self) -> dict[str, float]:
         """Pay wages, make goods, sell them, and measure the economy."""
         state, participants = self.state, list(self.state.participants.values())
@@ -320,6 +326,10 @@ class OriginalRules:
         state.policies.append(Policy(name, description, participant.agent_id, state.step, variable, value))
         if variable is not None and value is not None:
             state.variables[variable] = value
+
+    def set_variable(self, variable: str, value: Value) -> None:
+        """Set a variable from outside; nothing acts on it."""
+        self.state.variables[variable] = value
 
     def close_step(self) -> dict[str, float]:
         """Measure the economy."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, get_args
+from dataclasses import asdict, replace
+from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -19,6 +19,8 @@ from mesa_llm.worlds.amounts import NO_FLAG
 from mesa_llm.worlds.economy.facts import CAPITAL_STEP, MAX_OTHERS, EconomyFacts, Notables, ParticipantView
 from mesa_llm.worlds.economy.rules import HOUSEHOLDS, MAX_DOLLARS, NUMBER, CorrectedRules, OriginalRules
 from mesa_llm.worlds.economy.state import (
+    MINIMUM_WAGE,
+    TAX_RATE,
     EconomyParameters,
     EconomyState,
     Participant,
@@ -270,6 +272,29 @@ class Economy(DoNothing):
             if self.rules.is_news(before[metric], current):
                 events.append(self._metric_event(metric, before[metric], current))
         return events
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return policies and participants as they are now, for exports and reports."""
+        participants = [
+            {"agent": own.agent_id, "name": self.names.get(own.agent_id, ""), "role": own.role}
+            | {"balance": own.balance, "workforce": own.workforce, "price": own.price, "output": own.output}
+            for own in self.state.participants.values()
+        ]
+        return {"policies": [asdict(policy) for policy in self.state.policies], "participants": participants}
+
+    # from outside the run
+
+    def changeable(self) -> Mapping[str, Any]:
+        """Return the variables, which policies set as well; any other name is taken, too."""
+        return {TAX_RATE: 0.0, MINIMUM_WAGE: 0.0, **self.state.variables}
+
+    def change(self, variable: str, value: Any) -> None:
+        """Set a variable; policies that set it are in force no more.
+
+        Raises:
+            ToolError: If there can be no such variable, or it cannot have this value.
+        """
+        self.rules.set_variable(variable, value)
 
     def _metric_event(self, metric: str, previous: float, current: float) -> Event:
         facts = {"metric": metric, "previous": previous, "current": current, "delta": current - previous}

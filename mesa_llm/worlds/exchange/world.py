@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -119,6 +119,14 @@ class Exchange(DoNothing):
     def is_over(self) -> bool:
         """Whether the last day has ended."""
         return self.now.stage == "closed"
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return trades and orders, for exports and reports."""
+        history = self.history
+        return {
+            "trades": [trade._asdict() for trade in history.trades],
+            "orders": [order._asdict() for order in history.orders],
+        }
 
     @property
     def history(self) -> History:

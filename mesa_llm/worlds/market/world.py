@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -305,3 +305,46 @@ class PredictionMarkets(DoNothing):
         if self.is_original or not market.is_open:
             return None
         return market.maker.buy(outcome, self.quote_dollars * (1 - self.ledger.fee))[1]
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return trades, and the price of YES of each market after each step, for exports and reports."""
+        trades = [
+            {
+                "step": trade.step,
+                "agent": trade.agent_id,
+                "name": self.names.get(trade.agent_id, ""),
+                "side": trade.side,
+                "market": trade.market_id,
+                "outcome": trade.outcome,
+                "shares": trade.shares,
+                "dollars": trade.dollars,
+                "fee": trade.fee,
+                "price": trade.price,
+                "price_yes": trade.price_yes,
+            }
+            for trade in self.ledger.trades
+        ]
+        prices = [
+            {"step": step, "market": market_id, "question": market.question.text, "price_yes": price}
+            for market_id, market in self.ledger.markets.items()
+            for step, price in enumerate(market.prices_yes)
+        ]
+        return {"trades": trades, "prices": prices}
+
+    # from outside the run
+
+    def changeable(self) -> Mapping[str, Any]:
+        """Return what may be changed during a run: the fee, a share of each trade."""
+        return {"fee": self.ledger.fee}
+
+    def change(self, variable: str, value: Any) -> None:
+        """Change the fee; traders read of it in their instructions.
+
+        Raises:
+            ToolError: If it is something else, or cannot have this value.
+        """
+        if variable != "fee" or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+            raise ToolError(f"{variable} = {value!r}; wanted fee, a share from 0 on and below 1")
+        self.ledger.fee = float(value)
+        if not self.is_original:
+            self._instructions = instructions(self.ledger.fee, self.ledger.limits)

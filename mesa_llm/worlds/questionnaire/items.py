@@ -141,6 +141,8 @@ def read_choice(item: Item, value: Any) -> Answer | None:
     Returns:
         The answer; None if it is no number, or no text, at all.
     """
+    if type(value) is int and value in item.choices:  # as nearly all are
+        return value
     if not item.choices or isinstance(item.choices[0], str):
         return value if isinstance(value, str) else None
     if isinstance(value, str):

@@ -66,7 +66,9 @@ class Questionnaire:
             raise ValueError(f"agent {agent_id} is asked {sheet.label!r} twice; give each sheet of a step its label")
         self._open[agent_id, sheet.label] = sheet
         for item in sheet.items:
-            self.counts.setdefault(item.label, ItemCount()).asked += 1
+            if (count := self.counts.get(item.label)) is None:
+                count = self.counts[item.label] = ItemCount()
+            count.asked += 1
         return Observation(
             describe_sheet(sheet),
             sheet.instructions or self.instructions,

@@ -1,5 +1,6 @@
 """A social network: posts, replies, reposts, votes and follows, and the feeds that show them."""
 
+from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from mesa_llm.worlds.social.facts import (
     FeedItem,
     GroupView,
@@ -10,19 +11,19 @@ from mesa_llm.worlds.social.facts import (
     SocialFacts,
 )
 from mesa_llm.worlds.social.measures import Cascade
+from mesa_llm.worlds.social.personal import Embed, PersonalFeed
 from mesa_llm.worlds.social.recommenders import (
-    FEEDS,
     Board,
     Feed,
-    FeedName,
     HotFeed,
     NewestFeed,
+    RandomFeed,
     SimSwarmFeed,
     Viewer,
     XFeed,
 )
 from mesa_llm.worlds.social.rules import Account
-from mesa_llm.worlds.social.settings import PRESETS, PresetName, SocialSettings
+from mesa_llm.worlds.social.settings import FEEDS, PRESETS, FeedName, PresetName, SocialSettings
 from mesa_llm.worlds.social.state import Notice
 from mesa_llm.worlds.social.world import SocialWorld
 
@@ -32,6 +33,7 @@ __all__ = [
     "Account",
     "Board",
     "Cascade",
+    "Embed",
     "Feed",
     "FeedItem",
     "FeedName",
@@ -40,14 +42,18 @@ __all__ = [
     "MessageView",
     "NewestFeed",
     "Notice",
+    "PersonalFeed",
     "PostView",
     "PresetName",
     "ProductView",
+    "RandomFeed",
     "ReplyView",
     "SimSwarmFeed",
     "SocialFacts",
     "SocialSettings",
     "SocialWorld",
+    "SpreadCurves",
     "Viewer",
     "XFeed",
+    "read_curves",
 ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, Viewer
+import numpy as np
+
+from mesa_llm.worlds.social.board import KINDS, QUOTE, Viewer
 from mesa_llm.worlds.social.settings import SocialSettings
-from mesa_llm.worlds.social.state import Notice, SocialState
+from mesa_llm.worlds.social.state import Notice, SocialState, pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +221,8 @@ GROUP_ACTIONS = frozenset(("create_group", "join_group", "leave_group", "send_to
 MAX_LISTED = 10
 """Maximum number of followed users, muted users, groups of one's own and groups to join that are listed."""
 
-MAX_MARKS = 1000
-"""Maximum number of ids in one query, as SQLite takes no more than some 30,000."""
+MAX_VIEWS = 100_000
+"""Maximum number of posts whose looks are kept."""
 
 MAX_NEW_MESSAGES = 3
 """Maximum number of new messages of a group in an observation."""
@@ -228,34 +230,22 @@ MAX_NEW_MESSAGES = 3
 MAX_MESSAGES = 12
 """Maximum number of messages that `listen_from_group` shows."""
 
-FIRST_REPLIES = """
-    SELECT post_id, parent_id, user_id, content, step, likes, dislikes FROM post
-    WHERE parent_id = ? AND kind = 'reply' AND reports < ? ORDER BY post_id LIMIT ?"""
-
-BEST_REPLIES = """
-    SELECT post_id, parent_id, user_id, content, step, likes, dislikes FROM post
-    WHERE root_id = ? AND kind = 'reply' AND reports < ? ORDER BY likes - dislikes DESC, post_id DESC LIMIT ?"""
-
-BEST_COMMENTS = """
-    SELECT comment_id, post_id, user_id, content, step, likes, dislikes FROM comment
-    WHERE post_id = ? ORDER BY likes - dislikes DESC, comment_id DESC LIMIT ?"""
-
 OWN_GROUPS = """
     SELECT group_id, name, members FROM group_members JOIN chat_group USING (group_id)
-    WHERE group_members.user_id = ? ORDER BY coalesce(
-        (SELECT max(step) FROM group_messages WHERE group_messages.group_id = chat_group.group_id), -1
+    WHERE group_members.agent_id = ? ORDER BY coalesce(
+        (SELECT max(sent_at) FROM group_messages WHERE group_messages.group_id = chat_group.group_id), -1
     ) DESC, group_id DESC LIMIT ?"""
 
 OPEN_GROUPS = """
     SELECT group_id, name, members FROM chat_group
-    WHERE group_id NOT IN (SELECT group_id FROM group_members WHERE user_id = ?)
+    WHERE group_id NOT IN (SELECT group_id FROM group_members WHERE agent_id = ?)
     ORDER BY members DESC, group_id DESC LIMIT ?"""
 
 MESSAGES = """
-    SELECT message_id, group_id, user_id, content, step FROM group_messages
-    WHERE group_id = ? AND step >= ? AND user_id <> ?
-        AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
-    ORDER BY step DESC, message_id DESC LIMIT ?"""
+    SELECT message_id, group_id, sender_id, content, sent_at FROM group_messages
+    WHERE group_id = ? AND sent_at >= ? AND sender_id <> ?
+        AND sender_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
+    ORDER BY sent_at DESC, message_id DESC LIMIT ?"""
 
 
 class SocialView(SocialState):
@@ -264,92 +254,131 @@ class SocialView(SocialState):
     def __init__(self, settings: SocialSettings, **options: Any) -> None:
         """Begin with nothing to see; the arguments are those of `SocialState`."""
         self._views: dict[int, PostView] = {}
-        self._texts: dict[tuple[int, bool, bool, int], str] = {}
+        self._texts: dict[int, dict[tuple[bool, bool, int], str]] = {}
+        self._shown_in: dict[int, set[int]] = {}  # post → posts whose looks show it
         super().__init__(settings, **options)
 
-    def words_changed(self) -> None:
-        """Forget how posts look."""
-        self._views.clear()
+    def look_changed(self, post_id: int) -> None:
+        """Forget how a post looks, and the posts that pass it on or quote it."""
+        self._views.pop(post_id, None)
+        self._texts.pop(post_id, None)
+        for shown_in in self._shown_in.pop(post_id, ()):
+            self._views.pop(shown_in, None)
+            self._texts.pop(shown_in, None)
+
+    def next_step(self) -> None:
+        """Move time on; texts say how old posts are."""
+        super().next_step()
         self._texts.clear()
+        if len(self._views) > MAX_VIEWS:
+            self._views.clear()
+            self._shown_in.clear()
 
     def post_view(self, post_id: int) -> PostView:
         """Return a post as everyone sees it."""
-        view = self._views.get(post_id)
-        if view is None:
-            source_id = self.source_id(post_id)
-            view = self._post(post_id, source_id, quoted=self._quoted(source_id))
-            limit = self.settings.replies_shown if self.settings.threading else 0
-            replies = FIRST_REPLIES if self.is_original else BEST_REPLIES
-            hidden = self.max_reports
-            view = replace(
-                view,
-                replies=self._replies(self.store.rows(replies, source_id, hidden, limit)),
-                comments=self._replies(self.store.rows(BEST_COMMENTS, source_id, limit)) if self.n_comments else (),
-            )
-            self._views[post_id] = view
-        return view
+        if post_id not in self._views:
+            self.source_id(post_id)
+            self.load_views([post_id])
+        return self._views[post_id]
 
-    def _quoted(self, post_id: int) -> PostView | None:
-        if self.kind_of(post_id) != QUOTE:
-            return None
-        parent = self.store.first("SELECT parent_id FROM post WHERE post_id = ?", post_id)
-        quoted = self.source_id(int(parent[0])) if parent else post_id
-        return self._post(quoted, quoted) if self.posts.get("reports", quoted - 1) < self.max_reports else None
-
-    def _post(self, post_id: int, source_id: int, quoted: PostView | None = None) -> PostView:
-        author, writer = self.author_of(post_id), self.author_of(source_id)
-        content = self.store.first("SELECT content FROM post WHERE post_id = ?", source_id)
-        return PostView(
-            post_id=post_id,
-            kind=KINDS[self.kind_of(post_id)],
-            author_id=author,
-            author=self.names[author],
-            source_id=source_id,
-            source_author_id=writer,
-            source_author=self.names[writer],
-            content=content[0] if content else "",
-            step=self.posts.get("created", post_id - 1),
-            likes=self.posts.get("likes", source_id - 1),
-            dislikes=self.posts.get("dislikes", source_id - 1),
-            shares=self.posts.get("shares", source_id - 1),
-            reports=self.posts.get("reports", source_id - 1),
-            quoted=quoted,
+    def load_views(self, post_ids: Iterable[int]) -> None:
+        """Make the looks of posts that are not known yet, reading their texts and names all at once."""
+        missing = [post_id for post_id in dict.fromkeys(post_ids) if post_id not in self._views]
+        if not missing:
+            return
+        parts = [self._parts(post_id) for post_id in missing]
+        texts = self.posts_texts(
+            list(dict.fromkeys(part for source, quoted, replies, _ in parts for part in (source, quoted, *replies)))
         )
+        comment_ids = [comment_id for *_, comments in parts for comment_id in comments]
+        query = "SELECT comment_id, content FROM comment WHERE comment_id IN ({})"
+        comment_texts = dict(self.store.of_ids(query, comment_ids)) if comment_ids else {}
+        self.names.load(
+            [self.author_of(part) for post_id, part_ids in zip(missing, parts, strict=True)
+             for part in (post_id, part_ids[0], *filter(None, part_ids[1:2]), *part_ids[2])]
+            + [self.comments.get("author", comment_id - 1) for comment_id in comment_ids]
+        )  # fmt: skip
+        for post_id, (source_id, quoted_id, replies, comments) in zip(missing, parts, strict=True):
+            self._views[post_id] = PostView(
+                *self._own_facts(post_id, source_id, texts[source_id]),
+                quoted=PostView(*self._own_facts(quoted_id, quoted_id, texts[quoted_id])) if quoted_id else None,
+                replies=tuple(self._reply_view(reply_id, texts[reply_id]) for reply_id in replies),
+                comments=tuple(self._comment_view(comment_id, comment_texts[comment_id]) for comment_id in comments),
+            )
 
-    def _replies(self, rows: list[tuple[Any, ...]]) -> tuple[ReplyView, ...]:
-        return tuple(ReplyView(row[0], row[1], row[2], self.names[row[2]], *row[3:]) for row in rows)
+    def _parts(self, post_id: int) -> tuple[int, int, Sequence[int], Sequence[int]]:
+        """Return the ids of what a post shows: its source, the post it quotes (or 0), replies and comments."""
+        source_id, quoted_id = self.posts.get("source", post_id - 1) + 1, 0
+        if self.kind_of(source_id) == QUOTE:
+            quoted_id = self.posts.get("source", self.posts.get("parent", source_id - 1) - 1) + 1
+            self._shown_in.setdefault(quoted_id, set()).add(post_id)
+            if self.posts.get("reports", quoted_id - 1) >= self.max_reports:
+                quoted_id = 0
+        if source_id != post_id:
+            self._shown_in.setdefault(source_id, set()).add(post_id)
+        limit = self.settings.replies_shown if self.settings.threading else 0
+        return source_id, quoted_id, self._best_replies(source_id, limit), self._best_comments(source_id, limit)
+
+    def _best_replies(self, post_id: int, limit: int) -> Sequence[int]:
+        replies = self._replies.get(post_id, ())
+        if not replies or not limit:
+            return ()
+        rows = np.array(replies, dtype=np.int64) - 1
+        rows = rows[self.posts["reports"][rows] < self.max_reports]
+        if not self.is_original:
+            rows = rows[np.lexsort((-rows, self.posts["dislikes"][rows] - self.posts["likes"][rows]))]
+        return (rows[:limit] + 1).tolist()
+
+    def _best_comments(self, post_id: int, limit: int) -> Sequence[int]:
+        comments = self._comments.get(post_id, ())
+        if not comments or not limit:
+            return ()
+        rows = np.array(comments, dtype=np.int64) - 1
+        order = np.lexsort((-rows, self.comments["dislikes"][rows] - self.comments["likes"][rows]))
+        return (rows[order[:limit]] + 1).tolist()
+
+    def _own_facts(self, post_id: int, source_id: int, content: str) -> tuple[Any, ...]:
+        """Return the first fields of the view of a post."""
+        author, writer, get = self.author_of(post_id), self.author_of(source_id), self.posts.get
+        counts = (get(name, source_id - 1) for name in ("likes", "dislikes", "shares", "reports"))
+        names = self.names
+        kind, created = KINDS[self.kind_of(post_id)], get("created", post_id - 1)
+        return post_id, kind, author, names[author], source_id, writer, names[writer], content, created, *counts
+
+    def _reply_view(self, reply_id: int, content: str) -> ReplyView:
+        row, get = reply_id - 1, self.posts.get
+        author, numbers = get("author", row), (get(name, row) for name in ("created", "likes", "dislikes"))
+        return ReplyView(reply_id, get("parent", row), author, self.names[author], content, *numbers)
+
+    def _comment_view(self, comment_id: int, content: str) -> ReplyView:
+        row, get = comment_id - 1, self.comments.get
+        author, numbers = get("author", row), (get(name, row) for name in ("created", "likes", "dislikes"))
+        return ReplyView(comment_id, get("post", row), author, self.names[author], content, *numbers)
 
     def items(self, viewer: Viewer, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
         """Return posts as one user sees them: with its votes, without what muted users wrote under them."""
-        posts = [_without_muted(self.post_view(post_id), viewer) for post_id in post_ids]
-        rated = [post.source_id for post in posts] + [reply.reply_id for post in posts for reply in post.replies]
-        votes = self._votes("post", viewer.user_id, rated)
-        comments = [comment.reply_id for post in posts for comment in post.comments]
-        comment_votes = self._votes("comment", viewer.user_id, comments) if comments else {}
+        self.load_views(post_ids)
+        posts = [_without_muted(self._views[post_id], viewer) for post_id in post_ids]
+        user_id, votes, comment_votes = viewer.user_id, self.votes, self.comment_votes
         items: list[FeedItem] = []
         for post in posts:
-            if votes or comment_votes:
-                post = _with_votes(post, votes, comment_votes)
-            followed = bool(viewer.follows[post.author_id])
-            is_own = post.source_author_id == viewer.user_id
-            items.append(FeedItem(post, followed, is_own, votes.get(post.source_id, 0)))
+            if post.replies or post.comments:
+                own = {reply.reply_id: votes.get(pair(user_id, reply.reply_id), 0) for reply in post.replies}
+                own_of_comments = {
+                    comment.reply_id: comment_votes.get(pair(user_id, comment.reply_id), 0) for comment in post.comments
+                }
+                post = _with_votes(post, own, own_of_comments)
+            followed = post.author_id in viewer.followed_ids
+            is_own = post.source_author_id == user_id
+            items.append(FeedItem(post, followed, is_own, votes.get(pair(user_id, post.source_id), 0)))
         return tuple(items)
-
-    def _votes(self, kind: Literal["post", "comment"], user_id: int, ids: list[int]) -> dict[int, int]:
-        votes: dict[int, int] = {}
-        for start in range(0, len(ids), MAX_MARKS):
-            batch = ids[start : start + MAX_MARKS]
-            marks = ", ".join("?" * len(batch))
-            query = f"SELECT {kind}_id, value FROM {kind}_vote WHERE user_id = ? AND {kind}_id IN ({marks})"
-            votes.update(self.store.rows(query, user_id, *batch))
-        return votes
 
     def groups(self, user_id: int) -> tuple[GroupView, ...]:
         """Return the groups a user is in, as far as they are listed, with what is new in them."""
         oldest = self.step - self.settings.notice_steps
         return tuple(
             GroupView(*row, messages=self.messages(user_id, row[0], MAX_NEW_MESSAGES, oldest, by_others=True))
-            for row in self.store.rows(OWN_GROUPS, user_id, MAX_LISTED)
+            for row in self.store.query(OWN_GROUPS, user_id, MAX_LISTED)
         )
 
     def messages(
@@ -365,18 +394,18 @@ class SocialView(SocialState):
             by_others: Whether to leave out what the reader wrote.
         """
         left_out = user_id if by_others else 0
-        rows = self.store.rows(MESSAGES, group_id, oldest, left_out, user_id, size)
+        rows = self.store.query(MESSAGES, group_id, oldest, left_out, user_id, size)
         return tuple(
             MessageView(message_id, group, author, self.names[author], content, step)
             for message_id, group, author, content, step in reversed(rows)
         )
 
     def _open_groups(self, user_id: int) -> tuple[GroupView, ...]:
-        return tuple(GroupView(*row) for row in self.store.rows(OPEN_GROUPS, user_id, MAX_LISTED))
+        return tuple(GroupView(*row) for row in self.store.query(OPEN_GROUPS, user_id, MAX_LISTED))
 
     def _products(self) -> tuple[ProductView, ...]:
         return tuple(
-            ProductView(*row) for row in self.store.rows("SELECT name, sales FROM product ORDER BY product_id")
+            ProductView(*row) for row in self.store.query("SELECT product_name, sales FROM product ORDER BY product_id")
         )
 
     def facts(self, user_id: int) -> SocialFacts:
@@ -386,17 +415,16 @@ class SocialView(SocialState):
             ConfigError: If the user has no account.
         """
         viewer = self.viewer(user_id)
-        ties = self.ties(user_id)
         names = self.settings.actions
         return SocialFacts(
             user_id=user_id,
             step=self.step,
             followers=self.users.get("followers", user_id),
             followings=self.users.get("followings", user_id),
-            feed=self.items(viewer, self.feed(viewer)),
+            feed=self.items(viewer, self.feed(user_id)),
             notices=tuple(notice for notice in self.inbox.of(user_id) if not _is_hidden(notice, viewer)),
-            followed=tuple(ties.followed[:MAX_LISTED].tolist()) if "unfollow" in names else (),
-            muted=tuple(ties.muted[:MAX_LISTED].tolist()) if "unmute" in names else (),
+            followed=tuple(viewer.followed[:MAX_LISTED].tolist()) if "unfollow" in names else (),
+            muted=tuple(viewer.muted[:MAX_LISTED].tolist()) if "unmute" in names else (),
             products=self._products() if "purchase_product" in names else (),
             groups=() if GROUP_ACTIONS.isdisjoint(names) else self.groups(user_id),
             open_groups=self._open_groups(user_id) if "join_group" in names else (),
@@ -404,14 +432,12 @@ class SocialView(SocialState):
 
 
 def _is_hidden(notice: Notice, viewer: Viewer) -> bool:
-    return viewer.hidden is not None and bool(viewer.hidden[notice.user_id])
+    return notice.user_id in viewer.muted_ids
 
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:
     """Mark the viewer's votes on what stands under a post; without any, the post stays the one that all share."""
-    if not any(reply.reply_id in votes for reply in post.replies) and not any(
-        comment.reply_id in comment_votes for comment in post.comments
-    ):
+    if not any(votes.values()) and not any(comment_votes.values()):
         return post
     replies = tuple(replace(reply, vote=votes.get(reply.reply_id, 0)) for reply in post.replies)
     comments = tuple(replace(comment, vote=comment_votes.get(comment.reply_id, 0)) for comment in post.comments)
@@ -420,15 +446,15 @@ def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping
 
 def _without_muted(post: PostView, viewer: Viewer) -> PostView:
     """Leave out what muted users wrote under a post, or are quoted with in it."""
-    hidden = viewer.hidden
-    if hidden is None:
+    muted = viewer.muted_ids
+    if not muted:
         return post
     under = post.replies + post.comments + ((post.quoted,) if post.quoted else ())
-    if not any(hidden[view.author_id] for view in under):
+    if not any(view.author_id in muted for view in under):
         return post
     return replace(
         post,
-        quoted=None if post.quoted is not None and hidden[post.quoted.author_id] else post.quoted,
-        replies=tuple(reply for reply in post.replies if not hidden[reply.author_id]),
-        comments=tuple(comment for comment in post.comments if not hidden[comment.author_id]),
+        quoted=None if post.quoted is not None and post.quoted.author_id in muted else post.quoted,
+        replies=tuple(reply for reply in post.replies if reply.author_id not in muted),
+        comments=tuple(comment for comment in post.comments if comment.author_id not in muted),
     )

@@ -33,7 +33,7 @@ class SocialGroups(SocialState):
         super().__init__(settings, **options)
         self.n_groups = 0
         rows = enumerate(settings.products, start=1)
-        self.store.write_many("INSERT INTO product (product_id, name) VALUES (?, ?)", rows)
+        self.store.write_many("INSERT INTO product (product_id, product_name) VALUES (?, ?)", rows)
 
     @action
     def purchase_product(self, agent_id: int, product_name: ProductName, amount: Amount = 1) -> str:
@@ -44,7 +44,7 @@ class SocialGroups(SocialState):
             amount: Number of pieces.
         """
         self.acting(agent_id)
-        product = self.store.first("SELECT product_id FROM product WHERE name = ?", product_name)
+        product = self.store.one("SELECT product_id FROM product WHERE product_name = ?", product_name)
         if product is None:
             offer = ", ".join(self.settings.products)
             wanted = f"on offer: {offer}" if offer else "nothing is on offer"
@@ -53,9 +53,10 @@ class SocialGroups(SocialState):
             raise ToolError(f"You cannot buy {amount} pieces; buy 1 to {MAX_AMOUNT}.")
         self.store.write("UPDATE product SET sales = sales + ? WHERE product_id = ?", amount, product[0])
         self.store.write(
-            "INSERT INTO purchase (user_id, product_id, amount, step) VALUES (?, ?, ?, ?)",
+            "INSERT INTO purchase (user_id, product_id, amount, created_at) VALUES (?, ?, ?, ?)",
             *(agent_id, product[0], amount, self.step),
         )
+        self.trace(agent_id, "purchase_product", product_name=product_name, purchase_num=amount)
         return f"You bought {amount} of {product_name}."
 
     @action
@@ -71,10 +72,11 @@ class SocialGroups(SocialState):
             raise ToolError("The name is empty; write some words.")
         self.n_groups += 1
         self.store.write(
-            "INSERT INTO chat_group (group_id, user_id, name, step) VALUES (?, ?, ?, ?)",
+            "INSERT INTO chat_group (group_id, user_id, name, created_at) VALUES (?, ?, ?, ?)",
             *(self.n_groups, agent_id, group_name, self.step),
         )
         self._add_member(self.n_groups, agent_id)
+        self.trace(agent_id, "create_group", group_id=self.n_groups, group_name=group_name)
         return f"You opened group {self.n_groups} {quoted(group_name)}, and are in it."
 
     @action
@@ -89,6 +91,7 @@ class SocialGroups(SocialState):
         if self._is_member(agent_id, group_id):
             raise ToolError(f"You are in group {group_id} already.")
         self._add_member(group_id, agent_id)
+        self.trace(agent_id, "join_group", group_id=group_id)
         return f"You joined group {group_id} {quoted(name)}."
 
     @action
@@ -101,8 +104,9 @@ class SocialGroups(SocialState):
         self.acting(agent_id)
         name = self._group_name(group_id)
         self._demand_member(agent_id, group_id)
-        self.store.write("DELETE FROM group_members WHERE user_id = ? AND group_id = ?", agent_id, group_id)
+        self.store.write("DELETE FROM group_members WHERE agent_id = ? AND group_id = ?", agent_id, group_id)
         self.store.write("UPDATE chat_group SET members = members - 1 WHERE group_id = ?", group_id)
+        self.trace(agent_id, "leave_group", group_id=group_id)
         return f"You left group {group_id} {quoted(name)}."
 
     @action
@@ -118,13 +122,15 @@ class SocialGroups(SocialState):
         self._demand_member(agent_id, group_id)
         content = self.cleaned(message, "message")
         self.store.write(
-            "INSERT INTO group_messages (group_id, user_id, content, step) VALUES (?, ?, ?, ?)",
+            "INSERT INTO group_messages (group_id, sender_id, content, sent_at) VALUES (?, ?, ?, ?)",
             *(group_id, agent_id, content, self.step),
         )
+        self.trace(agent_id, "send_to_group", group_id=group_id, content=content)
         return f"You wrote to group {group_id} {quoted(name)}."
 
     def _add_member(self, group_id: int, user_id: int) -> None:
-        self.store.write("INSERT INTO group_members VALUES (?, ?, ?)", user_id, group_id, self.step)
+        insert = "INSERT INTO group_members (agent_id, group_id, joined_at) VALUES (?, ?, ?)"
+        self.store.write(insert, user_id, group_id, self.step)
         self.store.write("UPDATE chat_group SET members = members + 1 WHERE group_id = ?", group_id)
 
     def _group_name(self, group_id: int) -> str:
@@ -134,14 +140,14 @@ class SocialGroups(SocialState):
             ToolError: If there is no such group.
         """
         query = "SELECT name FROM chat_group WHERE group_id = ?"
-        row = self.store.first(query, group_id) if 0 < group_id <= self.n_groups else None
+        row = self.store.one(query, group_id) if 0 < group_id <= self.n_groups else None
         if row is None:
             raise ToolError(f"There is no group {group_id}; use the number of a group you were shown.")
         return str(row[0])
 
     def _is_member(self, agent_id: int, group_id: int) -> bool:
-        query = "SELECT 1 FROM group_members WHERE user_id = ? AND group_id = ?"
-        return self.store.first(query, agent_id, group_id) is not None
+        query = "SELECT 1 FROM group_members WHERE agent_id = ? AND group_id = ?"
+        return self.store.one(query, agent_id, group_id) is not None
 
     def _demand_member(self, agent_id: int, group_id: int) -> None:
         if not self._is_member(agent_id, group_id):

@@ -4,43 +4,68 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from mesa_llm.records import canonical_json
-from mesa_llm.worlds.social.recommenders import KINDS, QUOTE, REPOST, IntArray
-from mesa_llm.worlds.social.state import SocialState
+from mesa_llm.worlds.social.board import KINDS, REPLY, REPOST
+from mesa_llm.worlds.social.columns import IntArray
+from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 from mesa_llm.worlds.social.store import TABLES
 
 COUNTS = {
-    "posts": "SELECT step, count(*) FROM post WHERE kind = 'original' GROUP BY step",
-    "replies": "SELECT step, count(*) FROM post WHERE kind = 'reply' GROUP BY step",
-    "quotes": "SELECT step, count(*) FROM post WHERE kind = 'quote' GROUP BY step",
+    "posts": "SELECT created_at, count(*) FROM post WHERE kind = 'original' GROUP BY created_at",
+    "replies": "SELECT created_at, count(*) FROM post WHERE kind = 'reply' GROUP BY created_at",
+    "quotes": "SELECT created_at, count(*) FROM post WHERE kind = 'quote' GROUP BY created_at",
     "reposts": """
-        SELECT step, count(*) FROM (
-            SELECT step FROM post WHERE kind = 'repost' UNION ALL SELECT step FROM bare_repost
-        ) GROUP BY step""",
-    "comments": "SELECT step, count(*) FROM comment GROUP BY step",
-    "likes": "SELECT step, count(*) FROM post_vote WHERE value > 0 GROUP BY step",
-    "dislikes": "SELECT step, count(*) FROM post_vote WHERE value < 0 GROUP BY step",
-    "follows": "SELECT step, count(*) FROM follow GROUP BY step",
-    "mutes": "SELECT step, count(*) FROM mute GROUP BY step",
-    "reports": "SELECT step, count(*) FROM report GROUP BY step",
-    "purchases": "SELECT step, count(*) FROM purchase GROUP BY step",
-    "groups": "SELECT step, count(*) FROM chat_group GROUP BY step",
-    "messages": "SELECT step, count(*) FROM group_messages GROUP BY step",
-    "searches": "SELECT step, count(*) FROM search GROUP BY step",
+        SELECT created_at, count(*) FROM (
+            SELECT created_at FROM post WHERE kind = 'repost' UNION ALL SELECT created_at FROM bare_repost
+        ) GROUP BY created_at""",
+    "comments": "SELECT created_at, count(*) FROM comment GROUP BY created_at",
+    "likes": 'SELECT created_at, count(*) FROM "like" GROUP BY created_at',
+    "dislikes": "SELECT created_at, count(*) FROM dislike GROUP BY created_at",
+    "follows": "SELECT created_at, count(*) FROM follow GROUP BY created_at",
+    "mutes": "SELECT created_at, count(*) FROM mute GROUP BY created_at",
+    "reports": "SELECT created_at, count(*) FROM report GROUP BY created_at",
+    "purchases": "SELECT created_at, count(*) FROM purchase GROUP BY created_at",
+    "groups": "SELECT created_at, count(*) FROM chat_group GROUP BY created_at",
+    "messages": "SELECT sent_at, count(*) FROM group_messages GROUP BY sent_at",
+    "searches": "SELECT created_at, count(*) FROM search GROUP BY created_at",
 }
 """Queries that count by step. What was undone is not counted."""
 
-SHARED = """
-    SELECT user_id, parent_id, kind, step, post_id FROM post WHERE root_id = ? AND post_id <> ?
-    UNION ALL
-    SELECT user_id, post_id, 'repost', step, repost_id FROM bare_repost WHERE post_id = ?
-    ORDER BY step, post_id"""
-"""Who replied to or passed on what began with one post, in order; bare reposts are those of the original rules."""
+BARE_REPOSTS = "SELECT user_id, created_at, repost_id FROM bare_repost WHERE post_id = ?"
+"""Reposts that only count, of the original rules."""
+
+POSTS = """
+    SELECT post_id, user_id, kind, parent_id,
+        CASE kind WHEN 'repost' THEN original_post_id ELSE post_id END AS source_id, root_id, content,
+        created_at AS step, num_likes AS likes, num_dislikes AS dislikes, num_shares AS shares, num_reports AS reports
+    FROM post ORDER BY post_id"""
+
+COMMENTS = """
+    SELECT comment_id, post_id, user_id, content, created_at AS step, num_likes AS likes, num_dislikes AS dislikes
+    FROM comment ORDER BY comment_id"""
+
+GROUPS = "SELECT group_id, user_id, name, created_at AS step, members FROM chat_group ORDER BY group_id"
+
+MESSAGES = """
+    SELECT message_id, group_id, sender_id AS user_id, content, sent_at AS step FROM group_messages
+    ORDER BY message_id"""
+
+PRODUCTS = "SELECT product_id, product_name AS name, sales FROM product ORDER BY product_id"
+
+PASSING = frozenset(("search", "rec", "trace"))
+"""Tables that are no part of the state: what was looked for, what was seen last, and how things came about."""
+
+
+NEW_FOLLOWS = "SELECT follower_id, followee_id FROM follow WHERE created_at >= ? ORDER BY follower_id, followee_id"
+
+MAX_FOUND = 2_000
+"""Maximum number of posts of a search that are compared, the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +91,80 @@ class Cascade:
     """By step: largest number of users at one distance (OASIS: max breadth)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One user's joining of a cascade."""
+
+    user_id: int
+    """Mesa `unique_id` of who passed the post on."""
+
+    from_id: int
+    """User id of whom it had the post from."""
+
+    distance: int
+    """Number of shares between the root's author and the user."""
+
+    step: int
+    """Step in which it was shared."""
+
+    post_id: int
+    """The repost or quote; of a repost that only counts (original rules), its number among those."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEntry:
+    """A reply or comment in a thread."""
+
+    kind: str
+    """`reply` or `comment`."""
+
+    post_id: int
+    """Its number, of a comment among comments."""
+
+    parent_id: int
+    """The post or reply that it answers."""
+
+    level: int
+    """Number of replies between it and the post that the thread is about; 0 of a direct one."""
+
+    author_id: int
+    """User id of who wrote it."""
+
+    author: str
+    """Name of who wrote it."""
+
+    content: str
+    """Its words."""
+
+    step: int
+    """Step in which it was written."""
+
+    likes: int
+    """Likes now."""
+
+    dislikes: int
+    """Dislikes now."""
+
+
+REACH = 2**31
+"""One share counts more than any number of likes."""
+
+TEXT_TABLES = {"reply": "post", "comment": "comment"}
+"""Kind of an entry in a thread → the table with its text."""
+
+
 class SocialMeasures(SocialState):
     """Read-only queries for plots, tables and tests."""
 
     def totals(self) -> dict[str, int]:
         """Count what there is now, without looking at every row."""
-        counts_by_kind = np.bincount(self.posts["kind"], minlength=len(KINDS)).tolist()
-        sums = {name: int(self.posts[name].sum()) for name in ("likes", "dislikes", "shares", "reports")}
-        counts = {"users": len(self.names), "follows": int(self.users["followings"].sum())}
-        return counts | dict(zip(KINDS, counts_by_kind, strict=True)) | {"comments": self.n_comments} | sums
+        return {
+            "users": self._totals["users"],
+            "follows": len(self.follows),
+            **{name: self._totals[name] for name in KINDS},
+            "comments": len(self.comments),
+            **{name: self._totals[name] for name in ("likes", "dislikes", "shares", "reports")},
+        }
 
     def counts_per_step(self) -> list[dict[str, int]]:
         """Count what was done in each step until now; one mapping a step, by the names in `COUNTS`."""
@@ -95,13 +185,9 @@ class SocialMeasures(SocialState):
             ToolError: If there is no such post.
         """
         steps = range(self.posts.get("created", self.post_row(root_id)), self.step + 1)
-        distances = {self.author_of(root_id): 0}
         newcomers: dict[int, list[int]] = {}
-        for user_id, parent_id, kind, step, _ in self.store.rows(SHARED, root_id, root_id, root_id):
-            shared_from = distances.get(self.author_of(parent_id))
-            if kind in kinds and shared_from is not None and user_id not in distances:
-                distances[user_id] = shared_from + 1
-                newcomers.setdefault(step, []).append(shared_from + 1)
+        for share in self.shares(root_id, kinds):
+            newcomers.setdefault(share.step, []).append(share.distance)
         at_distance = [1]
         curve: list[tuple[int, int, int]] = []
         for step in steps:
@@ -112,58 +198,207 @@ class SocialMeasures(SocialState):
         size, depth, breadth = zip(*curve, strict=True)
         return Cascade(root_id, tuple(steps), size, depth, breadth)
 
+    def shares(self, root_id: int, kinds: Sequence[str] = ("repost", "quote")) -> list[Share]:
+        """List who joined the cascade of a post, in order, and from whom; each user once, without the root's author.
+
+        Args:
+            root_id: The post, where its cascade began.
+            kinds: Kinds of posts that carry it on.
+
+        Raises:
+            ToolError: If there is no such post.
+        """
+        self.post_row(root_id)
+        distances = {self.author_of(root_id): 0}
+        shares: list[Share] = []
+        for user_id, from_id, step, post_id in self._passed_on(root_id, kinds):
+            distance = distances.get(from_id)
+            if distance is not None and user_id not in distances:
+                distances[user_id] = distance + 1
+                shares.append(Share(user_id, from_id, distance + 1, step, post_id))
+        return shares
+
+    def _passed_on(self, root_id: int, kinds: Sequence[str]) -> list[tuple[int, int, int, int]]:
+        """Return who passed on what began with a post, from whom, when, and as which post, in order."""
+        posts = self.posts
+        rows = np.flatnonzero(posts["root"] == root_id)
+        rows = rows[np.isin(posts["kind"][rows], [KINDS.index(kind) for kind in kinds]) & (rows != root_id - 1)]
+        parents = posts["parent"][rows] - 1
+        columns = posts["author"][rows], posts["author"][parents], posts["created"][rows], rows + 1
+        passed_on = list(zip(*(column.tolist() for column in columns), strict=True))
+        if self.is_original and "repost" in kinds:
+            author = self.author_of(root_id)
+            bare = self.store.rows(BARE_REPOSTS, root_id)
+            passed_on = sorted(
+                [*passed_on, *((user_id, author, step, repost_id) for user_id, step, repost_id in bare)],
+                key=lambda share: (share[2], share[3]),
+            )
+        return passed_on
+
     def largest_cascade(self) -> int:
         """Count the users in the largest cascade of reposts and quotes, its author included; 0 without posts."""
-        kind, author, root = (self.posts[name] for name in ("kind", "author", "root"))
-        if not len(kind):
-            return 0
-        shares = np.flatnonzero((kind == REPOST) | (kind == QUOTE))
-        bare_reposts = np.array(self.store.rows("SELECT post_id, user_id FROM bare_repost"), dtype=np.int64).reshape(
-            -1, 2
-        )
-        roots = np.concatenate([root[shares], root[shares], bare_reposts[:, 0], bare_reposts[:, 0]])
-        users = np.concatenate(
-            [author[shares], author[root[shares] - 1], bare_reposts[:, 1], author[bare_reposts[:, 0] - 1]]
-        )
-        members = np.unique(np.stack([roots, users]), axis=1)
-        return int(np.unique(members[0], return_counts=True)[1].max(initial=1))
+        return self._largest_cascade
 
     def follow_edges(self) -> IntArray:
         """Return all follows as (follower, followee), sorted, shape `(follows, 2)`."""
-        rows = self.store.rows("SELECT follower_id, followee_id FROM follow ORDER BY follower_id, followee_id")
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return self.follows.edges()
+
+    def new_follows(self) -> IntArray:
+        """Return the follows that began in step 1 or later, as (follower, followee), sorted, shape `(follows, 2)`."""
+        return np.array(self.store.rows(NEW_FOLLOWS, 1), dtype=np.int64).reshape(-1, 2)
 
     def posts_table(self) -> list[dict[str, Any]]:
         """Return all posts, reposts, quotes and replies, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM post ORDER BY post_id")
+        return self.store.records(POSTS)
 
     def comments_table(self) -> list[dict[str, Any]]:
         """Return all comments, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM comment ORDER BY comment_id")
+        return self.store.records(COMMENTS)
 
     def products_table(self) -> list[dict[str, Any]]:
         """Return all products with their sales, one mapping each."""
-        return self.store.records("SELECT * FROM product ORDER BY product_id")
+        return self.store.records(PRODUCTS)
 
     def groups_table(self) -> list[dict[str, Any]]:
         """Return all chat groups, one mapping each, in order of creation."""
-        return self.store.records("SELECT * FROM chat_group ORDER BY group_id")
+        return self.store.records(GROUPS)
 
     def messages_table(self) -> list[dict[str, Any]]:
         """Return all messages in groups, one mapping each, in the order they were written."""
-        return self.store.records("SELECT * FROM group_messages ORDER BY message_id")
+        return self.store.records(MESSAGES)
 
     def engagement(self) -> dict[int, tuple[int, int]]:
         """Return likes and dislikes of every post by its id; a repost has none, as its source gets them."""
         likes, dislikes = self.posts["likes"].tolist(), self.posts["dislikes"].tolist()
         return dict(enumerate(zip(likes, dislikes, strict=True), start=1))
 
+    def thread(self, post_id: int, size: int) -> tuple[int, list[ThreadEntry], int]:
+        """Return the thread that a post stands in.
+
+        Args:
+            post_id: A post, repost, quote or reply.
+            size: Maximum number of replies and comments, the first ones.
+
+        Returns:
+            The post that the thread is about; replies and comments, each under what it answers; their number in all.
+
+        Raises:
+            ToolError: If there is no such post.
+        """
+        source_id = self.source_id(post_id)
+        root_id = self.posts.get("root", source_id - 1) if self.kind_of(source_id) == REPLY else source_id
+        posts, comments = self.posts, self.comments
+        replies = np.flatnonzero((posts["root"] == root_id) & (posts["kind"] == REPLY))
+        remarks = np.flatnonzero(np.isin(comments["post"], [root_id, *(replies + 1).tolist()]))
+        count = len(replies) + len(remarks)
+        written = [("reply", row + 1, posts.get("parent", row), posts, row) for row in replies[:size].tolist()]
+        written += [("comment", row + 1, comments.get("post", row), comments, row) for row in remarks[:size].tolist()]
+        written = sorted(written, key=lambda line: line[3].get("created", line[4]))[:size]
+        texts = {kind: self._texts_of(kind, [line[1] for line in written if line[0] == kind]) for kind in TEXT_TABLES}
+        self.names.load(columns.get("author", row) for *_, columns, row in written)
+        under: dict[int, list[ThreadEntry]] = {}
+        for kind, number, parent_id, columns, row in written:
+            author, *numbers = (columns.get(name, row) for name in ("author", "created", "likes", "dislikes"))
+            entry = ThreadEntry(
+                kind, number, parent_id, 0, author, self.names[author], texts[kind].get(number, ""), *numbers
+            )
+            under.setdefault(parent_id, []).append(entry)
+        return root_id, _in_reading_order(root_id, under), count
+
+    def _texts_of(self, kind: str, ids: Sequence[int]) -> dict[int, str]:
+        table = TEXT_TABLES[kind]
+        return dict(self.store.of_ids(f"SELECT {table}_id, content FROM {table} WHERE {table}_id IN ({{}})", ids))
+
+    def find_posts(self, query: str, size: int) -> list[int]:
+        """Search posts for words or a number.
+
+        Args:
+            query: Text that a post holds, or its number; empty: the posts that were passed on most.
+            size: Maximum number of posts.
+
+        Returns:
+            Post ids: the post of that number first, then those passed on most, then those liked most; no bare reposts.
+        """
+        query = UNPRINTABLE.sub("", query).strip()
+        if query:
+            found = [key for key, *_ in self.store.find("post", query)][-MAX_FOUND:]
+            rows = np.array(found, dtype=np.int64) - 1
+        else:
+            rows = np.arange(len(self.posts))
+        rows = rows[self.posts["kind"][rows] != REPOST]
+        reach = self.posts["shares"][rows].astype(np.int64) * REACH + self.posts["likes"][rows]
+        if len(rows) > size:
+            nearest = np.sort(np.argpartition(-reach, size)[:size])
+            rows, reach = rows[nearest], reach[nearest]
+        ids = (rows[np.argsort(-reach, kind="stable")] + 1).tolist()
+        number = _number(query)
+        named = [number] if 0 < number <= len(self.posts) else []
+        return [*named, *(post_id for post_id in ids if post_id != number)][:size]
+
+    def find_users(self, query: str, size: int) -> list[int]:
+        """Search users for their names, handles and what they say of themselves, or a number.
+
+        Args:
+            query: Text, or the number of a user; empty: everyone fits.
+            size: Maximum number of users.
+
+        Returns:
+            User ids: the user of that number first, then the others in rising order.
+        """
+        query = UNPRINTABLE.sub("", query).strip()
+        if not query:
+            return np.flatnonzero(self.users["is_user"])[:size].tolist()
+        number = _number(query)
+        named = [number] if number in self.names else []
+        found = (int(key) for key, *_ in self.store.find("user", query) if key != number)
+        return [*named, *islice(found, size)][:size]
+
+    def posts_by(self, user_id: int, size: int) -> list[str]:
+        """Return what a user wrote last, newest first: posts, quotes and replies.
+
+        Args:
+            user_id: The user.
+            size: Maximum number of texts.
+        """
+        ids: list[int] = []
+        post_id = self.users.get("latest", user_id)
+        while post_id and len(ids) < size:
+            if self.kind_of(post_id) != REPOST:
+                ids.append(post_id)
+            post_id = self.posts.get("previous", post_id - 1)
+        texts = self.posts_texts(ids)
+        return [texts[post_id] for post_id in ids]
+
     def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return every table's rows in one canonical order, without the log of searches."""
+        """Return every table's rows in one canonical order, without those in `PASSING`."""
         return {
-            table: sorted(self.store.rows(f"SELECT * FROM {table}"), key=repr) for table in TABLES if table != "search"
+            table: sorted(self.store.rows(f'SELECT * FROM "{table}"'), key=repr)
+            for table in TABLES
+            if table not in PASSING
         }
 
     def digest(self) -> str:
         """Return a digest of the state: equal for worlds in which the same happened."""
         return hashlib.sha256(canonical_json([self.step, self.snapshot()]).encode()).hexdigest()
+
+
+def _in_reading_order(root_id: int, under: dict[int, list[ThreadEntry]]) -> list[ThreadEntry]:
+    """Put each entry of a thread under what it answers.
+
+    Args:
+        root_id: The post that the thread is about.
+        under: Number of a post or reply → what answers it, in order.
+    """
+    entries: list[ThreadEntry] = []
+    waiting = [(0, entry) for entry in reversed(under.pop(root_id, []))]
+    while waiting:
+        level, entry = waiting.pop()
+        entries.append(replace(entry, level=level))
+        if entry.kind == "reply":
+            waiting += [(level + 1, other) for other in reversed(under.pop(entry.post_id, []))]
+    return entries
+
+
+def _number(query: str) -> int:
+    """Return the number that was typed; 0 if it is none."""
+    return int(query) if query.isascii() and query.isdecimal() and len(query) < 16 else 0

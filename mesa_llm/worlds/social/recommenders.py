@@ -1,7 +1,18 @@
-"""Recommenders: feeds rank posts once for everyone, then pick for each viewer, as pure functions.
+"""Recommenders: a feed ranks posts once for everyone, then picks for many viewers at once.
 
-A feed's `rank` runs once per state of the world, in O(posts · log posts); the function it returns runs
-once per viewer. Rows are positions in order of creation: row 0 is post 1.
+How a feed works. `rank(board)` is called after the world has changed, and returns a `Picker`. Its `pick(viewers, size)`
+returns at most `size` rows for each viewer, best first; a single viewer is a batch of one. Rows are positions in order
+of creation: row 0 is post 1.
+
+- `Board` has the posts as columns (`kind`, `author`, `created`, `likes`, `dislikes`, `shares`, `source`), the
+  `followers` of each user, `posts_of(authors)`, `latest_of(users)`, and, read only when asked for, `texts(rows)` and
+  `profiles(users)`. `board.ranking(key, score)` keeps the best posts by a score up to date from vote to vote.
+- `Viewers` has the ids, the users whom each follows and mutes (`Ragged`: lists laid end to end), and a seed each.
+- `followed_posts` finds the best posts of those whom each viewer follows, `first_allowed` the first rows of a ranking
+  that each may see. Neither looks at every post for each viewer.
+
+A feed of one's own may be simpler: an object with `rank(board)` that returns a function from one `Viewer` and a size to
+rows. It is called for one viewer after the other.
 """
 
 from __future__ import annotations
@@ -10,20 +21,28 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from functools import lru_cache
+from typing import Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mesa_llm.worlds import Rules
+from mesa_llm.worlds.social.board import (
+    KINDS,
+    ORIGINAL,
+    QUOTE,
+    REPLY,
+    REPOST,
+    Board,
+    Ranking,
+    Viewer,
+    Viewers,
+    first_allowed,
+    is_top_level,
+)
+from mesa_llm.worlds.social.columns import BoolArray, FloatArray, IntArray, Ragged
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-
-ORIGINAL, REPOST, QUOTE, REPLY = 0, 1, 2, 3
-KINDS = ("original", "repost", "quote", "reply")
-"""Names of the kinds of a post, by their number."""
+__all__ = ["KINDS", "ORIGINAL", "QUOTE", "REPLY", "REPOST", "Board", "Ragged", "Ranking", "Viewer", "Viewers"]
 
 HOT_EPOCH_S = 1_134_028_003
 """Where Reddit's hot score starts counting, in epoch seconds (OASIS, `recsys.py`; paper, section 2.3)."""
@@ -31,78 +50,53 @@ HOT_EPOCH_S = 1_134_028_003
 HOT_SCALE_S = 45_000
 """Seconds of newness that weigh as much as ten times the votes (same sources)."""
 
+MAX_DRAWS = 8
+"""Number of draws for each post of a random feed before all posts are looked at."""
 
-@dataclass(frozen=True, slots=True)
-class Board:
-    """All posts as arrays, one entry a post, in order of creation."""
-
-    kind: IntArray
-    """Number of the kind, see `KINDS`."""
-
-    author: IntArray
-    """User id of who published it."""
-
-    created: IntArray
-    """Step in which it was published."""
-
-    likes: IntArray
-    """Likes now."""
-
-    dislikes: IntArray
-    """Dislikes now."""
-
-    shares: IntArray
-    """Times it was reposted or quoted."""
-
-    source: IntArray
-    """Row of the post whose content it carries: of the post reposted, or of itself."""
-
-    step: int = 0
-    """The step now."""
-
-    step_minutes: float = 3.0
-    """Simulated minutes in a step."""
-
-    is_hidden: BoolArray | None = None
-    """Whether nobody is shown it any more, as it was reported too often; None: all are shown."""
-
-
-class Viewer(NamedTuple):
-    """The user that a feed is made for."""
-
-    user_id: int
-    """The user."""
-
-    follows: BoolArray
-    """By user id: whether the viewer follows them."""
-
-    hidden: BoolArray | None
-    """By user id: whether the viewer muted them; None: nobody."""
-
-    seed: int
-    """Seed of the viewer's random draws in this step."""
-
-
-Picker = Callable[[Viewer, int], IntArray]
+PickOne = Callable[[Viewer, int], IntArray]
 """Returns at most so many rows for a viewer, best first."""
+
+
+class Picker:
+    """Picks rows for viewers from posts that were ranked."""
+
+    def __init__(self, pick: Callable[[Viewers, int], Ragged]) -> None:
+        """Store how rows are picked for a batch of viewers."""
+        self.pick = pick
+
+    def __call__(self, viewer: Viewer, size: int) -> IntArray:
+        """Pick for one viewer."""
+        return self.pick(batch_of(viewer), size)[0]
 
 
 class Feed(Protocol):
     """Ranks posts, and picks from them for each viewer."""
 
-    def rank(self, board: Board) -> Picker:
+    def rank(self, board: Board) -> Picker | PickOne:
         """Do what is the same for every viewer."""
         ...
 
 
+def batch_of(viewer: Viewer) -> Viewers:
+    """Return one viewer as a batch."""
+    followed, muted = Ragged.of([viewer.followed]), Ragged.of([viewer.muted])
+    return Viewers(np.array([viewer.user_id]), followed, muted, [viewer.seed], viewer.n_users)
+
+
+def pick(picker: Picker | PickOne, viewers: Viewers, size: int) -> Ragged:
+    """Pick rows for a batch of viewers, from a picker of either kind."""
+    if isinstance(picker, Picker):
+        return picker.pick(viewers, size)
+    return Ragged.of([picker(viewers[index], size) for index in range(len(viewers))])
+
+
+# what feeds are made of
+
+
 def top_level(board: Board) -> IntArray:
     """Return the rows of posts that stand for themselves: no replies, no bare reposts."""
-    return without_hidden(np.flatnonzero((board.kind == ORIGINAL) | (board.kind == QUOTE)), board)
-
-
-def without_hidden(rows: IntArray, board: Board) -> IntArray:
-    """Leave out what was reported too often, and what passes it on."""
-    return rows if board.is_hidden is None else rows[~board.is_hidden[board.source[rows]]]
+    rows = np.arange(len(board))
+    return rows[is_top_level(board, rows)]
 
 
 def best_first(rows: IntArray, score: FloatArray | IntArray) -> IntArray:
@@ -112,16 +106,153 @@ def best_first(rows: IntArray, score: FloatArray | IntArray) -> IntArray:
 
 def without_muted(rows: IntArray, board: Board, viewer: Viewer) -> IntArray:
     """Leave out what muted users published, and what others share of theirs."""
-    if viewer.hidden is None:
+    if not len(viewer.muted):
         return rows
-    hidden = viewer.hidden[board.author[rows]] | viewer.hidden[board.author[board.source[rows]]]
+    hidden = np.isin(board.author[rows], viewer.muted) | np.isin(board.author[board.source[rows]], viewer.muted)
     return rows[~hidden]
 
 
 def each(counts: IntArray, function: Callable[[int], float]) -> FloatArray:
     """Apply a scalar function once per distinct count, so that equal counts give the same bits everywhere."""
+    maximum = int(counts.max(initial=0))
+    if maximum <= MAX_TABLE and int(counts.min(initial=0)) >= 0:
+        return _values_up_to(function, 1 << maximum.bit_length())[counts]
     distinct, indices = np.unique(counts, return_inverse=True)
     return np.array([function(int(count)) for count in distinct], dtype=np.float64)[indices]
+
+
+MAX_TABLE = 65_535
+"""Largest count up to which the values of a function are kept in a table."""
+
+
+@lru_cache(maxsize=64)
+def _values_up_to(function: Callable[[int], float], n: int) -> FloatArray:
+    return np.array([function(count) for count in range(n + 1)], dtype=np.float64)
+
+
+def log_of_next(count: int) -> float:
+    """Return the natural logarithm of one more than a count."""
+    return math.log(1 + count)
+
+
+def log10_of(count: int) -> float:
+    """Return the decimal logarithm of a count, 0 for none."""
+    return math.log10(max(count, 1))
+
+
+def bars_muted(board: Board) -> Callable[[Viewers, IntArray], BoolArray | None]:
+    """Return what bars posts of muted users, for posts that stand for themselves."""
+
+    def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray | None:
+        return viewers.muted.holds(board.author[rows]) if len(viewers.muted.values) else None
+
+    return is_barred
+
+
+def in_order(owners: IntArray, rows: IntArray, scores: IntArray | FloatArray, *, newest_first: bool) -> IntArray:
+    """Return the positions that sort rows by their owners, then best first, then by their age."""
+    return np.lexsort((-rows if newest_first else rows, -scores, owners))
+
+
+def first_of_each(owners: IntArray, sources: IntArray) -> BoolArray:
+    """Mark the first row that each owner has of each source."""
+    _, firsts = np.unique(owners.astype(np.int64) << 32 | sources, return_index=True)
+    is_first = np.zeros(len(owners), dtype=np.bool_)
+    is_first[firsts] = True
+    return is_first
+
+
+def followed_posts(
+    board: Board,
+    viewers: Viewers,
+    size: int,
+    score: Callable[[IntArray], FloatArray | IntArray],
+    *,
+    reposts: bool = False,
+    newest_first: bool = False,
+) -> tuple[Ragged, FloatArray | IntArray]:
+    """Find the best posts of the users whom each viewer follows; none of muted users, nor what they wrote.
+
+    Args:
+        board: The posts.
+        viewers: Who looks.
+        size: Maximum number of posts of each viewer.
+        score: Returns the scores of some rows.
+        reposts: Whether reposts count too; of several posts with one source, the best is taken.
+        newest_first: Whether the newer of equals comes first; else the older.
+
+    Returns:
+        The rows of each viewer, best first, and the scores of all of them.
+    """
+    owners, followees = viewers.followed.owners, viewers.followed.values
+    mutes = viewers.muted
+    has_mutes = len(mutes.values) > 0
+    if has_mutes:
+        codes = mutes.owners << 32 | mutes.values
+        is_heard = ~np.isin(owners << 32 | followees, codes)
+        owners, followees = owners[is_heard], followees[is_heard]
+    authors, indices = np.unique(followees, return_inverse=True)
+    posts = board.posts_of(authors)
+    rows = posts.values
+    is_kind = (board.kind[rows] != REPLY) & board.is_shown(rows) if reposts else is_top_level(board, rows)
+    posts = posts.only(is_kind)
+    order = in_order(posts.owners, posts.values, score(posts.values), newest_first=newest_first)
+    posts = Ragged(posts.values[order], posts.bounds)
+    if not (has_mutes and reposts):  # what a muted user wrote may stand among the first, and takes no place there
+        if reposts:
+            posts = posts.only(first_of_each(posts.owners, board.source[posts.values]))
+        posts = posts.head(size)
+    own = posts.at(indices.reshape(-1))
+    owners, rows = owners[own.owners], own.values
+    if has_mutes and reposts:
+        is_heard = ~np.isin(owners << 32 | board.author[board.source[rows]], codes)
+        owners, rows = owners[is_heard], rows[is_heard]
+    scores = score(rows)
+    order = in_order(owners, rows, scores, newest_first=newest_first)
+    owners, rows, scores = owners[order], rows[order], scores[order]
+    if reposts:
+        is_first = first_of_each(owners, board.source[rows])
+        owners, rows, scores = owners[is_first], rows[is_first], scores[is_first]
+    found = Ragged.by_owner(owners, rows, len(viewers))
+    is_within = np.arange(len(rows)) - np.repeat(found.bounds[:-1], found.lengths) < size
+    return found.only(is_within), scores[is_within]
+
+
+def sample_rows(rows: IntArray, size: int, seed: int) -> IntArray:
+    """Draw so many of the rows, each equally likely; they stay in order."""
+    if len(rows) <= size:
+        return rows
+    return rows[sorted(random.Random(seed).sample(range(len(rows)), size))]
+
+
+def sampled(lists: Ragged, size: int, seeds: list[int]) -> Ragged:
+    """Draw so many of the rows of each list; they stay in order."""
+    generator = random.Random(0)
+    positions: list[int] = []
+    bounds = [0]
+    starts = lists.bounds.tolist()
+    for index, seed in enumerate(seeds):
+        start, n = starts[index], starts[index + 1] - starts[index]
+        if n <= size:
+            positions += range(start, start + n)
+        else:
+            generator.seed(seed)
+            positions += [start + position for position in sorted(generator.sample(range(n), size))]
+        bounds.append(len(positions))
+    return Ragged(lists.values[positions], np.array(bounds))
+
+
+# the feeds
+
+
+def by_row(board: Board, rows: IntArray, moment: float) -> IntArray:
+    """Score posts by when they were published."""
+    return rows
+
+
+def newest_posts(board: Board) -> Ranking:
+    """Return the newest posts of everyone."""
+    return board.ranking("newest", by_row, newest_first=True)
 
 
 @dataclass(frozen=True)
@@ -130,8 +261,38 @@ class NewestFeed:
 
     def rank(self, board: Board) -> Picker:
         """Turn the order of creation round."""
-        order = top_level(board)[::-1]
-        return lambda viewer, size: without_muted(order, board, viewer)[:size]
+        ranking, is_barred = newest_posts(board), bars_muted(board)
+        return Picker(lambda viewers, size: first_allowed(ranking, viewers, np.full(len(viewers), size), is_barred))
+
+
+@dataclass(frozen=True)
+class RandomFeed:
+    """Shows every viewer posts drawn evenly from all, as OASIS's recommender `random` does."""
+
+    def rank(self, board: Board) -> Picker:
+        """Do nothing: rows are drawn for each viewer."""
+
+        def pick(viewers: Viewers, size: int) -> Ragged:
+            return Ragged.of([drawn_rows(board, viewers[index], size) for index in range(len(viewers))])
+
+        return Picker(pick)
+
+
+def drawn_rows(board: Board, viewer: Viewer, size: int) -> IntArray:
+    """Draw so many of the posts that a viewer may see, each equally likely; the newest first."""
+    generator, n_posts = random.Random(viewer.seed), len(board)
+    drawn: dict[int, bool] = {}
+    for _ in range(MAX_DRAWS * size if n_posts > MAX_DRAWS * size else 0):
+        if sum(drawn.values()) == size:
+            break
+        row = generator.randrange(n_posts)
+        if row not in drawn:
+            rows = np.array([row])
+            drawn[row] = bool(is_top_level(board, rows)[0]) and bool(len(without_muted(rows, board, viewer)))
+    found = [row for row, is_allowed in drawn.items() if is_allowed]
+    if len(found) < size:
+        return sample_rows(without_muted(top_level(board), board, viewer), size, viewer.seed)[::-1]
+    return np.array(sorted(found, reverse=True), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -167,38 +328,50 @@ class SimSwarmFeed:
                 raise ValueError(f"{name} must be a finite number, got {getattr(self, name)!r}")
 
     def rank(self, board: Board) -> Picker:
-        """Sort as if every author were followed, and as if none were; a viewer's feed merges the two."""
-        rows = top_level(board)
-        shared_scores = self.shared_score(board, rows)
-        scores = np.zeros((2, len(board.kind)))
-        scores[:, rows] = shared_scores + self.relevance * (1 - self.echo), shared_scores + self.relevance
-        orders = [best_first(rows, score[rows]) for score in scores]
-        authors = [board.author[order] for order in orders]
+        """Rank posts as if no author were followed; a viewer's feed merges them with those of whom it follows."""
+        last = newest_posts(board).first(1)
+        newest = int(board.created[last[0]]) if len(last) else 0
+        moment = newest if self.recency >= 0 else -newest  # scores must not rise as the moment moves on
+        ranking = board.ranking(self, self._stranger_score, moment)
 
-        def pick(viewer: Viewer, size: int) -> IntArray:
-            merged: list[IntArray] = []
-            for followed in (0, 1):
-                is_followed = viewer.follows[authors[followed]] == followed
-                if viewer.hidden is not None:
-                    is_followed &= ~viewer.hidden[authors[followed]]
-                merged.append(orders[followed][np.flatnonzero(is_followed)[:size]])
-            candidates = np.concatenate(merged)
-            score = np.concatenate([scores[followed][part] for followed, part in enumerate(merged)])
-            return candidates[np.lexsort((candidates, -score))][:size]
+        def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray:
+            authors = board.author[rows]
+            followed = viewers.followed.holds(authors)
+            return followed | viewers.muted.holds(authors) if len(viewers.muted.values) else followed
 
-        return pick
+        def pick(viewers: Viewers, size: int) -> Ragged:
+            def score(rows: IntArray) -> FloatArray:
+                return self.shared_score(board, rows, newest) + self.relevance
 
-    def shared_score(self, board: Board, rows: IntArray) -> FloatArray:
-        """Score recency and popularity, shape of `rows`."""
-        created = board.created[rows]
-        newest = int(created.max(initial=0))
+            followed, scores = followed_posts(board, viewers, size, score)
+            others = first_allowed(ranking, viewers, np.full(len(viewers), size), is_barred)
+            owners = np.concatenate([followed.owners, others.owners])
+            rows = np.concatenate([followed.values, others.values])
+            all_scores = np.concatenate([scores, self._stranger_score(board, others.values, moment)])
+            order = in_order(owners, rows, all_scores, newest_first=False)
+            return Ragged.by_owner(owners[order], rows[order], len(viewers)).head(size)
+
+        return Picker(pick)
+
+    def _stranger_score(self, board: Board, rows: IntArray, moment: float) -> FloatArray:
+        return self.shared_score(board, rows, abs(int(moment))) + self.relevance * (1 - self.echo)
+
+    def shared_score(self, board: Board, rows: IntArray, newest: int) -> FloatArray:
+        """Score recency and popularity, shape of `rows`.
+
+        Args:
+            board: The posts.
+            rows: Which of them.
+            newest: Step of the newest post that stands for itself.
+        """
+        created = board.created[rows].astype(np.int64)
         if self.rules == "original" and newest == 0:
             newest = 1
         engagement = board.likes[rows] + board.shares[rows]
         if self.rules == "corrected":
             engagement = np.maximum(engagement - board.dislikes[rows], 0)
         recency = 1 - (newest - created) / max(newest, 1)
-        return self.recency * recency + self.popularity * each(engagement, lambda count: math.log(1 + count))
+        return self.recency * recency + self.popularity * each(engagement, log_of_next)
 
 
 def hot_scores(votes: IntArray, created_s: FloatArray, formula: Literal["code", "paper"]) -> FloatArray:
@@ -214,7 +387,7 @@ def hot_scores(votes: IntArray, created_s: FloatArray, formula: Literal["code", 
     Source:
         camel-ai/oasis, `recsys.py` (2026-05); Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.3.
     """
-    size = each(np.abs(votes), lambda count: math.log10(max(count, 1)))
+    size = each(np.abs(votes), log10_of)
     age = (created_s - HOT_EPOCH_S) / HOT_SCALE_S
     if formula == "paper":
         return size + np.sign(votes) * age
@@ -235,22 +408,23 @@ class HotFeed:
     """Epoch seconds of step 0 (OASIS's Reddit runs: 2024-08-06 08:00)."""
 
     def rank(self, board: Board) -> Picker:
-        """Sort by hot score."""
-        rows = top_level(board)
+        """Rank by hot score."""
+        ranking, is_barred = board.ranking(self, self._score), bars_muted(board)
+
+        def pick(viewers: Viewers, size: int) -> Ragged:
+            hottest = first_allowed(ranking, viewers, np.full(len(viewers), self.pool), is_barred)
+            return sampled(hottest, size, list(viewers.seeds))
+
+        return Picker(pick)
+
+    def _score(self, board: Board, rows: IntArray, moment: float) -> FloatArray:
         created_s = self.start_s + board.created[rows].astype(np.float64) * (board.step_minutes * 60)
-        order = best_first(rows, hot_scores(board.likes[rows] - board.dislikes[rows], created_s, self.formula))
-
-        def pick(viewer: Viewer, size: int) -> IntArray:
-            return sample_rows(without_muted(order, board, viewer)[: self.pool], size, viewer.seed)
-
-        return pick
+        return hot_scores(board.likes[rows] - board.dislikes[rows], created_s, self.formula)
 
 
-def sample_rows(rows: IntArray, size: int, seed: int) -> IntArray:
-    """Draw so many of the rows, each equally likely; they stay in order."""
-    if len(rows) <= size:
-        return rows
-    return rows[sorted(random.Random(seed).sample(range(len(rows)), size))]
+def reach(board: Board, rows: IntArray, moment: float) -> IntArray:
+    """Score posts by their likes and shares."""
+    return board.likes[rows] + board.shares[rows]
 
 
 @dataclass(frozen=True)
@@ -271,42 +445,29 @@ class XFeed:
     """Length of the list of popular posts that those of others are drawn from."""
 
     def rank(self, board: Board) -> Picker:
-        """Sort by likes for followers, by likes and shares for the rest; the newer of equals comes first."""
-        inside = without_hidden(np.flatnonzero(board.kind != REPLY), board)[::-1]
-        inside = best_first(inside, board.likes[board.source[inside]])
-        inside_authors = board.author[inside]
-        outside = top_level(board)[::-1]
-        outside = best_first(outside, (board.likes + board.shares)[outside])
-        outside_authors = board.author[outside]
+        """Rank by likes and shares, for the posts of others; the newer of equals comes first."""
+        ranking = board.ranking("reach", reach, newest_first=True)
 
-        def pick(viewer: Viewer, size: int) -> IntArray:
-            followed = without_muted(inside[viewer.follows[inside_authors]], board, viewer)
-            followed = first_of_each_source(followed, board, self.following_posts)
-            elsewhere = outside[~viewer.follows[outside_authors] & (outside_authors != viewer.user_id)]
-            elsewhere = without_muted(elsewhere, board, viewer)[: self.pool + len(followed)]
-            elsewhere = elsewhere[~np.isin(elsewhere, board.source[followed])][: self.pool]
-            return np.concatenate([followed, sample_rows(elsewhere, self.other_posts, viewer.seed)])[:size]
+        def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray:
+            authors = board.author[rows]
+            barred = viewers.followed.holds(authors) | (authors == viewers.ids[:, None])
+            return barred | viewers.muted.holds(authors) if len(viewers.muted.values) else barred
 
-        return pick
+        def pick(viewers: Viewers, size: int) -> Ragged:
+            def score(rows: IntArray) -> IntArray:
+                return board.likes[board.source[rows]]
 
+            followed, _ = followed_posts(board, viewers, self.following_posts, score, reposts=True, newest_first=True)
+            others = first_allowed(ranking, viewers, self.pool + followed.lengths, is_barred)
+            codes = followed.owners << 32 | board.source[followed.values]
+            others = others.only(~np.isin(others.owners << 32 | others.values, codes)).head(self.pool)
+            return joined(followed, sampled(others, self.other_posts, list(viewers.seeds))).head(size)
 
-def first_of_each_source(rows: IntArray, board: Board, size: int) -> IntArray:
-    """Return the first rows that carry different sources."""
-    positions: dict[int, int] = {}
-    for row in rows:
-        if len(positions) >= size:
-            break
-        positions.setdefault(int(board.source[row]), int(row))
-    return np.array(list(positions.values()), dtype=np.int64)
+        return Picker(pick)
 
 
-FeedName = Literal["newest", "simswarm", "reddit_hot", "x"]
-"""Name of a ready feed."""
-
-FEEDS: dict[str, Feed] = {
-    "newest": NewestFeed(),
-    "simswarm": SimSwarmFeed(),
-    "reddit_hot": HotFeed(),
-    "x": XFeed(),
-}
-"""Feeds by name."""
+def joined(first: Ragged, second: Ragged) -> Ragged:
+    """Append to each list that of the same number in another."""
+    owners = np.concatenate([first.owners, second.owners])
+    order = np.argsort(owners, kind="stable")
+    return Ragged.by_owner(owners[order], np.concatenate([first.values, second.values])[order], len(first))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import batched
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -11,11 +12,15 @@ from pydantic import Field
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.tools.tool import action
-from mesa_llm.worlds.social.recommenders import ORIGINAL, QUOTE, REPLY, REPOST, IntArray
-from mesa_llm.worlds.social.state import UNPRINTABLE, Notice, SocialState
+from mesa_llm.worlds.social.board import ORIGINAL, QUOTE, REPLY, REPOST
+from mesa_llm.worlds.social.columns import IntArray
+from mesa_llm.worlds.social.state import UNPRINTABLE, Notice, SocialState, pair
 
 MAX_USER_ID = 100_000_000
 """Users are numbered densely, as arrays are indexed by their ids."""
+
+BATCH = 10_000
+"""Number of accounts that are written at once."""
 
 UserId = Annotated[int, Field(gt=0, le=MAX_USER_ID)]
 
@@ -67,21 +72,50 @@ class SocialRules(SocialState):
         """Create accounts for many agents at once.
 
         Raises:
-            ConfigError: If an id is taken, appears twice or is out of range; nobody is signed up then.
+            ConfigError: If an id is taken, appears twice or is out of range, or two of them have one username; nobody
+                is signed up then.
         """
-        rows: dict[int, tuple[object, ...]] = {}
-        for account in accounts:
-            user_id = account.user_id
-            if not 0 < user_id <= MAX_USER_ID:
-                raise ConfigError(f"user ids run from 1 to {MAX_USER_ID}, got {user_id}")
-            if user_id in self.names or user_id in rows:
-                raise ConfigError(f"user {user_id} has an account already")
-            name, username = (one_line(text, MAX_NAME) for text in (account.name, account.username))
-            bio = UNPRINTABLE.sub("", account.bio)
-            rows[user_id] = (user_id, name or f"user {user_id}", username, bio, self.step)
-        self.store.write_many("INSERT INTO user VALUES (?, ?, ?, ?, ?)", rows.values())
-        self.names.update((user_id, str(row[1])) for user_id, row in rows.items())
-        self.users.grow(max(rows, default=0) + 1)
+        signed_up: list[IntArray] = []
+        usernames: set[str] = set()
+        self.store.write("SAVEPOINT sign_up")
+        try:
+            for batch in batched(accounts, BATCH):
+                rows = [self._user_row(account) for account in batch]
+                for username in (row[1] for row in rows if row[1]):
+                    if username in usernames:
+                        raise ConfigError(f"two users have the username {username!r}; give each one of its own")
+                    usernames.add(username)
+                ids = np.array([row[0] for row in rows], dtype=np.int64)
+                self.users.grow(max(int(ids.max()) + 1, len(self.users)))
+                if len(np.unique(ids)) < len(ids) or self.users["is_user"][ids].any():
+                    known = set(ids[self.users["is_user"][ids] > 0].tolist())
+                    twice = next(
+                        user_id for index, user_id in enumerate(ids) if user_id in known or user_id in ids[:index]
+                    )
+                    raise ConfigError(f"user {twice} has an account already")
+                self.store.insert("user", rows)
+                self.users["is_user"][ids] = 1
+                signed_up.append(ids)
+        except BaseException:
+            self.store.write("ROLLBACK TO sign_up")
+            for ids in signed_up:
+                self.users["is_user"][ids] = 0
+            raise
+        finally:
+            self.store.write("RELEASE sign_up")
+        self._totals["users"] += sum(map(len, signed_up))
+
+    def _user_row(self, account: Account) -> tuple[int, str, str, str, int, int, int]:
+        """Return an account as a row of the table of users.
+
+        Raises:
+            ConfigError: If its id is out of range.
+        """
+        user_id = account.user_id
+        if not 0 < user_id <= MAX_USER_ID:
+            raise ConfigError(f"user ids run from 1 to {MAX_USER_ID}, got {user_id}")
+        name, username = (one_line(text, MAX_NAME) for text in (account.name, account.username))
+        return user_id, username, name or f"user {user_id}", UNPRINTABLE.sub("", account.bio), self.step, 0, 0
 
     def follow_many(self, edges: IntArray | Sequence[tuple[int, int]]) -> int:
         """Let many users follow others at once, silently; return how many follows were new.
@@ -92,30 +126,22 @@ class SocialRules(SocialState):
         Raises:
             ConfigError: If an id is unknown or someone would follow itself; nothing is written then.
         """
-        pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-        has_account = np.zeros(max(len(self.users), 1), dtype=np.bool_)
-        has_account[np.fromiter(self.names, dtype=np.int64, count=len(self.names))] = True
-        inside = (pairs >= 0) & (pairs < len(has_account))
-        wrong = ~(inside & has_account[np.where(inside, pairs, 0)]).all(axis=1) | (pairs[:, 0] == pairs[:, 1])
+        pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
+        pairs = pairs.astype(np.int64, copy=False).reshape(-1, 2) if pairs.dtype.kind != "i" else pairs.reshape(-1, 2)
+        has_account = self.users["is_user"] > 0 if len(self.users) else np.zeros(1, dtype=np.bool_)
+        is_inside = (pairs >= 0) & (pairs < len(has_account))
+        wrong = ~(is_inside & has_account[np.where(is_inside, pairs, 0)]).all(axis=1) | (pairs[:, 0] == pairs[:, 1])
         if wrong.any():
             follower, followee = pairs[np.argmax(wrong)]
             reason = "nobody follows itself" if follower == followee else "both need an account first"
             raise ConfigError(f"user {follower} cannot follow user {followee}: {reason}")
-        count = "SELECT count(*) FROM follow"
-        before = (self.store.first(count) or (0,))[0]
-        rows = ((follower, followee, self.step) for follower, followee in pairs.tolist())
-        self.store.write_many("INSERT OR IGNORE INTO follow VALUES (?, ?, ?)", rows)
-        self._count_follows(np.unique(pairs[:, 0]))
-        return (self.store.first(count) or (0,))[0] - before
-
-    def _count_follows(self, followers: IntArray) -> None:
-        """Count everyone's follows again; forget what was known of these followers."""
-        for column, end in (("followings", "follower_id"), ("followers", "followee_id")):
-            counts = self.store.rows(f"SELECT {end}, count(*) FROM follow GROUP BY {end}")
-            users, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
-            self.users[column][users] = numbers
-        for follower in followers.tolist():
-            self.ties_changed(follower)
+        new = self.follows.add_many(pairs)
+        self.users["followings"][:] += np.bincount(new[:, 0], minlength=len(self.users)).astype(np.int32)
+        self.users["followers"][:] += np.bincount(new[:, 1], minlength=len(self.users)).astype(np.int32)
+        if len(new):
+            self._unwritten_follows.append((new, self.step))
+        self.feeds_changed()
+        return len(new)
 
     @action
     def follow(self, agent_id: int, user_id: UserId) -> str:
@@ -127,11 +153,13 @@ class SocialRules(SocialState):
         self.acting(agent_id)
         if not self.is_original:
             self.other_user(agent_id, user_id, "follow")
-        if not self.store.write("INSERT OR IGNORE INTO follow VALUES (?, ?, ?)", agent_id, user_id, self.step):
+        if not self.follows.add(agent_id, user_id):
             if self.is_original:
                 return f"You follow user {user_id}."
             raise ToolError(f"You follow {self.names[user_id]} (user {user_id}) already.")
+        self.store.add("follow", agent_id, user_id, self.step)
         self._change_counts(agent_id, user_id, 1)
+        self.trace(agent_id, "follow", followee_id=user_id)
         if user_id in self.names:
             self.inbox.add(user_id, Notice("follow", agent_id, self.step))
         return f"You follow {self.names.get(user_id, 'user')} (user {user_id}) now."
@@ -144,17 +172,23 @@ class SocialRules(SocialState):
             user_id: Number of a user you follow.
         """
         self.acting(agent_id)
-        if not self.store.write("DELETE FROM follow WHERE follower_id = ? AND followee_id = ?", agent_id, user_id):
+        if not self.follows.remove(agent_id, user_id):
             raise ToolError(f"You do not follow user {user_id}.")
+        if self._unwritten_follows:  # it may be among those that are written late
+            self.write_out()
+        self.store.remove("follow", agent_id, user_id)
+        self.trace(agent_id, "unfollow", followee_id=user_id)
         self._change_counts(agent_id, user_id, -1)
         self.inbox.take_back(user_id, "follow", agent_id)
         return f"You no longer follow {self.names.get(user_id, 'user')} (user {user_id})."
 
     def _change_counts(self, follower: int, followee: int, change: int) -> None:
         self.users.add("followings", follower, change)
-        if followee < len(self.users):
+        self._unwritten_users.add(follower)
+        if followee in self.names:
             self.users.add("followers", followee, change)
-        self.ties_changed(follower)
+            self._unwritten_users.add(followee)
+        self.feeds_changed()
 
     @action
     def mute(self, agent_id: int, user_id: UserId) -> str:
@@ -164,9 +198,13 @@ class SocialRules(SocialState):
             user_id: Number of the user, as shown after a name.
         """
         self.other_user(self.acting(agent_id), user_id, "mute")
-        if not self.store.write("INSERT OR IGNORE INTO mute VALUES (?, ?, ?)", agent_id, user_id, self.step):
+        muted = self.mutes.setdefault(agent_id, set())
+        if user_id in muted:
             raise ToolError(f"You have muted {self.names[user_id]} (user {user_id}) already.")
-        self.ties_changed(agent_id)
+        muted.add(user_id)
+        self.store.add("mute", agent_id, user_id, self.step)
+        self.trace(agent_id, "mute", mutee_id=user_id)
+        self.feeds_changed()
         return f"You muted {self.names[user_id]} (user {user_id})."
 
     @action
@@ -177,9 +215,15 @@ class SocialRules(SocialState):
             user_id: Number of a user you muted.
         """
         self.acting(agent_id)
-        if not self.store.write("DELETE FROM mute WHERE muter_id = ? AND mutee_id = ?", agent_id, user_id):
+        muted = self.mutes.get(agent_id, set())
+        if user_id not in muted:
             raise ToolError(f"You have not muted user {user_id}.")
-        self.ties_changed(agent_id)
+        muted.remove(user_id)
+        if not muted:
+            del self.mutes[agent_id]
+        self.store.remove("mute", agent_id, user_id)
+        self.trace(agent_id, "unmute", mutee_id=user_id)
+        self.feeds_changed()
         return f"You no longer mute {self.names.get(user_id, 'user')} (user {user_id})."
 
     # posts and what is made of them
@@ -192,7 +236,9 @@ class SocialRules(SocialState):
             content: The words of the post.
         """
         self.acting(agent_id)
-        post_id = self.add_post(agent_id, ORIGINAL, self.cleaned(content, "post"))
+        text = self.cleaned(content, "post")
+        post_id = self.add_post(agent_id, ORIGINAL, text)
+        self.trace(agent_id, "create_post", content=text, post_id=post_id)
         return f"You published post {post_id}."
 
     @action
@@ -208,6 +254,7 @@ class SocialRules(SocialState):
         text = self.cleaned(content, "reply")
         reply_id = self.add_post(agent_id, REPLY, text, parent_id)
         self.notify_author(parent_id, "reply", agent_id, reply_id, text)
+        self.trace(agent_id, "reply", content=text, post_id=parent_id, new_post_id=reply_id)
         return f"You replied to post {parent_id}; your reply is post {reply_id}."
 
     @action
@@ -221,14 +268,13 @@ class SocialRules(SocialState):
         self.acting(agent_id)
         target = self.source_id(post_id)
         text = self.cleaned(content, "comment")
-        self.n_comments += 1
-        self.store.write(
-            "INSERT INTO comment (comment_id, post_id, user_id, content, step) VALUES (?, ?, ?, ?, ?)",
-            *(self.n_comments, target, agent_id, text, self.step),
-        )
-        self.words_changed()
-        self.notify_author(target, "comment", agent_id, self.n_comments, text)
-        return f"You commented on post {target}; it is comment {self.n_comments}."
+        comment_id = self.comments.append(target, agent_id, self.step, 0, 0) + 1
+        self.store.add("comment", comment_id, target, agent_id, text, self.step, 0, 0)
+        self._comments.setdefault(target, []).append(comment_id)
+        self.look_changed(target)
+        self.notify_author(target, "comment", agent_id, comment_id, text)
+        self.trace(agent_id, "create_comment", content=text, comment_id=comment_id)
+        return f"You commented on post {target}; it is comment {comment_id}."
 
     @action
     def repost(self, agent_id: int, post_id: PostId) -> str:
@@ -240,26 +286,24 @@ class SocialRules(SocialState):
         self.acting(agent_id)
         source_id = self.source_id(post_id)
         if self.is_original:
-            self.store.write(
-                "INSERT INTO bare_repost (user_id, post_id, step) VALUES (?, ?, ?)",
-                agent_id,
-                source_id,
-                self.step,
-            )
+            self.store.add("bare_repost", None, agent_id, source_id, self.step)
+            self._join_cascade(source_id, agent_id, True)
+            self.trace(agent_id, "repost", reposted_id=source_id)
         else:
             self._check_repost(agent_id, source_id)
             repost_id = self.add_post(agent_id, REPOST, "", post_id)
             self.notify_author(source_id, "repost", agent_id, repost_id)
             if post_id != source_id:
                 self.inbox.add(self.author_of(post_id), Notice("repost", agent_id, self.step, post_id, repost_id))
+            self._reposted.add(pair(agent_id, source_id))
+            self.trace(agent_id, "repost", reposted_id=post_id, new_post_id=repost_id)
         self.count_on_post(source_id, "shares", 1)
         return f"You reposted post {post_id}."
 
     def _check_repost(self, agent_id: int, source_id: int) -> None:
         if self.author_of(source_id) == agent_id and not self.settings.self_rating:
             raise ToolError(f"Post {source_id} is your own; repost what others wrote.")
-        earlier = "SELECT 1 FROM post WHERE user_id = ? AND source_id = ? AND kind = 'repost'"
-        if self.store.first(earlier, agent_id, source_id):
+        if pair(agent_id, source_id) in self._reposted:
             raise ToolError(f"You have reposted post {source_id} already.")
 
     @action
@@ -276,6 +320,7 @@ class SocialRules(SocialState):
         quote_id = self.add_post(agent_id, QUOTE, text, post_id)
         self.count_on_post(source_id, "shares", 1)
         self.notify_author(source_id, "quote", agent_id, quote_id, text)
+        self.trace(agent_id, "quote_post", quoted_id=post_id, new_post_id=quote_id, quote_content=text)
         return f"You quoted post {source_id} in post {quote_id}."
 
     # votes and reports
@@ -297,12 +342,16 @@ class SocialRules(SocialState):
         """Vote as SimSwarm does: the voter is noted first, and stays noted if the value turns out wrong."""
         self.acting(agent_id)
         self.post_row(post_id)
-        if self._vote_on("post", agent_id, post_id) is not None:
+        key = pair(agent_id, post_id)
+        if key in self.votes:
             raise ToolError(f"You have voted on post {post_id} already.")
-        self.store.write("INSERT INTO post_vote VALUES (?, ?, 0, ?)", agent_id, post_id, self.step)
+        self.votes[key] = 0
+        self.store.add("void_vote", agent_id, post_id, self.step)
         is_like = value > 0
-        change = "UPDATE post_vote SET value = ? WHERE user_id = ? AND post_id = ?"
-        self.store.write(change, 1 if is_like else -1, agent_id, post_id)
+        self.votes[key] = 1 if is_like else -1
+        self.store.remove("void_vote", agent_id, post_id)
+        self.store.add(VERBS[self.votes[key]], agent_id, post_id, self.step)
+        self.trace(agent_id, "vote", post_id=post_id, value=self.votes[key])
         self.count_on_post(post_id, "likes" if is_like else "dislikes", 1)
         return f"You voted on post {post_id}."
 
@@ -393,20 +442,17 @@ class SocialRules(SocialState):
         self.acting(agent_id)
         target = self.source_id(post_id)
         text = self.cleaned(reason, "reason")
-        row = (agent_id, target, text, self.step)
-        if not self.store.write("INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?)", *row):
+        if pair(agent_id, target) in self._reported:
             raise ToolError(f"You have reported post {target} already.")
+        self._reported.add(pair(agent_id, target))
+        self.store.add("report", agent_id, target, text, self.step)
+        self.trace(agent_id, "report_post", post_id=target, report_reason=text)
         self.count_on_post(target, "reports", 1)
         return f"You reported post {target}."
 
-    def _vote_on(self, kind: Literal["post", "comment"], agent_id: int, target: int) -> int | None:
-        query = f"SELECT value FROM {kind}_vote WHERE user_id = ? AND {kind}_id = ?"
-        row = self.store.first(query, agent_id, target)
-        return None if row is None else int(row[0])
-
     def _check_free(self, kind: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
         """Refuse a second vote of one user on one thing."""
-        earlier = self._vote_on(kind, agent_id, target)
+        earlier = (self.votes if kind == "post" else self.comment_votes).get(pair(agent_id, target))
         if earlier is None:
             return
         if earlier == value:
@@ -421,8 +467,10 @@ class SocialRules(SocialState):
         if self.author_of(target) == agent_id and not self.settings.self_rating:
             raise ToolError(f"Post {target} is your own; rate what others wrote.")
         self._check_free("post", agent_id, target, value)
-        self.store.write("INSERT INTO post_vote VALUES (?, ?, ?, ?)", agent_id, target, value, self.step)
+        self.votes[pair(agent_id, target)] = value
+        self.store.add(VERBS[value], agent_id, target, self.step)
         self.count_on_post(target, f"{VERBS[value]}s", 1)
+        self.trace(agent_id, f"{VERBS[value]}_post", post_id=target)
         if value > 0:
             self.notify_author(target, "like", agent_id)
         return target
@@ -430,9 +478,11 @@ class SocialRules(SocialState):
     def _undo_post(self, agent_id: int, post_id: int, value: int) -> int:
         self.acting(agent_id)
         target = self.source_id(post_id)
-        delete = "DELETE FROM post_vote WHERE user_id = ? AND post_id = ? AND value = ?"
-        if not self.store.write(delete, agent_id, target, value):
+        if self.votes.get(pair(agent_id, target)) != value:
             raise ToolError(f"You do not {VERBS[value]} post {target}.")
+        del self.votes[pair(agent_id, target)]
+        self.store.remove(VERBS[value], agent_id, target)
+        self.trace(agent_id, UNDO_POST[value], post_id=target)
         self.count_on_post(target, f"{VERBS[value]}s", -1)
         if value > 0:
             self.inbox.take_back(self.author_of(target), "like", agent_id, target)
@@ -440,33 +490,30 @@ class SocialRules(SocialState):
 
     def _comment(self, comment_id: int) -> tuple[int, int]:
         """Return the author of a comment, and the post it stands under."""
-        query = "SELECT user_id, post_id FROM comment WHERE comment_id = ?"
-        row = self.store.first(query, comment_id) if 0 < comment_id <= self.n_comments else None
-        if row is None:
+        if not 0 < comment_id <= len(self.comments):
             raise ToolError(f"There is no comment {comment_id}; use the number of a comment you were shown.")
-        return int(row[0]), int(row[1])
+        return self.comments.get("author", comment_id - 1), self.comments.get("post", comment_id - 1)
 
     def _rate_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         author, post_id = self._comment(comment_id)
         if author == self.acting(agent_id) and not self.settings.self_rating:
             raise ToolError(f"Comment {comment_id} is your own; rate what others wrote.")
         self._check_free("comment", agent_id, comment_id, value)
-        self.store.write("INSERT INTO comment_vote VALUES (?, ?, ?, ?)", agent_id, comment_id, value, self.step)
-        self._count_on_comment(comment_id, post_id, VERBS[value], 1)
+        self.comment_votes[pair(agent_id, comment_id)] = value
+        self.store.add(f"comment_{VERBS[value]}", agent_id, comment_id, self.step)
+        self.count_on_comment(comment_id, f"{VERBS[value]}s", 1)
+        self.trace(agent_id, f"{VERBS[value]}_comment", comment_id=comment_id)
         if value > 0:
             self.inbox.add(author, Notice("comment_like", agent_id, self.step, post_id, comment_id))
 
     def _undo_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         self.acting(agent_id)
         author, post_id = self._comment(comment_id)
-        delete = "DELETE FROM comment_vote WHERE user_id = ? AND comment_id = ? AND value = ?"
-        if not self.store.write(delete, agent_id, comment_id, value):
+        if self.comment_votes.get(pair(agent_id, comment_id)) != value:
             raise ToolError(f"You do not {VERBS[value]} comment {comment_id}.")
-        self._count_on_comment(comment_id, post_id, VERBS[value], -1)
+        del self.comment_votes[pair(agent_id, comment_id)]
+        self.store.remove(f"comment_{VERBS[value]}", agent_id, comment_id)
+        self.trace(agent_id, UNDO_COMMENT[value], comment_id=comment_id)
+        self.count_on_comment(comment_id, f"{VERBS[value]}s", -1)
         if value > 0:
             self.inbox.take_back(author, "comment_like", agent_id, post_id, comment_id)
-
-    def _count_on_comment(self, comment_id: int, post_id: int, verb: str, change: int) -> None:
-        column = f"{verb}s"
-        self.store.write(f"UPDATE comment SET {column} = {column} + ? WHERE comment_id = ?", change, comment_id)
-        self.words_changed()

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social.recommenders import FEEDS, Feed, HotFeed, SimSwarmFeed, XFeed
+from mesa_llm.worlds.social.personal import Embed, PersonalFeed
+from mesa_llm.worlds.social.recommenders import Feed, HotFeed, NewestFeed, RandomFeed, SimSwarmFeed, XFeed
+
+FeedName = Literal[
+    "newest",
+    "random",
+    "simswarm",
+    "reddit_hot",
+    "reddit_hot_paper",
+    "x",
+    "x_followed",
+    "x_personal",
+    "x_personal_paper",
+    "x_personal_code",
+]
+"""Name of a ready feed."""
+
+FEEDS: dict[str, Feed] = {
+    "newest": NewestFeed(),
+    "random": RandomFeed(),
+    "simswarm": SimSwarmFeed(),
+    "reddit_hot": HotFeed(),
+    "reddit_hot_paper": HotFeed("paper"),
+    "x": XFeed(),
+    "x_followed": XFeed(other_posts=0),
+    "x_personal": PersonalFeed(),
+    "x_personal_paper": PersonalFeed(form="paper"),
+    "x_personal_code": PersonalFeed(form="code"),
+}
+"""Feeds by name. Those that compare texts, `x_personal…`, need something that embeds them; `x_followed` is X without a
+recommender."""
 
 MAX_PRODUCTS = 30
 """Maximum number of products on offer, as every observation lists them."""
@@ -23,7 +53,10 @@ class SocialSettings:
     """Names of the tools and actions its users have."""
 
     feed: Feed | str = "newest"
-    """Feed of the users, or the name of one (`newest`, `simswarm`, `reddit_hot`, `x`)."""
+    """Feed of the users, or the name of one, see `FEEDS`."""
+
+    embed: Embed | None = None
+    """Turns texts into vectors, for feeds that compare texts and have nothing of their own for that."""
 
     feed_size: int = 10
     """Maximum number of posts in a feed."""
@@ -94,6 +127,11 @@ class SocialSettings:
         self._check_names()
         if isinstance(self.feed, str) and self.feed not in FEEDS:
             raise ConfigError(f"there is no feed {self.feed!r}; choose one of {', '.join(FEEDS)}")
+        if isinstance(feed := self.chosen_feed, PersonalFeed) and feed.embed is None:
+            raise ConfigError(
+                "this feed compares texts, and has nothing to do that with; give it an embedder: "
+                "embed=embedder().embed, as models do"
+            )
         for name, value in vars(self).items():
             if name == "viral_threshold" and self.rules == "original":  # SimSwarm takes any
                 continue
@@ -121,10 +159,12 @@ class SocialSettings:
 
     @property
     def chosen_feed(self) -> Feed:
-        """The feed itself; SimSwarm's follows the rules of the world."""
+        """The feed itself: SimSwarm's by the rules of the world, one that compares texts with what does so."""
         feed = FEEDS[self.feed] if isinstance(self.feed, str) else self.feed
         if isinstance(feed, SimSwarmFeed) and self.rules == "original":
             return SimSwarmFeed(feed.recency, feed.popularity, feed.relevance, feed.echo, "original")
+        if isinstance(feed, PersonalFeed) and feed.embed is None:
+            return replace(feed, embed=self.embed)
         return feed
 
 

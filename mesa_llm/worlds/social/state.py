@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,7 +12,9 @@ import numpy as np
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.world import RNG, make_rng
-from mesa_llm.worlds.social.recommenders import KINDS, REPLY, REPOST, Board, IntArray, Picker, Viewer
+from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
+from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged
+from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Store
 
@@ -21,6 +24,9 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 NEVER = 2**62
 """A number of reports that no post reaches."""
+
+MAX_NAMES = 200_000
+"""Maximum number of names that are kept in memory."""
 
 NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "comment", "follow"]
 
@@ -59,8 +65,29 @@ class Ties:
     """User ids, in order."""
 
 
+NOBODY = Ragged.of([()])
+"""A list of nobody."""
+
+
+def pair(first: int, second: int) -> int:
+    """Return two ids as one number."""
+    return first << 32 | second
+
+
 class SocialState:
-    """State of a social world; the classes that act on it add the rules."""
+    """State of a social world: its numbers in columns, its texts in tables; the classes that act on it add the rules.
+
+    Attributes:
+        users: Columns by user id: followers, followings, the latest post, and whether there is such a user.
+        posts: Columns by row: the post of a number stands in the row before it.
+        comments: Columns by row, as of posts.
+        follows: Who follows whom.
+        mutes: Who muted whom.
+        votes: User and post, as a `pair` → the vote: 1 a like, -1 a dislike.
+        comment_votes: The same for comments.
+        board: Posts and users as feeds read them.
+        store: The readable copy, and all texts.
+    """
 
     def __init__(
         self,
@@ -85,46 +112,140 @@ class SocialState:
         self.settings = settings
         self.step = 0
         self.store = Store(path)
-        self.names: dict[int, str] = {}
-        self.users = Columns("followers", "followings")
+        self.store.before_read = self.write_out
+        number, flag = np.int32, np.int8
+        self.users = Columns(followers=number, followings=number, latest=number, is_user=flag)
         self.posts = Columns(
-            "kind", "author", "created", "likes", "dislikes", "shares", "reports", "source", "root", "viral"
+            kind=flag,
+            author=number,
+            created=number,
+            likes=number,
+            dislikes=number,
+            shares=number,
+            reports=number,
+            source=number,
+            root=number,
+            parent=number,
+            viral=flag,
+            previous=number,
         )
-        self.n_comments = 0
+        self.comments = Columns(post=number, author=number, created=number, likes=number, dislikes=number)
+        self.names = Names(self.store, self.users)
+        self.follows = Follows()
+        self.mutes: dict[int, set[int]] = {}
+        self.votes: dict[int, int] = {}
+        self.comment_votes: dict[int, int] = {}
         self.inbox = Inbox(settings.notice_steps)
+        self.board = Board(self.posts, self.users, self.follows, self, settings.step_minutes, settings.hide_reports)
+        self.searches: list[tuple[int, str, str]] = []
         self._rng = make_rng(rng)
         self._feed_seed = self._rng.randint(0, 2**62)
         self._feed = settings.chosen_feed
-        self._picker: Picker | None = None
-        self.searches: list[tuple[int, str, str]] = []
-        self._ties: dict[int, Ties] = {}
+        self._picker: Picker | PickOne | None = None
+        self._feeds: dict[int, list[int]] = {}  # of those who are about to look
+        self._viewers: dict[int, Viewer] = {}
+        self._reposted: set[int] = set()
+        self._reported: set[int] = set()
+        self._replies: dict[int, list[int]] = {}  # post → replies that may stand under it
+        self._comments: dict[int, list[int]] = {}
+        self._sharers: set[int] = set()
+        self._cascade_sizes: dict[int, int] = {}
+        self._totals = dict.fromkeys(("users", *KINDS, "likes", "dislikes", "shares", "reports"), 0)
+        self._largest_cascade = 0
+        self._rated: set[int] = set()  # rows that may have gone viral in this step
+        self._unwritten_posts: set[int] = set()
+        self._unwritten_comments: set[int] = set()
+        self._unwritten_users: set[int] = set()
+        self._unwritten_follows: list[tuple[IntArray, int]] = []
 
     @property
     def is_original(self) -> bool:
         """Whether the defects of the original are repeated."""
         return self.settings.rules == "original"
 
+    @property
+    def n_comments(self) -> int:
+        """Number of comments so far."""
+        return len(self.comments)
+
+    def feeds_changed(self) -> None:
+        """Forget the feeds that were picked ahead, and who they were picked for."""
+        self._feeds.clear()
+        self._viewers.clear()
+
     def posts_changed(self) -> None:
-        """Forget what was computed from the posts."""
+        """Forget what feeds were picked from."""
         self._picker = None
-        self.words_changed()
+        self.feeds_changed()
 
-    def words_changed(self) -> None:
-        """Forget how posts look; for who keeps that."""
-
-    def ties_changed(self, user_id: int) -> None:
-        """Forget whom a user follows and mutes."""
-        self._ties.pop(user_id, None)
+    def look_changed(self, post_id: int) -> None:
+        """Forget how a post looks, and whatever shows it; for who keeps that."""
 
     def next_step(self) -> None:
         """Move time on, and draw anew what feeds will draw from."""
         self.step += 1
+        self.board.step = self.step
         self.inbox.end_step(self.step)
         self._feed_seed = self._rng.randint(0, 2**62)
         self.posts_changed()
+        self.write_counts()
         self.store.end_step()
 
+    # the readable copy
+
+    def write_counts(self) -> None:
+        """Write the counts that have changed to the tables of posts and comments."""
+        names = ("likes", "dislikes", "shares", "reports")
+        for table, columns, counts, rows in (
+            ("post", self.posts, names, self._unwritten_posts),
+            ("comment", self.comments, names[:2], self._unwritten_comments),
+        ):
+            if rows:
+                self.store.flush()
+                changed = np.array(sorted(rows))
+                numbers = [columns[name][changed].tolist() for name in counts]
+                sets = ", ".join(f"num_{name} = ?" for name in counts)
+                statement = f"UPDATE {table} SET {sets} WHERE {table}_id = ?"
+                self.store.write_many(statement, zip(*numbers, (changed + 1).tolist(), strict=True))
+                rows.clear()
+
+    def write_out(self) -> None:
+        """Write everything that the tables do not hold yet."""
+        self.store.flush()
+        self.write_counts()
+        for edges, step in self._unwritten_follows:
+            for start in range(0, len(edges), 100_000):
+                batch = edges[start : start + 100_000].tolist()
+                self.store.insert("follow", ((follower, followee, step) for follower, followee in batch))
+        is_any = bool(self._unwritten_follows)
+        users = np.flatnonzero(self.users["is_user"]) if is_any else np.array(sorted(self._unwritten_users), np.int64)
+        if len(users):
+            numbers = [self.users[name][users].tolist() for name in ("followings", "followers")]
+            statement = "UPDATE user SET num_followings = ?, num_followers = ? WHERE user_id = ?"
+            self.store.write_many(statement, zip(*numbers, users.tolist(), strict=True))
+        self._unwritten_follows.clear()
+        self._unwritten_users.clear()
+
+    def posts_texts(self, post_ids: Sequence[int]) -> dict[int, str]:
+        """Read the words of some posts, by their ids."""
+        return dict(self.store.of_ids("SELECT post_id, content FROM post WHERE post_id IN ({})", post_ids))
+
+    def texts(self, rows: IntArray) -> list[str]:
+        """Read the words of posts, in the order of the rows; of a repost, none."""
+        contents = self.posts_texts((np.unique(rows) + 1).tolist())
+        return [contents[row + 1] for row in rows.tolist()]
+
+    def profiles(self, user_ids: IntArray) -> list[str]:
+        """Read what users say of themselves, in the order of their ids."""
+        query = "SELECT user_id, bio FROM user WHERE user_id IN ({})"
+        bios = dict(self.store.of_ids(query, np.unique(user_ids).tolist()))
+        return [bios[user_id] for user_id in user_ids.tolist()]
+
     # look-ups
+
+    def is_user(self, user_id: int) -> bool:
+        """Check whether there is a user of this id."""
+        return user_id in self.names
 
     def acting(self, agent_id: int) -> int:
         """Check that an agent has an account.
@@ -185,28 +306,6 @@ class SocialState:
         """Return who published a post."""
         return self.posts.get("author", post_id - 1)
 
-    # writes that several rules share
-
-    def add_post(self, author: int, kind: int, content: str, parent_id: int = 0) -> int:
-        """Add a post; return its id."""
-        post_id = len(self.posts) + 1
-        root_id = self.root_for(parent_id, kind) if parent_id else post_id
-        source = self.posts.get("source", parent_id - 1) if kind == REPOST else post_id - 1
-        self.store.write(
-            "INSERT INTO post (post_id, user_id, kind, parent_id, source_id, root_id, content, step)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            *(post_id, author, KINDS[kind], parent_id or None, source + 1, root_id, content, self.step),
-        )
-        self.posts.append(kind, author, self.step, 0, 0, 0, 0, source, root_id, 0)
-        self.posts_changed()
-        return post_id
-
-    def count_on_post(self, post_id: int, column: str, change: int) -> None:
-        """Add to a counter of a post: likes, dislikes, shares or reports."""
-        self.posts.add(column, post_id - 1, change)
-        self.store.write(f"UPDATE post SET {column} = {column} + ? WHERE post_id = ?", change, post_id)
-        self.posts_changed()
-
     def cleaned(self, content: str, name: str) -> str:
         """Return text without what cannot be stored or shown.
 
@@ -220,33 +319,71 @@ class SocialState:
             raise ToolError(f"The {name} is empty; write some words.")
         return text
 
+    # writes that several rules share
+
+    def add_post(self, author: int, kind: int, content: str, parent_id: int = 0) -> int:
+        """Add a post; return its id."""
+        row, posts = len(self.posts), self.posts
+        post_id = row + 1
+        root_id = self.root_for(parent_id, kind) if parent_id else post_id
+        parent_source = posts.get("source", parent_id - 1) if parent_id else row
+        original = parent_source + 1 if kind in (REPOST, QUOTE) else None
+        self.store.add(
+            *("post", post_id, author, original, content, self.step, 0, 0, 0, 0, KINDS[kind], parent_id or None),
+            root_id,
+        )
+        source = parent_source if kind == REPOST else row
+        previous = self.users.get("latest", author)
+        posts.append(kind, author, self.step, 0, 0, 0, 0, source, root_id, parent_id, 0, previous)
+        self.users.put("latest", author, post_id)
+        self._totals[KINDS[kind]] += 1
+        self._rated.add(row)
+        if kind == REPLY:
+            under = parent_id if self.is_original else root_id
+            self._replies.setdefault(under, []).append(post_id)
+            self.look_changed(under)
+        self._join_cascade(root_id, author, kind in (REPOST, QUOTE))
+        self.posts_changed()
+        return post_id
+
+    def _join_cascade(self, root_id: int, user_id: int, is_share: bool) -> None:
+        """Count a user into the cascade that it joins by a repost or a quote; its root's author is in it."""
+        if is_share and user_id != self.author_of(root_id) and pair(root_id, user_id) not in self._sharers:
+            self._sharers.add(pair(root_id, user_id))
+            self._cascade_sizes[root_id] = self._cascade_sizes.get(root_id, 1) + 1
+        self._largest_cascade = max(self._largest_cascade, self._cascade_sizes.get(root_id, 1))
+
+    def count_on_post(self, post_id: int, column: str, change: int) -> None:
+        """Add to a counter of a post: likes, dislikes, shares or reports."""
+        row = post_id - 1
+        self.posts.add(column, row, change)
+        self._totals[column] += change
+        self._rated.add(row)
+        self._unwritten_posts.add(row)
+        self.board.touch(row)
+        self.look_changed(post_id)
+        if self.kind_of(post_id) == REPLY:
+            self.look_changed(self.posts.get("parent" if self.is_original else "root", row))
+        self.posts_changed()
+
+    def count_on_comment(self, comment_id: int, column: str, change: int) -> None:
+        """Add to a counter of a comment: likes or dislikes."""
+        self.comments.add(column, comment_id - 1, change)
+        self._unwritten_comments.add(comment_id - 1)
+        self.look_changed(self.comments.get("post", comment_id - 1))
+
+    def trace(self, user_id: int, action: str, **info: object) -> None:
+        """Note what a user did, for the table of traces."""
+        self.store.trace(user_id, self.step, action, info)
+
     # who sees what
 
     def ties(self, user_id: int) -> Ties:
         """Return whom a user follows and mutes."""
-        cached = self._ties.get(user_id)
-        if cached is None:
-            followed = self.store.rows("SELECT followee_id FROM follow WHERE follower_id = ?", user_id)
-            muted = self.store.rows("SELECT mutee_id FROM mute WHERE muter_id = ?", user_id)
-            cached = Ties(*(np.array(rows, dtype=np.int64).ravel() for rows in (followed, muted)))
-            self._ties[user_id] = cached
-        return cached
+        return Ties(self.follows.of(user_id), self._muted_by(user_id))
 
-    def board(self) -> Board:
-        """Return the posts as feeds read them."""
-        posts = self.posts
-        return Board(
-            kind=posts["kind"],
-            author=posts["author"],
-            created=posts["created"],
-            likes=posts["likes"],
-            dislikes=posts["dislikes"],
-            shares=posts["shares"],
-            source=posts["source"],
-            step=self.step,
-            step_minutes=self.settings.step_minutes,
-            is_hidden=posts["reports"] >= self.max_reports if self.settings.hide_reports else None,
-        )
+    def _muted_by(self, user_id: int) -> IntArray:
+        return np.array(sorted(self.mutes.get(user_id, ())), dtype=np.int64)
 
     @property
     def max_reports(self) -> int:
@@ -259,30 +396,52 @@ class SocialState:
         Raises:
             ConfigError: If the user has no account.
         """
+        if user_id in self._viewers:
+            return self._viewers[user_id]
         ties = self.ties(self.acting(user_id))
-        follows = np.zeros(len(self.users), dtype=np.bool_)
-        follows[ties.followed[ties.followed < len(follows)]] = True
-        hidden = None
-        if len(ties.muted):
-            hidden = np.zeros(len(self.users), dtype=np.bool_)
-            hidden[ties.muted] = True
-        return Viewer(user_id, follows, hidden, self._feed_seed + user_id)
+        return Viewer(user_id, ties.followed, ties.muted, self._feed_seed + user_id, len(self.users))
 
-    def feed(self, viewer: Viewer | int, size: int | None = None) -> list[int]:
+    def viewers(self, user_ids: Sequence[int]) -> Viewers:
+        """Return users as feeds see them, a batch at once.
+
+        Raises:
+            ConfigError: If one has no account.
+        """
+        ids = np.array([self.acting(user_id) for user_id in user_ids], dtype=np.int64)
+        muted = NOBODY.at(np.zeros(len(ids), dtype=np.int64))
+        if not self.mutes.keys().isdisjoint(user_ids):
+            muted = Ragged.of([sorted(self.mutes.get(user_id, ())) for user_id in user_ids])
+        seeds = [self._feed_seed + user_id for user_id in user_ids]
+        return Viewers(ids, self.follows.of_many(ids), muted, seeds, len(self.users))
+
+    def feeds(self, viewers: Viewers, size: int | None = None) -> list[list[int]]:
+        """Return the posts that users are shown, best first, picked for all of them at once.
+
+        Args:
+            viewers: Who looks.
+            size: Maximum number of posts of each; None: as the settings say.
+        """
+        if not len(viewers):
+            return []
+        if self._picker is None:
+            self._picker = self._feed.rank(self.board)
+        rows = pick(self._picker, viewers, self.settings.feed_size if size is None else size)
+        post_ids, bounds = (rows.values + 1).tolist(), rows.bounds.tolist()
+        return [post_ids[bounds[index] : bounds[index + 1]] for index in range(len(viewers))]
+
+    def feed(self, user_id: int, size: int | None = None) -> list[int]:
         """Return the posts that a user is shown, best first; the same at every call in a step.
 
         Args:
-            viewer: Who looks.
+            user_id: Who looks.
             size: Maximum number of posts; None: as the settings say.
 
         Raises:
             ConfigError: If the user has no account.
         """
-        if isinstance(viewer, int):
-            viewer = self.viewer(viewer)
-        if self._picker is None:
-            self._picker = self._feed.rank(self.board())
-        return (self._picker(viewer, self.settings.feed_size if size is None else size) + 1).tolist()
+        if size is None and user_id in self._feeds:
+            return self._feeds[user_id]
+        return self.feeds(self.viewers([user_id]), size)[0]
 
     def notify_author(self, post_id: int, kind: NoticeKind, by: int, new_id: int = 0, content: str = "") -> None:
         """Send the author of a post news of what was done to it."""
@@ -330,42 +489,44 @@ class Inbox:
         self._notices = recent
 
 
-class Columns:
-    """Integer columns of equal length that grow at the end."""
+class Names(Mapping[int, str]):
+    """The names of users by their ids, read from their table when they are wanted."""
 
-    def __init__(self, *names: str, capacity: int = 1024) -> None:
-        """Make empty columns of these names."""
-        self._index = {name: index for index, name in enumerate(names)}
-        self._block = np.zeros((len(names), capacity), dtype=np.int64)
-        self._length = 0
+    def __init__(self, store: Store, users: Columns) -> None:
+        """Read names where users stand.
+
+        Args:
+            store: The tables.
+            users: Columns of the users.
+        """
+        self._store, self._users = store, users
+        self._cache: dict[int, str] = {}
+
+    def __contains__(self, user_id: object) -> bool:
+        """Check whether there is a user of this id."""
+        return isinstance(user_id, int) and 0 < user_id < len(self._users) and bool(self._users.get("is_user", user_id))
+
+    def __getitem__(self, user_id: int) -> str:
+        """Return the name of a user."""
+        name = self._cache.get(user_id)
+        if name is None:
+            if user_id not in self:
+                raise KeyError(user_id)
+            self.load([user_id])
+            name = self._cache[user_id]
+        return name
+
+    def __iter__(self) -> Iterator[int]:
+        """Go through the ids, in rising order."""
+        return iter(np.flatnonzero(self._users["is_user"]).tolist())
 
     def __len__(self) -> int:
-        """Count the rows."""
-        return self._length
+        """Count the users."""
+        return int(np.count_nonzero(self._users["is_user"]))
 
-    def __getitem__(self, name: str) -> IntArray:
-        """Return a column, shape `(rows,)`; writing to it writes to the columns."""
-        return self._block[self._index[name], : self._length]
-
-    def append(self, *values: int) -> int:
-        """Add a row, its values in the order of the columns; return its number."""
-        row = self._length
-        self.grow(row + 1)
-        self._block[:, row] = values
-        return row
-
-    def grow(self, length: int) -> None:
-        """Make the columns at least this long; new rows hold zeros."""
-        if length > self._block.shape[1]:
-            larger = np.zeros((len(self._index), max(length, 2 * self._block.shape[1])), dtype=np.int64)
-            larger[:, : self._length] = self._block[:, : self._length]
-            self._block = larger
-        self._length = max(self._length, length)
-
-    def get(self, name: str, row: int) -> int:
-        """Return one number."""
-        return int(self._block[self._index[name], row])
-
-    def add(self, name: str, row: int, change: int) -> None:
-        """Add to one number."""
-        self._block[self._index[name], row] += change
+    def load(self, user_ids: Iterable[int]) -> None:
+        """Read the names of some users, all at once."""
+        missing = [user_id for user_id in dict.fromkeys(user_ids) if user_id not in self._cache]
+        if len(self._cache) + len(missing) > MAX_NAMES:
+            self._cache.clear()
+        self._cache.update(self._store.of_ids("SELECT user_id, name FROM user WHERE user_id IN ({})", missing))

@@ -1,9 +1,14 @@
-"""The tables of a social world, in SQLite: one connection, one transaction a step, indexed look-ups."""
+"""The readable copy of a social world, in SQLite: the tables of OASIS's paper, written once a step.
+
+The world keeps its numbers in columns, and its texts here. What happens in a step is collected, and written in one go
+when the step ends, or when somebody reads.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,75 +17,113 @@ from mesa_llm.errors import ConfigError
 APPLICATION_ID = 0x50C1A1
 """Marks a database file as the file of a social world."""
 
+_VOTE = "user_id INTEGER NOT NULL REFERENCES user, {0}_id INTEGER NOT NULL REFERENCES {0}, created_at INTEGER NOT NULL,"
+
 TABLES: dict[str, str] = {
     "user": """
-        user_id INTEGER PRIMARY KEY, name TEXT NOT NULL, username TEXT NOT NULL, bio TEXT NOT NULL,
-        step INTEGER NOT NULL""",
+        user_id INTEGER PRIMARY KEY, agent_id INTEGER GENERATED ALWAYS AS (user_id), user_name TEXT NOT NULL,
+        name TEXT NOT NULL, bio TEXT NOT NULL, created_at INTEGER NOT NULL,
+        num_followings INTEGER NOT NULL DEFAULT 0, num_followers INTEGER NOT NULL DEFAULT 0""",
     "post": """
-        post_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, kind TEXT NOT NULL, parent_id INTEGER,
-        source_id INTEGER NOT NULL, root_id INTEGER NOT NULL, content TEXT NOT NULL, step INTEGER NOT NULL,
-        likes INTEGER NOT NULL DEFAULT 0, dislikes INTEGER NOT NULL DEFAULT 0,
-        shares INTEGER NOT NULL DEFAULT 0, reports INTEGER NOT NULL DEFAULT 0""",
+        post_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL REFERENCES user, original_post_id INTEGER REFERENCES post,
+        content TEXT NOT NULL, quote_content TEXT GENERATED ALWAYS AS (CASE kind WHEN 'quote' THEN content END),
+        created_at INTEGER NOT NULL, num_likes INTEGER NOT NULL DEFAULT 0, num_dislikes INTEGER NOT NULL DEFAULT 0,
+        num_shares INTEGER NOT NULL DEFAULT 0, num_reports INTEGER NOT NULL DEFAULT 0, kind TEXT NOT NULL,
+        parent_id INTEGER REFERENCES post, root_id INTEGER NOT NULL REFERENCES post""",
     "comment": """
-        comment_id INTEGER PRIMARY KEY, post_id INTEGER NOT NULL, user_id INTEGER NOT NULL,
-        content TEXT NOT NULL, step INTEGER NOT NULL, likes INTEGER NOT NULL DEFAULT 0,
-        dislikes INTEGER NOT NULL DEFAULT 0""",
-    "post_vote": """
-        user_id INTEGER NOT NULL, post_id INTEGER NOT NULL, value INTEGER NOT NULL, step INTEGER NOT NULL,
-        PRIMARY KEY (user_id, post_id)""",
-    "comment_vote": """
-        user_id INTEGER NOT NULL, comment_id INTEGER NOT NULL, value INTEGER NOT NULL, step INTEGER NOT NULL,
-        PRIMARY KEY (user_id, comment_id)""",
+        comment_id INTEGER PRIMARY KEY, post_id INTEGER NOT NULL REFERENCES post,
+        user_id INTEGER NOT NULL REFERENCES user, content TEXT NOT NULL, created_at INTEGER NOT NULL,
+        num_likes INTEGER NOT NULL DEFAULT 0, num_dislikes INTEGER NOT NULL DEFAULT 0""",
+    "like": _VOTE.format("post") + "PRIMARY KEY (user_id, post_id)",
+    "dislike": _VOTE.format("post") + "PRIMARY KEY (user_id, post_id)",
+    "void_vote": _VOTE.format("post") + "PRIMARY KEY (user_id, post_id)",
+    "comment_like": _VOTE.format("comment") + "PRIMARY KEY (user_id, comment_id)",
+    "comment_dislike": _VOTE.format("comment") + "PRIMARY KEY (user_id, comment_id)",
     "follow": """
-        follower_id INTEGER NOT NULL, followee_id INTEGER NOT NULL, step INTEGER NOT NULL,
-        PRIMARY KEY (follower_id, followee_id)""",
+        follower_id INTEGER NOT NULL REFERENCES user, followee_id INTEGER NOT NULL REFERENCES user,
+        created_at INTEGER NOT NULL, PRIMARY KEY (follower_id, followee_id)""",
     "mute": """
-        muter_id INTEGER NOT NULL, mutee_id INTEGER NOT NULL, step INTEGER NOT NULL,
-        PRIMARY KEY (muter_id, mutee_id)""",
+        muter_id INTEGER NOT NULL REFERENCES user, mutee_id INTEGER NOT NULL REFERENCES user,
+        created_at INTEGER NOT NULL, PRIMARY KEY (muter_id, mutee_id)""",
     "report": """
-        user_id INTEGER NOT NULL, post_id INTEGER NOT NULL, reason TEXT NOT NULL, step INTEGER NOT NULL,
+        user_id INTEGER NOT NULL REFERENCES user, post_id INTEGER NOT NULL REFERENCES post,
+        report_reason TEXT NOT NULL, created_at INTEGER NOT NULL, PRIMARY KEY (user_id, post_id)""",
+    "trace": """
+        user_id INTEGER NOT NULL REFERENCES user, created_at INTEGER NOT NULL, action TEXT NOT NULL,
+        info TEXT NOT NULL""",
+    "rec": """
+        user_id INTEGER NOT NULL REFERENCES user, post_id INTEGER NOT NULL REFERENCES post,
         PRIMARY KEY (user_id, post_id)""",
     "bare_repost": """
-        repost_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, post_id INTEGER NOT NULL,
-        step INTEGER NOT NULL""",
-    "product": """
-        product_id INTEGER PRIMARY KEY, name TEXT NOT NULL, sales INTEGER NOT NULL DEFAULT 0""",
+        repost_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL REFERENCES user,
+        post_id INTEGER NOT NULL REFERENCES post, created_at INTEGER NOT NULL""",
+    "product": "product_id INTEGER PRIMARY KEY, product_name TEXT NOT NULL, sales INTEGER NOT NULL DEFAULT 0",
     "purchase": """
-        purchase_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, product_id INTEGER NOT NULL,
-        amount INTEGER NOT NULL, step INTEGER NOT NULL""",
+        purchase_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL REFERENCES user,
+        product_id INTEGER NOT NULL REFERENCES product, amount INTEGER NOT NULL, created_at INTEGER NOT NULL""",
     "chat_group": """
-        group_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, name TEXT NOT NULL, step INTEGER NOT NULL,
-        members INTEGER NOT NULL DEFAULT 0""",
+        group_id INTEGER PRIMARY KEY, name TEXT NOT NULL, created_at INTEGER NOT NULL,
+        user_id INTEGER NOT NULL REFERENCES user, members INTEGER NOT NULL DEFAULT 0""",
     "group_members": """
-        user_id INTEGER NOT NULL, group_id INTEGER NOT NULL, step INTEGER NOT NULL,
-        PRIMARY KEY (user_id, group_id)""",
+        group_id INTEGER NOT NULL REFERENCES chat_group, agent_id INTEGER NOT NULL REFERENCES user,
+        joined_at INTEGER NOT NULL, PRIMARY KEY (agent_id, group_id)""",
     "group_messages": """
-        message_id INTEGER PRIMARY KEY, group_id INTEGER NOT NULL, user_id INTEGER NOT NULL,
-        content TEXT NOT NULL, step INTEGER NOT NULL""",
+        message_id INTEGER PRIMARY KEY, group_id INTEGER NOT NULL REFERENCES chat_group,
+        sender_id INTEGER NOT NULL REFERENCES user, content TEXT NOT NULL, sent_at INTEGER NOT NULL""",
     "search": """
-        search_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, target TEXT NOT NULL, query TEXT NOT NULL,
-        step INTEGER NOT NULL""",
+        search_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL REFERENCES user, target TEXT NOT NULL,
+        query TEXT NOT NULL, created_at INTEGER NOT NULL""",
 }
-"""Columns by table.
+"""Columns by table: the sixteen tables of OASIS under its names, and four of ours.
 
-`post.parent_id` is what was acted on; `source_id`: the post whose content a repost carries, else the post
-itself; `root_id`: where its cascade of reposts and quotes, or its thread of replies, began. `bare_repost`
-holds reposts that only count (original rules). `chat_group.user_id` is who opened the group.
+`created_at`, `joined_at` and `sent_at` are steps of the world. `post.original_post_id` is the post that a repost passes
+on or a quote quotes; `parent_id` what was acted on, which may be a repost of it; `root_id` where the cascade of reposts
+and quotes, or the thread of replies, began. `trace` has what users did, `rec` whom the last feeds showed which posts.
+Ours are `bare_repost` (reposts that only count) and `void_vote` (votes that were noted and do not count), both of the
+original rules, `purchase` and `search`; and `chat_group.user_id`, who opened the group.
+
+Foreign keys are declared and hold, but are not enforced at every row; under the original rules users may follow
+others who do not exist.
 """
 
+VIEWS = {
+    "post_vote": """
+        SELECT user_id, post_id, 1 AS value, created_at AS step FROM "like"
+        UNION ALL SELECT user_id, post_id, -1, created_at FROM dislike
+        UNION ALL SELECT user_id, post_id, 0, created_at FROM void_vote""",
+    "comment_vote": """
+        SELECT user_id, comment_id, 1 AS value, created_at AS step FROM comment_like
+        UNION ALL SELECT user_id, comment_id, -1, created_at FROM comment_dislike""",
+}
+"""Votes up and down in one table each."""
+
 INDICES = (
-    "post_author ON post (user_id, source_id)",
-    "post_parent ON post (parent_id, kind)",
     "post_root ON post (root_id, kind)",
     "comment_post ON comment (post_id)",
-    "follow_back ON follow (followee_id)",
+    "bare_repost_post ON bare_repost (post_id)",
     "group_size ON chat_group (members)",
-    "group_message ON group_messages (group_id, step)",
+    "group_message ON group_messages (group_id, sent_at)",
 )
+
+SEARCHES = {"post": ("post_id", "content"), "user": ("user_id", "name, user_name, bio")}
+"""Table that can be searched → its key and the columns with text."""
+
+MIN_INDEXED = 3
+"""Number of characters from which on a search finds texts by an index of their trigrams."""
+
+MAX_MARKS = 1000
+"""Maximum number of ids in one query, as SQLite takes no more than some 30,000."""
+
+KEYED = frozenset(name for name, columns in TABLES.items() if "PRIMARY KEY (" in columns)
+"""Tables whose rows are named by their first two columns."""
 
 
 class Store:
-    """One connection to the tables of one world."""
+    """One connection to the tables of one world.
+
+    Attributes:
+        before_read: Called before somebody reads tables, to write what is not written yet.
+    """
 
     def __init__(self, path: str | Path | None = None) -> None:
         """Open a database with empty tables.
@@ -92,9 +135,19 @@ class Store:
         Raises:
             ConfigError: If the file exists and is something else.
         """
-        self.connection = sqlite3.connect(
-            ":memory:" if path is None else str(path), isolation_level=None, check_same_thread=False
-        )
+        self.is_file = path is not None
+        self.before_read: Callable[[], None] = lambda: None
+        self._lines: dict[str, list[tuple[Any, ...]]] = {}
+        self._keyed: dict[str, dict[tuple[int, int], tuple[Any, ...]]] = {}
+        self._removed: dict[str, list[tuple[int, int]]] = {}
+        self._traces: list[tuple[int, int, str, dict[str, Any]]] = []
+        self._indexed: dict[str, int] = {}
+        try:
+            self.connection = sqlite3.connect(
+                ":memory:" if path is None else str(path), isolation_level=None, check_same_thread=False
+            )
+        except sqlite3.Error as error:
+            raise ConfigError(f"{path} cannot be opened as a database ({error}); choose another path") from error
         try:
             self._claim(path)
             self.connection.execute("PRAGMA synchronous = OFF")
@@ -115,42 +168,176 @@ class Store:
         self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _create(self) -> None:
+        for kind in ("view", "table"):  # of an earlier version of the world, too
+            names = self.connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall()
+            for (name,) in sorted(names, key=lambda row: not row[0].endswith("_search")):
+                if kind == "view" or not name.startswith(("sqlite_", *(f"{table}_search_" for table in SEARCHES))):
+                    self.connection.execute(f'DROP {kind} IF EXISTS "{name}"')
         for table, columns in TABLES.items():
-            self.connection.execute(f"DROP TABLE IF EXISTS {table}")
-            keyless = " WITHOUT ROWID" if "PRIMARY KEY (" in columns else ""
-            self.connection.execute(f"CREATE TABLE {table} ({columns}){keyless}")
+            keyless = " WITHOUT ROWID" if table in KEYED else ""
+            self.connection.execute(f'CREATE TABLE "{table}" ({columns}){keyless}')
+        for view, query in VIEWS.items():
+            self.connection.execute(f"CREATE VIEW {view} AS {query}")
         for index in INDICES:
             self.connection.execute(f"CREATE INDEX {index}")
 
+    # writing: collected, and written once a step
+
+    def add(self, table: str, *row: object) -> None:
+        """Collect a new row, its values in the order of the columns that are not generated."""
+        if table in KEYED:
+            self._keyed.setdefault(table, {})[row[:2]] = row  # pyright: ignore[reportArgumentType]
+        else:
+            self._lines.setdefault(table, []).append(row)
+
+    def remove(self, table: str, first: int, second: int) -> None:
+        """Collect the removal of a row that is named by its first two columns."""
+        if self._keyed.get(table, {}).pop((first, second), None) is None:
+            self._removed.setdefault(table, []).append((first, second))
+
+    def trace(self, user_id: int, step: int, action: str, info: dict[str, Any]) -> None:
+        """Collect what a user did."""
+        self._traces.append((user_id, step, action, info))
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        for table, keys in self._removed.items():
+            first, second = KEY_COLUMNS[table]
+            self.connection.executemany(f'DELETE FROM "{table}" WHERE {first} = ? AND {second} = ?', keys)
+        self._removed.clear()
+        for table, lines in self._lines.items():
+            self.insert(table, lines)
+        self._lines.clear()
+        for table, rows in self._keyed.items():
+            self.insert(table, rows.values())
+        self._keyed.clear()
+        if self._traces:
+            dump = json.JSONEncoder(ensure_ascii=False, default=str).encode
+            self.insert("trace", [(user, step, action, dump(info)) for user, step, action, info in self._traces])
+            self._traces.clear()
+
+    def insert(self, table: str, rows: Iterable[Sequence[object]]) -> None:
+        """Write new rows now, their values in the order of the columns that are not generated."""
+        names = WRITTEN[table]
+        slots = ", ".join("?" * len(names))
+        self.connection.executemany(f'INSERT INTO "{table}" ({", ".join(names)}) VALUES ({slots})', rows)
+
     def write(self, statement: str, *values: object) -> int:
-        """Run a statement that writes; return the number of rows it changed."""
+        """Run a statement that writes now; return the number of rows it changed."""
         return self.connection.execute(statement, values).rowcount
 
     def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Run a statement that writes once for each row."""
+        """Run a statement that writes once for each row, now."""
         self.connection.executemany(statement, rows)
+
+    # reading
+
+    def query(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return all rows of a query on texts, groups or what was collected; counts may be those of the last step."""
+        self.flush()
+        return self.connection.execute(query, values).fetchall()
+
+    def one(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        """Return the first row of a query on groups or products, or None."""
+        return self.connection.execute(query, values).fetchone()
+
+    def of_ids(self, query: str, ids: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Return all rows of a query about some ids.
+
+        Args:
+            query: With `{}` where the ids stand, as in `WHERE post_id IN ({})`.
+            ids: Any number of them.
+        """
+        self.flush()
+        for start in range(0, len(ids), MAX_MARKS):
+            batch = ids[start : start + MAX_MARKS]
+            yield from self.connection.execute(query.format(", ".join("?" * len(batch))), batch)
 
     def first(self, query: str, *values: object) -> tuple[Any, ...] | None:
         """Return the first row of a query, or None."""
+        self.before_read()
         return self.connection.execute(query, values).fetchone()
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
+        self.before_read()
         return self.connection.execute(query, values).fetchall()
 
     def records(self, query: str, *values: object) -> list[dict[str, Any]]:
         """Return all rows of a query as mappings by column."""
+        self.before_read()
         cursor = self.connection.execute(query, values)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
+    def find(self, table: str, text: str) -> Iterator[tuple[Any, ...]]:
+        """Find rows whose text holds a text, capital or not: by an index, unless the text is too short for one.
+
+        Args:
+            table: `post` or `user`.
+            text: What to look for.
+
+        Returns:
+            Key and texts of each, in the order of the keys.
+        """
+        key, columns = SEARCHES[table]
+        pattern = text
+        for special in ("\\", "%", "_"):
+            pattern = pattern.replace(special, "\\" + special)
+        whole = " || char(1) || ".join(columns.split(", "))
+        condition, values = f"{whole} LIKE ? ESCAPE '\\'", [f"%{pattern}%"]
+        if len(text) >= MIN_INDEXED:
+            self._index(table)
+            condition += f" AND {key} IN (SELECT rowid FROM {table}_search WHERE {table}_search MATCH ?)"
+            values.append('"' + text.replace('"', '""') + '"')
+        else:
+            self.flush()
+        yield from self.connection.execute(
+            f"SELECT {key}, {columns} FROM {table} WHERE {condition} ORDER BY {key}", values
+        )
+
+    def _index(self, table: str) -> None:
+        """Bring the index of a table's texts up to date; it is made at the first search."""
+        self.flush()
+        key, columns = SEARCHES[table]
+        last = self._indexed.get(table)
+        if last is None:
+            self.connection.execute(
+                f"CREATE VIRTUAL TABLE {table}_search USING fts5({columns}, content='{table}', content_rowid='{key}', "
+                "tokenize='trigram', detail='full')"
+            )
+        rows = f"SELECT {key}, {columns} FROM {table} WHERE {key} > ?"
+        self.connection.execute(f"INSERT INTO {table}_search (rowid, {columns}) {rows}", (last or 0,))
+        newest = self.connection.execute(f"SELECT max({key}) FROM {table}").fetchone()[0]
+        self._indexed[table] = newest or 0
+
     def end_step(self) -> None:
-        """Commit what the step wrote."""
+        """Write and commit what the step brought."""
+        if self.is_file:
+            self.before_read()
+        self.flush()
         self.connection.execute("COMMIT")
         self.connection.execute("BEGIN")
 
     def close(self) -> None:
-        """Commit, and let go of the database."""
+        """Write the rest, commit, and let go of the database."""
+        if self.is_file:
+            self.before_read()
+            self.flush()
         if self.connection.in_transaction:
             self.connection.execute("COMMIT")
         self.connection.close()
+
+
+def _columns(table: str) -> tuple[str, ...]:
+    """Return the columns of a table that are written."""
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute(f'CREATE TABLE "{table}" ({TABLES[table]})')
+        return tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
+
+
+WRITTEN = {table: _columns(table) for table in TABLES}
+"""Columns of each table that are not generated, in order."""
+
+KEY_COLUMNS = {table: WRITTEN[table][:2] for table in KEYED}
+"""The two columns that name a row."""

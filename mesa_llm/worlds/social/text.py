@@ -127,6 +127,8 @@ def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSetting
 
 def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:
     """Put together news that stands in one line, the latest first: what many did to the same thing."""
+    if not notices:
+        return []
     groups: dict[tuple[str, int, int], list[Notice]] = {}
     for notice in reversed(notices):
         groups.setdefault(_group_key(notice), []).append(notice)

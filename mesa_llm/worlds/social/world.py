@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,16 +13,18 @@ import numpy as np
 from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import Event, LazyObservation, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
+from mesa_llm.worlds.social.board import REPOST, Board, first_allowed
+from mesa_llm.worlds.social.columns import FloatArray, IntArray
 from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, SocialFacts, SocialView
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
-from mesa_llm.worlds.social.recommenders import REPOST, best_first, top_level, without_muted
+from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
-from mesa_llm.worlds.social.settings import PRESETS, SocialSettings
+from mesa_llm.worlds.social.settings import FEEDS, PRESETS, SocialSettings
 from mesa_llm.worlds.social.state import UNPRINTABLE, Notice
 from mesa_llm.worlds.social.text import (
     MAX_NAMED,
@@ -78,18 +82,6 @@ FOUND = frozenset(("post_id", "comment_id", "user_id"))
 
 Query = Annotated[str, Field(min_length=1, max_length=200)]
 
-FIND_POSTS = """
-    SELECT post_id FROM post
-    WHERE kind <> 'repost' AND content LIKE ? ESCAPE '\\' AND reports < ?
-        AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
-    ORDER BY likes - dislikes + shares DESC, post_id DESC LIMIT ?"""
-
-FIND_USERS = """
-    SELECT user_id, name, bio FROM user
-    WHERE name || char(1) || username || char(1) || bio LIKE ? ESCAPE '\\'
-        AND user_id NOT IN (SELECT mutee_id FROM mute WHERE muter_id = ?)
-    ORDER BY user_id LIMIT ?"""
-
 BIO_CHARACTERS = 160
 """Maximum number of characters of a user's bio that a search shows."""
 
@@ -129,6 +121,18 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             if action not in methods:
                 raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(methods)}")
         super().__init__(own_settings, name=name, rng=rng, path=path)
+        self._takers = [(name, KEYS[name], TAKES[name]) for name in own_settings.actions if name in TAKES]
+        self.recommended: dict[int, list[int]] = {}
+
+    def expect(self, agent_ids: Sequence[int]) -> None:
+        """Pick the feeds of users who are about to look, all at once, and read what these show."""
+        users = [agent_id for agent_id in agent_ids if agent_id in self.names]
+        viewers = self.viewers(users)
+        feeds = self.feeds(viewers)
+        self._feeds = dict(zip(users, feeds, strict=True))
+        self._viewers = {user_id: viewers[index] for index, user_id in enumerate(users)}
+        self.load_views(post_id for feed in feeds for post_id in feed)
+        self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
     def observe(self, agent_id: int) -> Observation:
         """Show a user its standing, its news and its feed; reads only.
@@ -137,17 +141,21 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             ConfigError: If the agent has no account.
         """
         facts = self.facts(agent_id)
-        news = group_notices(facts.notices)
-        lines = news_lines(news, self.names, self.settings.notices_shown)
+        self.recommended[agent_id] = [item.post.post_id for item in facts.feed]
         ids, actions = self.ids(facts), self.settings.actions
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
-        return Observation(
-            text=observation_text(facts, lines, self.text_of(facts.feed), self.names),
-            tools=tuple(name for name in actions if _is_offered(name, facts, ids, shows_more)),
-            options={KEYS[name]: ids.get(KEYS[name], ()) for name in actions if name in TAKES} if shows_more else ids,
+        return LazyObservation(
+            text=partial(self._text, facts),  # pyright: ignore[reportArgumentType]
+            tools=tuple([name for name in actions if _is_offered(name, facts, ids, shows_more)]),
+            options={key: ids.get(key, ()) for _, key, _ in self._takers} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
+
+    def _text(self, facts: SocialFacts) -> str:
+        """Write what a user saw."""
+        news = news_lines(group_notices(facts.notices), self.names, self.settings.notices_shown)
+        return observation_text(facts, news, self.text_of(facts.feed, facts.step), self.names)
 
     def ids(self, facts: SocialFacts) -> Mapping[str, tuple[int | str, ...]]:
         """Return the ids (and names of products) that a user is shown, as options of the actions that take them.
@@ -156,43 +164,52 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             facts: What the user sees.
         """
         visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown])
-        own = self._own_lists(facts, visible["user_id"])
-        takers = [name for name in self.settings.actions if name in TAKES]
-        options = {KEYS[name]: own[name] if name in own else visible[TAKES[name]] for name in takers}
-        return {name: values for name, values in options.items() if values}
+        options: dict[str, tuple[int | str, ...]] = {}
+        for name, key, argument in self._takers:
+            values = self._own_list(name, facts, visible["user_id"]) if name in OWN_LIST else visible[argument]
+            if values:
+                options[key] = values
+        return options
 
-    def _own_lists(self, facts: SocialFacts, visible_users: Sequence[int]) -> Mapping[str, tuple[int | str, ...]]:
-        """Return the ids that actions apply to now, of those that do not take all that is shown."""
-        followed = set(self.ties(facts.user_id).followed.tolist())
-        excluded = () if self.is_original else followed  # there anybody may be followed again
-        strangers = tuple(user_id for user_id in visible_users if user_id not in excluded)
-        undo = [name for name in UNDO if name in self.settings.actions]
-        votes = visible_votes(facts) if undo else {}
-        undone = {name: tuple(key[1] for key, vote in votes.items() if (key[0], vote) == UNDO[name]) for name in undo}
-        groups = tuple(group.group_id for group in facts.groups)
-        return undone | {
-            "follow": strangers,
-            "unfollow": tuple(user_id for user_id in visible_users if user_id in followed),
-            "mute": tuple(user_id for user_id in visible_users if user_id not in facts.muted),
-            "unmute": facts.muted,
-            "join_group": tuple(group.group_id for group in facts.open_groups),
-            "leave_group": groups,
-            "send_to_group": groups,
-            "purchase_product": tuple(product.name for product in facts.products),
-        }
+    def _own_list(self, action: str, facts: SocialFacts, users: Sequence[int]) -> tuple[int | str, ...]:
+        """Return the ids that an action applies to now, where it does not take all that is shown."""
+        match action:
+            case "follow":
+                followed = () if self.is_original else self.viewer(facts.user_id).followed_ids
+                return tuple([user_id for user_id in users if user_id not in followed])
+            case "unfollow":
+                followed = self.viewer(facts.user_id).followed_ids
+                return tuple([user_id for user_id in users if user_id in followed])
+            case "mute":
+                return tuple([user_id for user_id in users if user_id not in facts.muted])
+            case "unmute":
+                return facts.muted
+            case "join_group":
+                return tuple([group.group_id for group in facts.open_groups])
+            case "leave_group" | "send_to_group":
+                return tuple([group.group_id for group in facts.groups])
+            case "purchase_product":
+                return tuple([product.name for product in facts.products])
+            case _:
+                return tuple([key[1] for key, vote in visible_votes(facts).items() if (key[0], vote) == UNDO[action]])
 
-    def text_of(self, items: Sequence[FeedItem]) -> str:
-        """Write posts as one user sees them."""
+    def text_of(self, items: Sequence[FeedItem], step: int | None = None) -> str:
+        """Write posts as one user sees them.
+
+        Args:
+            items: The posts.
+            step: Step in which they are seen; None: now.
+        """
+        step = self.step if step is None else step
         texts: list[str] = []
         for item in items:
             post = item.post
-            key = (post.post_id, item.is_followed, item.is_own, item.vote)
-            is_common = post is self._views.get(post.post_id)
-            text = self._texts.get(key) if is_common else None
+            key = item.is_followed, item.is_own, item.vote
+            is_common = step == self.step and post is self._views.get(post.post_id)
+            known = self._texts.setdefault(post.post_id, {}) if is_common else {}
+            text = known.get(key)
             if text is None:
-                text = post_text(item, self.step, self.settings)
-                if is_common:
-                    self._texts[key] = text
+                text = known[key] = post_text(item, step, self.settings)
             texts.append(text)
         return "\n".join(texts) or "There is nothing in your feed yet."
 
@@ -205,11 +222,16 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Args:
             query: Text that the post holds; upper and lower case count as the same.
         """
-        pattern = self._pattern(self.acting(agent_id), "posts", query)
-        rows = self.store.rows(FIND_POSTS, pattern, self.max_reports, agent_id, self.settings.search_results)
-        if not rows:
+        text = self._noted(self.acting(agent_id), "posts", query)
+        rows = np.array([key for key, *_ in self.store.find("post", text)], dtype=np.int64) - 1
+        posts, muted = self.posts, self.viewer(agent_id).muted
+        rows = rows[(posts["kind"][rows] != REPOST) & (posts["reports"][rows] < self.max_reports)]
+        rows = rows[~np.isin(posts["author"][rows], muted)]
+        score = posts["likes"][rows] - posts["dislikes"][rows] + posts["shares"][rows]
+        rows = rows[np.lexsort((-rows, -score))][: self.settings.search_results]
+        if not len(rows):
             return f"No post holds {quoted(query)}."
-        return self.text_of(self.items(self.viewer(agent_id), [int(row[0]) for row in rows]))
+        return self.text_of(self.items(self.viewer(agent_id), (rows + 1).tolist()))
 
     @tool(shows_more=True)
     def search_user(self, agent_id: int, query: Query) -> str:
@@ -218,9 +240,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Args:
             query: Text to look for; upper and lower case count as the same.
         """
-        pattern = self._pattern(self.acting(agent_id), "users", query)
+        text = self._noted(self.acting(agent_id), "users", query)
+        muted = self.viewer(agent_id).muted_ids
+        found = (row for row in self.store.find("user", text) if row[0] not in muted)
         lines: list[str] = []
-        for user_id, name, bio in self.store.rows(FIND_USERS, pattern, agent_id, self.settings.search_results):
+        for user_id, name, _, bio in islice(found, self.settings.search_results):
             about = f": {quoted(bio, BIO_CHARACTERS)}" if bio else ""
             lines.append(f"- {name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
         return "\n".join(lines) or f"No user matches {quoted(query)}."
@@ -228,20 +252,20 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
     @tool(shows_more=True)
     def trend(self, agent_id: int) -> str:
         """Show what is liked most these days."""
-        board, viewer = self.board(), self.viewer(agent_id)
         oldest = self.step - self.settings.trend_days * 24 * 60 / max(self.settings.step_minutes, 1e-9)
-        rows = top_level(board)[::-1]
-        rows = without_muted(rows[board.created[rows] >= oldest], board, viewer)
-        rows = best_first(rows, board.likes[rows])[: self.settings.trend_posts]
+        ranking = self.board.ranking("trend", trend_scores, oldest, newest_first=True)
+        viewers = self.viewers([agent_id])
+        size = np.array([self.settings.trend_posts])
+        rows = first_allowed(ranking, viewers, size, bars_muted(self.board))[0]
+        rows = rows[self.board.created[rows] >= oldest]
         if not len(rows):
             return "Nothing is trending."
-        return self.text_of(self.items(viewer, np.add(rows, 1).tolist()))
+        return self.text_of(self.items(viewers[0], (rows + 1).tolist()))
 
     @tool
     def refresh(self, agent_id: int) -> str:
         """Show your feed again."""
-        viewer = self.viewer(agent_id)
-        return self.text_of(self.items(viewer, self.feed(viewer)))
+        return self.text_of(self.items(self.viewer(agent_id), self.feed(agent_id)))
 
     @tool
     def listen_from_group(self, agent_id: int) -> str:
@@ -253,33 +277,43 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         messages.sort(key=lambda message: message.message_id)
         return messages_text(groups, messages[-MAX_MESSAGES:])
 
-    def _pattern(self, agent_id: int, target: str, query: str) -> str:
-        """Note a search; return the pattern that finds a text as it stands."""
+    def _noted(self, agent_id: int, target: str, query: str) -> str:
+        """Note a search; return the text to look for."""
         text = UNPRINTABLE.sub("", query).strip()
         if not text:
             raise ToolError("The search is empty; give a word to look for.")
         self.searches.append((agent_id, target, text))
-        for special in ("\\", "%", "_"):
-            text = text.replace(special, "\\" + special)
-        return f"%{text}%"
+        return text
 
     def write_searches(self) -> None:
         """Write down the searches of the step, in the order of users, whichever came first."""
-        rows = [(*search, self.step) for search in sorted(self.searches, key=lambda search: search[0])]
-        self.store.write_many("INSERT INTO search (user_id, target, query, step) VALUES (?, ?, ?, ?)", rows)
+        for search in sorted(self.searches, key=lambda search: search[0]):
+            self.store.add("search", None, *search, self.step)
         self.searches.clear()
+
+    def write_recommended(self) -> None:
+        """Write down what users were shown in the step, in place of what they were shown before."""
+        self.store.write("DELETE FROM rec")
+        for user_id, post_ids in self.recommended.items():
+            for post_id in post_ids:
+                self.store.add("rec", user_id, post_id)
+        self.recommended.clear()
 
     # the end of a step
 
     def end_step(self) -> list[Event]:
         """Move the world's step on; report each post that went viral, once."""
         self.write_searches()
+        self.write_recommended()
         self.next_step()
-        engagement = self.posts["likes"] + self.posts["shares"]
-        is_viral = (engagement >= self.settings.viral_threshold) & (self.posts["kind"] != REPOST)
-        rows = np.flatnonzero(is_viral & (self.posts["viral"] == 0))
-        self.posts["viral"][rows] = 1
-        return [self._viral(row + 1, int(engagement[row])) for row in rows.tolist()]
+        rows = np.array(sorted(self._rated), dtype=np.int64)
+        self._rated.clear()
+        engagement = self.posts["likes"][rows] + self.posts["shares"][rows]
+        is_viral = (engagement >= self.settings.viral_threshold) & (self.posts["kind"][rows] != REPOST)
+        is_viral &= self.posts["viral"][rows] == 0
+        self.posts["viral"][rows[is_viral]] = 1
+        viral = zip((rows[is_viral] + 1).tolist(), engagement[is_viral].tolist(), strict=True)
+        return [self._viral(post_id, score) for post_id, score in viral]
 
     def _viral(self, post_id: int, score: int) -> Event:
         post = self.post_view(post_id)
@@ -298,9 +332,74 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             time=self.step,
         )
 
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return posts, comments and follows, for exports and reports."""
+        posts = [
+            {
+                "post": row["post_id"],
+                "agent": row["user_id"],
+                "name": self.names[row["user_id"]],
+                **{name: row[name] for name in ("kind", "parent_id", "step", "likes", "dislikes", "shares")},
+                "text": row["content"],
+            }
+            for row in self.posts_table()
+        ]
+        edges = {(int(a), int(b)) for a, b in self.follow_edges()}
+        follows = [{"follower": a, "followee": b, "is_mutual": (b, a) in edges} for a, b in sorted(edges)]
+        return {"posts": posts, "comments": self.comments_table(), "follows": follows}
+
+    # from outside the run
+
+    def publish(self, author: str, text: str) -> int:
+        """Publish a post of an account, by name or number; any other name is that of a newsroom, which gets one.
+
+        Returns:
+            Number of the post.
+
+        Raises:
+            ToolError: If the post is empty or too long.
+        """
+        content = self.cleaned(text, "post")
+        found = self.store.first("SELECT user_id FROM user WHERE name = ? ORDER BY user_id LIMIT 1", author)
+        user_id = int(author) if author.isdecimal() else int(found[0]) if found is not None else 0
+        if user_id not in self.names:
+            user_id = max(len(self.users), 1)
+            self.sign_up(user_id, author)
+        self.create_post(user_id, content)
+        return len(self.posts)
+
+    def changeable(self) -> Mapping[str, Any]:
+        """Return what may be changed during a run: the name of the feed, and when a post is viral."""
+        feed = self.settings.feed
+        name = feed if isinstance(feed, str) else next((key for key, one in FEEDS.items() if one == feed), "own")
+        return {"feed": name, "viral_threshold": self.settings.viral_threshold}
+
+    def change(self, variable: str, value: Any) -> None:
+        """Change one of these.
+
+        Raises:
+            ToolError: If it is none of them, or cannot have this value.
+        """
+        kinds = {"feed": str, "viral_threshold": int}
+        if variable not in kinds or type(value) is not kinds[variable]:
+            raise ToolError(
+                f"{variable} = {value!r}; wanted feed, one of {', '.join(FEEDS)}, or viral_threshold, a number"
+            )
+        try:
+            self.settings = replace(self.settings, **{variable: value})
+        except ConfigError as error:
+            raise ToolError(str(error)) from None
+        self._feed = self.settings.chosen_feed
+        self.posts_changed()
+
     def close(self) -> None:
         """Close the database; the world cannot be used afterwards."""
         self.store.close()
+
+
+def trend_scores(board: Board, rows: IntArray, oldest: float) -> FloatArray:
+    """Score posts by their likes; those from before the step `oldest` come last."""
+    return np.where(board.created[rows] >= oldest, board.likes[rows], -np.inf)
 
 
 def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> SocialSettings:
@@ -322,33 +421,32 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
 
 def visible_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[str, tuple[int, ...]]:
     """Collect the ids that a text shows, in order of appearance, by the arguments that take them."""
-    posts: list[int] = []
-    users: list[int] = [*facts.followed, *facts.muted]
-    comments: list[int] = []
+    posts: dict[int, None] = {}
+    users = dict.fromkeys((*facts.followed, *facts.muted))
+    comments: dict[int, None] = {}
     for notice in (notice for group in news for notice in group[:MAX_NAMED]):
-        users.append(notice.user_id)
+        users[notice.user_id] = None
         if notice.kind in ("reply", "quote"):
-            posts.append(notice.new_id)
+            posts[notice.new_id] = None
         elif notice.kind == "comment":
-            comments.append(notice.new_id)
-    for post in (item.post for item in facts.feed):
-        posts += post.post_id, post.source_id
-        users += post.author_id, post.source_author_id
+            comments[notice.new_id] = None
+    for item in facts.feed:
+        post = item.post
+        posts[post.post_id] = posts[post.source_id] = None
+        users[post.author_id] = users[post.source_author_id] = None
         if post.quoted is not None:
-            posts.append(post.quoted.post_id)
-            users.append(post.quoted.author_id)
+            posts[post.quoted.post_id] = None
+            users[post.quoted.author_id] = None
         for reply in post.replies:
-            posts.append(reply.reply_id)
-            users.append(reply.author_id)
+            posts[reply.reply_id] = None
+            users[reply.author_id] = None
         for comment in post.comments:
-            comments.append(comment.reply_id)
-            users.append(comment.author_id)
-    users += [message.user_id for group in facts.groups for message in group.messages]
-    return {
-        "post_id": tuple(dict.fromkeys(posts)),
-        "user_id": tuple(user_id for user_id in dict.fromkeys(users) if user_id != facts.user_id),
-        "comment_id": tuple(dict.fromkeys(comments)),
-    }
+            comments[comment.reply_id] = None
+            users[comment.author_id] = None
+    for group in facts.groups:
+        users |= dict.fromkeys(message.user_id for message in group.messages)
+    users.pop(facts.user_id, None)
+    return {"post_id": tuple(posts), "user_id": tuple(users), "comment_id": tuple(comments)}
 
 
 def visible_votes(facts: SocialFacts) -> dict[tuple[str, int], int]:

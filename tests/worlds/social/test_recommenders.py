@@ -141,3 +141,20 @@ def test_feeds_of_equal_seeds_are_equal() -> None:
 def test_unknown_feeds_are_refused() -> None:
     with pytest.raises(ConfigError, match="there is no feed 'best'"):
         SocialWorld("x", feed="best")
+
+
+def test_random_posts_are_drawn_evenly_for_each_viewer_anew_in_each_step() -> None:
+    world = world_of([1, 2, 3, 4] * 50, "random")
+    world.mute(9, 1)
+    seen = [post_id for _ in range(200) for post_id in world.feed(9, size=3) if not world.end_step()]
+    assert len(seen) == 600
+    assert {world.author_of(post_id) for post_id in seen} == {2, 3, 4}
+    assert len(set(seen)) > 140
+    assert world.feed(9, size=3) == world.feed(9, size=3) != world.feed(8, size=3)
+    assert world.feed(9, size=500) == [post_id for post_id in range(200, 0, -1) if post_id % 4 != 1]
+
+
+def test_x_without_a_recommender_shows_only_posts_of_those_followed() -> None:
+    world = world_of([1, 2, 3], "x_followed")
+    world.follow(9, 2)
+    assert (world.feed(9), world.feed(8)) == ([2], [])

@@ -126,6 +126,16 @@ def test_a_post_is_reposted_once_also_through_a_repost(world: SocialWorld) -> No
         world.repost(ANN, 2)
 
 
+def test_reposts_never_run_in_a_circle(world: SocialWorld) -> None:
+    world.repost(BO, 1)
+    world.quote_post(ANN, 2, "My own again.")
+    world.quote_post(BO, 3, "And again.")
+    world.repost(CY, 4)
+    assert [(share.user_id, share.from_id, share.distance) for share in world.shares(1)] == [(BO, ANN, 1), (CY, BO, 2)]
+    assert world.cascade(1).size == (3,)
+    assert world.post_view(5).source_id == 4
+
+
 def test_a_repost_of_a_repost_keeps_parent_source_and_root(world: SocialWorld) -> None:
     world.repost(BO, 1)
     world.repost(CY, 2)
@@ -246,6 +256,7 @@ def crowd(size: int) -> SocialWorld:
         ([Account(10**9)], "run from 1"),
         ([Account(3), Account(3)], "user 3 has an account already"),
         ([Account(9), Account(1)], "user 1 has an account already"),
+        ([Account(8, "Ann", "ann"), Account(9, "Anna", "ann")], "two users have the username 'ann'"),
     ],
 )
 def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str) -> None:

@@ -1,4 +1,4 @@
-"""What a run was, as tables: posts, engagement, what each did, follows, trades, and who dealt with whom."""
+"""What agents did in a run, as tables: posts, engagement, what each did, follows, trades, who dealt with whom."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
+from mesa_llm.engine.activation import minded
 from mesa_llm.worlds.beliefs import tone
 
 if TYPE_CHECKING:
-    from models.three_worlds.model import ThreeWorldsModel
+    from mesa_llm.model.model import LLMModel
 
-POST, REPLY, VOTE, REPOST, FOLLOW, BUY, SELL = (
-    *("create_post", "reply", "vote", "repost", "follow"),
-    *("buy_shares", "sell_shares"),
-)
-"""Actions that the tables are about."""
+POST, VOTE, FOLLOW, BUY, SELL = "create_post", "vote", "follow", "buy_shares", "sell_shares"
+
+REPLIES = frozenset({"reply", "create_comment"})
+
+REPOSTS = frozenset({"repost", "quote_post"})
+
+VOTES = {"vote": 0, "like_post": 1, "like_comment": 1, "dislike_post": -1, "dislike_comment": -1}
+"""Actions that rate something → their value; 0: it is an argument."""
 
 OWN_POST = re.compile(r"post (\d+)\.$")
 """Where the social network says which post somebody has written."""
@@ -62,22 +66,27 @@ class Deed:
     @property
     def is_like(self) -> bool:
         """Whether it is a vote for a post."""
-        value = self.arguments.get("value", 1)
-        return self.action == VOTE and isinstance(value, int | float) and value > 0
+        value = VOTES.get(self.action) or self.arguments.get("value", 1)
+        return self.action in VOTES and isinstance(value, int | float) and value > 0
 
 
-def deeds_of(model: ThreeWorldsModel) -> list[Deed]:
-    """Return what the citizens have done so far, in the order done.
+def names_of(model: LLMModel) -> dict[int, str]:
+    """Return the names of a model's agents that think, by number."""
+    return {agent.unique_id: agent.config.name or f"agent {agent.unique_id}" for agent in minded(model)}
+
+
+def deeds_of(model: LLMModel) -> list[Deed]:
+    """Return what the agents of a model have done so far, in the order done.
 
     Args:
         model: The model.
     """
-    names = {agent.unique_id: agent.config.name for agent in model.agents}
+    names = names_of(model)
     return [
         Deed(
             row["time"],
             row["agent"],
-            names.get(row["agent"], ""),
+            names.get(row["agent"], f"agent {row['agent']}"),
             row["action"],
             json.loads(row["arguments"]),
             bool(row["ok"]),
@@ -89,7 +98,7 @@ def deeds_of(model: ThreeWorldsModel) -> list[Deed]:
 
 def _result(action: str, text: str) -> dict[str, Any]:
     """Read from what a world says what came of an action."""
-    if action in (POST, REPLY):
+    if action == POST or action in REPLIES:
         found = OWN_POST.search(text)
         return {"post_id": int(found[1])} if found else {}
     if action in (BUY, SELL) and (found := TRADED.search(text)):
@@ -98,8 +107,8 @@ def _result(action: str, text: str) -> dict[str, Any]:
     return {}
 
 
-class Report:
-    """Tables of a run.
+class DeedTables:
+    """Tables of what agents did.
 
     Attributes:
         deeds: What was done, in the order done.
@@ -116,8 +125,8 @@ class Report:
         self.deeds = [deed for deed in deeds if deed.ok or rules == "original"]
 
     @classmethod
-    def of(cls, model: ThreeWorldsModel) -> Report:
-        """Return the report of a run so far."""
+    def of(cls, model: LLMModel) -> DeedTables:
+        """Return the tables of a run so far."""
         return cls(deeds_of(model))
 
     def _table(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
@@ -136,9 +145,9 @@ class Report:
         likes, dislikes, shares = Counter[Any](), Counter[Any](), Counter[Any]()
         for deed in self.deeds:
             post = deed.arguments.get("post_id")
-            if deed.action == VOTE:
+            if deed.action in VOTES and "comment_id" not in deed.arguments:
                 (likes if deed.is_like else dislikes)[post] += 1
-            elif deed.action in (REPLY, REPOST):
+            elif deed.action in REPLIES | REPOSTS:
                 shares[post] += 1
         rows: list[dict[str, Any]] = []
         for index, deed in enumerate(deed for deed in self.deeds if deed.action == POST):
@@ -156,14 +165,15 @@ class Report:
         Returns:
             One row a step: step, posts, likes, replies, active (number of agents that did anything).
         """
-        steps = sorted({deed.step for deed in self.deeds})
+        by_step: dict[int, list[Deed]] = {}
+        for deed in self.deeds:
+            by_step.setdefault(deed.step, []).append(deed)
         rows: list[dict[str, Any]] = []
-        for step in steps:
-            done = [deed for deed in self.deeds if deed.step == step]
+        for step, done in sorted(by_step.items()):
             counts = {
                 "posts": sum(deed.action == POST for deed in done),
                 "likes": sum(deed.is_like for deed in done),
-                "replies": sum(deed.action == REPLY for deed in done),
+                "replies": sum(deed.action in REPLIES for deed in done),
             }
             rows.append({"step": step, **counts, "active": len({deed.agent for deed in done})})
         return self._table(rows, ("step", "posts", "likes", "replies", "active"))
@@ -185,6 +195,14 @@ class Report:
                 row = {"agent": agent, "name": name, "step": step, "posts": len(posts), "actions": len(deeds)}
                 rows.append({**row, "tone": tone(" ".join(posts)) if posts else 0.0})
         return self._table(rows, ("agent", "name", "step", "posts", "actions", "tone"))
+
+    def tones(self) -> dict[Any, float]:
+        """Return the mean tone of the posts of each agent that posted, over the steps in which it did."""
+        lived: dict[Any, list[float]] = {}
+        for agent, _, _, posts, _, mood in self.trajectories().itertuples(index=False, name=None):
+            if posts:
+                lived.setdefault(agent, []).append(float(mood))
+        return {agent: sum(moods) / len(moods) for agent, moods in lived.items()}
 
     def profiles(self) -> pd.DataFrame:
         """Return how active each agent was: agent, name, posts, actions, steps (number of steps with any)."""
@@ -230,7 +248,7 @@ class Report:
         authors = {
             deed.result["post_id"]: deed.agent
             for deed in self.deeds
-            if deed.ok and deed.action in (POST, REPLY) and "post_id" in deed.result
+            if deed.ok and (deed.action == POST or deed.action in REPLIES) and "post_id" in deed.result
         }
         weights: Counter[tuple[Any, Any, str]] = Counter()
         for deed in self.deeds:
@@ -252,7 +270,11 @@ def _dealings(deed: Deed, authors: Mapping[Any, Any], names: Mapping[Any, str]) 
         return [(agent, "mention") for agent, name in names.items() if _mentions(deed.text, name)]
     if (followee := _followee(deed)) is not None:
         return [(followee, "follow")]
-    kinds = {REPLY: "reply", REPOST: "repost", VOTE: "like" if deed.is_like else "dislike"}
+    kinds = {
+        **dict.fromkeys(REPLIES, "reply"),
+        **dict.fromkeys(REPOSTS, "repost"),
+        **dict.fromkeys(VOTES, "like" if deed.is_like else "dislike"),
+    }
     author = authors.get(deed.arguments.get("post_id"))
     return [(author, kinds[deed.action])] if deed.action in kinds and author is not None else []
 

@@ -1,0 +1,98 @@
+"""The cost of drawing the page of the social network anew: `python benchmarks/redraw.py --users 10000 --steps 5`.
+
+Makes the page in a kernel of Solara's as its server does, with a browser that only counts what it is sent, and draws
+every tab anew after a step. The last line of the output is one JSON object: by tab, processor seconds and kilobytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from typing import Any
+
+os.environ["MESA_LLM_RUNS"] = "none"
+
+import solara
+import solara.server.app
+from mesa.visualization.utils import force_update
+from solara.server.kernel import Kernel
+from solara.server.kernel_context import VirtualKernelContext
+from solara.server.websocket import WebsocketWrapper
+
+from mesa_llm.viz import LLMPage
+from mesa_llm.viz.inspector import open_tab
+from mesa_llm.viz.page import tabs_of
+from models.social import app
+from models.social.model import SocialModel
+
+made: list[SocialModel] = []
+
+
+class Counter(WebsocketWrapper):
+    """A browser that counts bytes."""
+
+    n_bytes = 0
+
+    def send_text(self, data: str) -> None:
+        """Count the bytes of a text."""
+        self.n_bytes += len(data.encode())
+
+    def send_bytes(self, data: bytes) -> None:
+        """Count bytes."""
+        self.n_bytes += len(data)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    async def receive(self) -> str | bytes:
+        """Say nothing."""
+        return b""
+
+
+def make(**parameters: Any) -> SocialModel:
+    """Make the model of the page, and keep it at hand."""
+    made.append(SocialModel(**parameters))
+    return made[-1]
+
+
+def measure(users: int, steps: int) -> dict[str, Any]:
+    """Draw each tab anew after a step.
+
+    Args:
+        users: Number of users.
+        steps: Steps that are over before.
+    """
+    kernel, browser = Kernel(), Counter()
+    context = VirtualKernelContext(id="measured", session_id="measured", kernel=kernel)
+    costs: dict[str, Any] = {"users": users, "steps": steps}
+    with context:
+        kernel.session.websockets.add(browser)
+        page = LLMPage(make, model_params={"n_agents": users}, components=app.components, keeps_runs=False)
+        started, spent = time.perf_counter(), time.process_time()
+        _, rendering = solara.render(page, handle_error=False)
+        model = made[-1]
+        costs["first_s"] = round(time.process_time() - spent, 3)
+        model.run_for(steps)
+        for tab in tabs_of(app.components):
+            open_tab.set(tab)
+            force_update()
+            model.step()
+            before, spent = browser.n_bytes, time.process_time()
+            force_update()
+            costs[tab] = {
+                "cpu_s": round(time.process_time() - spent, 3),
+                "kB": round((browser.n_bytes - before) / 1000, 1),
+            }
+        rendering.close()
+        costs["wall_s"] = round(time.perf_counter() - started, 1)
+    return costs
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--users", type=int, default=10_000)
+    parser.add_argument("--steps", type=int, default=5)
+    options = parser.parse_args()
+    print(json.dumps(measure(options.users, options.steps)))

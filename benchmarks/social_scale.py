@@ -1,0 +1,177 @@
+"""How the social model grows: build, memory and steps from a thousand users to a million, with ten follows each.
+
+Each size has a process of its own. Users are invented, follow ten others by preferential attachment, and decide by
+their rule twins; up to 10,000 of them, drawn anew, act in a step. Times are processor seconds. `build_s` makes the
+model; `step_s` is the median of whole steps; `world_s` the median, over further steps, of the part of a step that the
+world takes: feeds and what is seen, actions, and SQLite. `growth` is the time of the last five steps, for each user who
+acted, over that of steps 8 to 12. `stub_ms` is the time of a decision of a language model in the process that answers
+at once, with prompts, records and all. `look_ratio` is one action and the next look among 300,000 posts, over the same
+among 1,000.
+
+    python benchmarks/social_scale.py                      1,000 to 1,000,000 users, and camel-oasis beside them
+    python benchmarks/social_scale.py --users 1000000 --no-peer --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from shares import Shares
+from sides import HERE, last_line
+
+from mesa_llm.engine.activation import RandomShare
+from mesa_llm.llm.scripted import ScriptedLLM
+from mesa_llm.testing import honest_reply
+from mesa_llm.worlds.social import Account, FeedName, SocialWorld
+from models.social.model import SocialModel
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+
+FOLLOWS = 10
+
+MAX_ACTIVE = 10_000
+"""Maximum number of users who act in a step, on average."""
+
+PRESETS = ("x", "reddit", "simswarm")
+
+EARLY = slice(7, 12)
+"""Steps that later ones are compared with."""
+
+
+def peak_mb() -> float:
+    """Return the largest memory of this process so far, in megabytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def scale(users: int, preset: str, steps: int) -> dict[str, Any]:
+    """Measure one size."""
+    begun = time.process_time(), time.perf_counter()
+    share = min(1.0, MAX_ACTIVE / users)
+    model = SocialModel(n_agents=users, follows=FOLLOWS, preset=preset, rng=1, activation=RandomShare(share))
+    built = time.process_time(), time.perf_counter()
+    measured: dict[str, Any] = {
+        "users": users,
+        "preset": preset,
+        "build_s": built[0] - begun[0],
+        "build_wall_s": built[1] - begun[1],
+        "build_peak_mb": peak_mb(),
+        "edge_bytes": model.world.follows.n_bytes / max(len(model.world.follows), 1),
+    }
+    seconds: list[float] = []
+    active: list[int] = []
+    for _ in range(steps):
+        before = time.process_time()
+        model.step()
+        seconds.append(time.process_time() - before)
+        active.append(len(model.last_outcomes))
+    each = [second / max(n, 1) for second, n in zip(seconds, active, strict=True)]
+    measured |= {
+        "steps": steps,
+        "active": median(active),
+        "step_s": median(seconds),
+        "agent_ms": 1e3 * median(each),
+        "growth": sum(each[-5:]) / sum(each[EARLY]) if steps >= 20 else None,
+        "peak_mb": peak_mb(),
+        "world_s": world_s(model),
+        "posts": len(model.world.posts),
+    }
+    return measured
+
+
+def world_s(model: SocialModel, steps: int = 3) -> float:
+    """Measure what the world takes of a step."""
+    shares = Shares(closed=("world",))
+    shares.watch(model.world, lambda name: "world")
+    found: list[float] = []
+    for _ in range(steps):
+        shares.reset()
+        model.step()
+        shares.read()
+        found.append(shares.seconds["world"])
+    return median(found)
+
+
+def stub(users: int, preset: str, steps: int = 12) -> dict[str, Any]:
+    """Measure decisions of a language model in this process that answers at once."""
+    llm = ScriptedLLM(honest_reply)
+    model = SocialModel(n_agents=users, follows=FOLLOWS, preset=preset, rng=1, llm=llm)
+    each: list[float] = []
+    for _ in range(steps):
+        before = time.process_time()
+        model.step()
+        each.append((time.process_time() - before) / users)
+    return {"stub_ms": 1e3 * median(each[2:])}
+
+
+def look(feed: FeedName, posts: int, users: int = 1_000, repeats: int = 300) -> float:
+    """Measure one action and the next look, in microseconds, among so many posts."""
+    world = SocialWorld("x", feed=feed, rng=1)
+    world.sign_up_many(Account(user) for user in range(1, users + 1))
+    draw = iter(range(10**9))
+    world.follow_many([(user, 1 + (user * 7 + 13 * k) % users) for user in range(1, users + 1) for k in range(1, 11)
+                       if 1 + (user * 7 + 13 * k) % users != user])  # fmt: skip
+    for post in range(posts):
+        world.create_post(1 + post % users, "Has anybody else been thinking about the weather?")
+    world.end_step()
+    world.observe(1)
+    times: list[float] = []
+    for index in range(repeats):
+        user, post_id = 1 + next(draw) % users, 1 + (index * 7919) % posts
+        before = time.process_time()
+        if world.author_of(post_id) != user:
+            world.like_post(user, post_id)
+        world.observe(user)
+        times.append(time.process_time() - before)
+    return 1e6 * median(times)
+
+
+def looks() -> dict[str, Any]:
+    """Compare one action and the next look among few and among many posts, for each feed."""
+    ratios = {}
+    for feed in ("newest", "simswarm", "reddit_hot", "x"):
+        few, many = look(feed, 1_000), look(feed, 300_000)
+        ratios[feed] = many / few
+    return {"look_ratios": ratios, "look_ratio": max(ratios.values())}
+
+
+CELLS: dict[str, Callable[..., dict[str, Any]]] = {"scale": scale, "stub": stub, "looks": looks}
+
+
+def measure(name: str, limit_s: float = 3_600, **arguments: Any) -> dict[str, Any]:
+    """Measure in a fresh process."""
+    return last_line([sys.executable, str(HERE / "social_scale.py"), "--cell", json.dumps([name, arguments])], limit_s)
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, nargs="+", default=SIZES, metavar="N", help="numbers of users")
+    parser.add_argument("--presets", nargs="+", default=PRESETS, choices=PRESETS, help="actions and feeds")
+    parser.add_argument("--steps", type=int, default=12, help="steps of each size; 100 to see how steps grow")
+    parser.add_argument("--no-peer", action="store_true", help="leave camel-oasis out")
+    parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
+    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.cell:
+        name, arguments = json.loads(given.cell)
+        print(json.dumps(CELLS[name](**arguments)))
+        return
+    rows = []
+    for users in given.users:
+        for preset in given.presets:
+            rows.append(measure("scale", users=users, preset=preset, steps=given.steps))
+            print(rows[-1], flush=True)
+    if given.json:
+        print(json.dumps(rows[0] if len(rows) == 1 else {"sizes": rows}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Branches a recorded run for the command line, and compares the two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.cli.run import Say, listed_as, parameters, recording_of, run_model
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.branch import Branch, branch
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import class_named
+from mesa_llm.model.recording import Recording
+from mesa_llm.model.scenario import parameters_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+COLUMNS = ("measure", "parent", "branch", "difference")
+"""Columns of the table that is printed."""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Where a run is branched, and what is changed there, as typed."""
+
+    at: int
+    """Last step that is the parent's."""
+
+    assignments: Sequence[str]
+    """New values, as `name=value`."""
+
+    inject: Sequence[str]
+    """News, or interventions as JSON."""
+
+    llm: str | None
+    """What agents think with from there on."""
+
+    design: AgentDesign | None
+    """Design that agents are given from there on."""
+
+    keeps_later: bool
+    """Whether later interventions of the parent are kept."""
+
+    log: Path | None
+    """Run log of the branch."""
+
+
+def run_branch(
+    file: Path,
+    fork: Fork,
+    steps: int | None,
+    options: Mapping[str, Any],
+    *,
+    csv: Path | None,
+    trust: bool,
+    as_json: bool,
+    say: Say,
+) -> dict[str, Any]:
+    """Branch a recorded run, run the branch, and print both side by side.
+
+    Args:
+        file: Run log of the parent.
+        fork: Where, and what is changed.
+        steps: Number of steps after the fork; None: up to the parent's last.
+        options: Options of the model.
+        csv: File for the comparison; None: none.
+        trust: Import what the log names, also what is not listed.
+        as_json: Print one line of JSON and nothing else.
+        say: Where words go.
+
+    Returns:
+        What `--json` prints: that of `run`, with `at`, `parent`, `copied` (replies from the parent's log) and `series`
+        (measure → steps, and the values of parent, branch and their difference).
+
+    Raises:
+        ConfigError: If the run cannot be branched there, or changed like that.
+    """
+    recording = recording_of(file, trust=trust)
+    made = branch(
+        file,
+        fork.at,
+        inject=map(_intervention, fork.inject),
+        changes=values_of(recording, fork.assignments),
+        llm=fork.llm,
+        design=fork.design,
+        keeps_later=fork.keeps_later,
+        log=fork.log,
+        **{name: value for name, value in options.items() if value is not None},
+    )
+    with closing(made):
+        last = made.parent_steps if steps is None else fork.at + steps
+        if last <= fork.at:
+            raise ConfigError(f"--at {fork.at}: the parent ends there; say by --steps how many steps the branch runs")
+        figures: dict[str, Any] = {}
+        lines: list[str] = []
+        also = {"at": fork.at, "parent": str(file)}
+        name = listed_as(recording.model)
+        figures |= run_model(name, made.model, last, as_json=False, say=lines.append, also=also, closes=False)
+        figures |= {"copied": made.model.runlog.n_copied, "series": columns_of(made.compare())}
+        _write(csv, made)
+        if as_json:
+            say(json.dumps(figures))
+        else:
+            for line in [*lines, f"replies from the parent's log: {figures['copied']}", "", *table_of(made)]:
+                say(line)
+    return figures
+
+
+def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any]:
+    """Turn `name=value` strings into new values: of the type of the parameter of that name, else as JSON or text."""
+    kind = class_named(recording.model, LLMModel)
+    own = {parameter.name for parameter in parameters_of(kind)}
+    values: dict[str, Any] = {}
+    for pair in assignments:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {pair}: wanted name=value")
+        if name.strip().replace("-", "_") in own:
+            values |= parameters(kind, [pair], None)
+            continue
+        try:
+            values[name.strip()] = json.loads(text)
+        except ValueError:
+            values[name.strip()] = text
+    return values
+
+
+def _intervention(text: str) -> Any:
+    """Read what was typed: JSON with a `kind`, or news."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"--inject {text}: this is no JSON: {error}") from None
+
+
+def columns_of(comparison: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
+    """Write a comparison as JSON values: measure → `step`, `parent`, `branch`, `difference`; null where none is."""
+    table = comparison.astype(object).where(comparison.notna(), None)
+    return {
+        str(measure): {name: rows[name].tolist() for name in ("step", "parent", "branch", "difference")}
+        for measure, rows in table.groupby("measure", sort=False)
+    }
+
+
+def table_of(made: Branch) -> Iterator[str]:
+    """Write what both have measured in the last step that both have."""
+    comparison = made.compare().dropna()
+    if comparison.empty:
+        yield "parent and branch have no step in common in which anything was measured"
+        return
+    step = comparison["step"].max()
+    last = comparison[comparison["step"] == step]
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    for name, parent, own, difference in zip(*(last[name] for name in COLUMNS), strict=True):
+        rows.append((str(name), f"{parent:g}", f"{own:g}", f"{difference:+g}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    yield f"step {step}:"
+    for name, *numbers in rows:
+        yield "  ".join([name.ljust(widths[0]), *(n.rjust(w) for n, w in zip(numbers, widths[1:], strict=True))])
+
+
+def _write(csv: Path | None, made: Branch) -> None:
+    if csv is None:
+        return
+    try:
+        made.compare().to_csv(csv, index=False, lineterminator="\n")
+    except OSError as error:
+        raise ConfigError(f"--csv {csv}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,85 @@
+"""Makes a cast and markets from a text for the command line."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from mesa_llm.cli.run import Say
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.cast import bets_from, cast_from, personas_of
+from mesa_llm.model.model import LLMModel
+from mesa_llm.records import Failure
+from mesa_llm.text import counted
+
+
+def make_cast(
+    file: Path,
+    llm: str,
+    n: int,
+    out: Path,
+    *,
+    goal: str,
+    n_markets: int,
+    markets: Path | None,
+    options: dict[str, Any],
+    as_json: bool,
+    say: Say,
+    warn: Say,
+) -> dict[str, Any]:
+    """Read a text, and write whom it names and what could be bet on.
+
+    Args:
+        file: The text, in UTF-8.
+        llm: Who is asked; `rule`: the words with a capital, and the questions of the text.
+        n: Maximum number of characters.
+        out: File of the cast, a population as `--users` and `users=` take it.
+        goal: Question that they have a say or a stake in; empty: none.
+        n_markets: Maximum number of questions.
+        markets: File of the questions, as the model `market` takes them; None: none are made.
+        options: Options of the run that asks: its log, budgets, address.
+        as_json: Print one line of JSON and nothing else.
+        say: Where words go.
+        warn: Where it goes that a language model gave no usable reply, so that the rule stepped in.
+
+    Returns:
+        `cast`, `markets` (what the files hold) and `by` (who found them).
+
+    Raises:
+        ConfigError: If the text cannot be read, holds nobody, or a file cannot be written.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{str(file)!r} cannot be read as a text: {error}") from error
+    if not text.strip():
+        raise ConfigError(f"{str(file)!r} is empty; write a text that names people or institutions")
+    with closing(LLMModel(rng=1, **options)) as model:
+        characters, failure = cast_from(model, llm, text, n, goal)
+        bets, second = bets_from(model, llm, text, n_markets, goal) if markets is not None else ([], None)
+    failures: list[Failure] = [one for one in (failure, second) if one is not None]
+    for one in failures:
+        warn(f"{llm} gave no usable reply, and the rule stepped in: {one.kind}: {one.reason[:300]}")
+    if not characters:
+        raise ConfigError(f"{str(file)!r} names nobody: no word in it begins with a capital and is no common one")
+    people = [
+        {"name": one.name, "type": character.type, "username": one.username, "bio": one.bio, "persona": one.persona}
+        for one, character in zip(personas_of(characters), characters, strict=True)
+    ]
+    found = {"cast": people, "markets": [bet.model_dump() for bet in bets], "by": "rule" if failure else llm}
+    _write(out, people)
+    say(json.dumps(found)) if as_json else say(f"{counted(len(people), 'character')}: {out}")
+    if markets is not None:
+        _write(markets, found["markets"])
+        if not as_json:
+            say(f"{counted(len(bets), 'question')}: {markets}")
+    return found
+
+
+def _write(file: Path, rows: Any) -> None:
+    try:
+        file.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{str(file)!r} cannot be written: {error.strerror}") from error

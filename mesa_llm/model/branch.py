@@ -1,0 +1,257 @@
+"""What-if branches: a run forked from its log at a step, with a change, beside the run that it came from."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.errors import ConfigError, ReplayError
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.interventions import Change, Intervention, Minds, intervention_from
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import class_named, parameter_as_json
+from mesa_llm.model.recording import Recording, advance_to
+from mesa_llm.model.scenario import parameters_of
+from mesa_llm.runlog.log import RunLog
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BRANCH = "branch"
+"""In the manifest of a branch: what it branches from, at which step, and what was changed."""
+
+
+def branch(
+    source: str | Path | LLMModel,
+    at: int,
+    *,
+    inject: Iterable[Any] = (),
+    changes: Mapping[str, Any] | None = None,
+    llm: str | LLM | None = None,
+    design: AgentDesign | None = None,
+    keeps_later: bool = True,
+    log: str | Path | None = None,
+    **options: Any,
+) -> Branch:
+    """Fork a recorded run at a step, and change something.
+
+    The steps up to there are replayed from the parent's log: nobody is asked. From there on, replies to requests that
+    are equal to the parent's are the parent's; only the others are asked for. All seeds are the parent's, so that what
+    differs comes from the change. The parent's log is never written; the branch's is a run log like any other, which
+    is replayed and gone on with by itself.
+
+    Args:
+        source: The parent's run log, or a model that is between two steps, whose language models and options are used.
+        at: The last step that is the parent's; 0: none.
+        inject: Interventions before the next step; see `LLMModel.inject`.
+        changes: New values of variables, by name; with `at=0`, of any parameter of the model.
+        llm: What agents think with from there on; None: as in the parent.
+        design: Design that agents are given from there on, besides what they have; None: none.
+        keeps_later: Whether what was done to the parent from outside after that step is done to the branch, too.
+        log: File of the branch, which is gone on with if it holds this branch already; None: in memory.
+        **options: Options of the model, such as budgets.
+
+    Returns:
+        The branch at step `at`, with its changes made; or where its log ends.
+
+    Raises:
+        ConfigError: If the parent does not reach the step, a change cannot be made, or `log` holds another run.
+        ReplayError: If the parent's steps are not the same when they are made again, as after a change of the code.
+    """
+    parent = _Parent.of(source)
+    recording = parent.recording
+    if not 0 <= at <= recording.last_step:
+        raise ConfigError(f"step {at}: the parent has the steps 0 to {recording.last_step}")
+    values = dict(changes or {})
+    parameters = _parameters(recording, values, parent.kind) if at == 0 else {}
+    made: list[Intervention] = [
+        Change(variable=name, value=value) for name, value in values.items() if name not in parameters
+    ]
+    made += map(intervention_from, inject)
+    if llm is not None or design is not None:
+        made.append(Minds(llm=llm, design=design))
+    documents = [{"parameter": name, "value": value} for name, value in parameters.items()]
+    documents += [intervention.document for intervention in made]
+    digest = recording.digests.get(at, "")
+    origin: dict[str, Any] = {"at": at, "digest": digest, "keeps_later": keeps_later, "changes": documents}
+    is_new = log is None or not Path(log).exists()
+    own = _own_log(log, recording, at, origin)
+    model: LLMModel | None = None
+    try:
+        model = recording.rebuilt(parent.own | parameters, parent.kind, log=own, **{**parent.options, **options})
+        own.note(BRANCH, {"of": parent.name, **origin})
+        _replay(model, recording, at)
+        for intervention in made:
+            model.inject(intervention)
+        if keeps_later:
+            model.interventions.plan([row for row in recording.interventions if row["step"] > at])
+    except BaseException:
+        own.close() if model is None else model.close()
+        if is_new and own.path is not None:  # nothing was asked yet
+            own.path.unlink(missing_ok=True)
+        raise
+    return Branch(model, at, parent)
+
+
+@dataclass(frozen=True)
+class _Parent:
+    """The run that is branched."""
+
+    recording: Recording
+    name: str
+    series: pd.DataFrame
+    kind: type[LLMModel] | None = None
+    """Class of a model that still runs."""
+
+    own: Mapping[str, Any] = MappingProxyType({})
+    """Its language model, of which the log has the name alone."""
+
+    options: Mapping[str, Any] = MappingProxyType({})
+    """How it reaches language models."""
+
+    folder: tempfile.TemporaryDirectory[str] | None = None
+    """Where its log was copied to."""
+
+    @classmethod
+    def of(cls, source: str | Path | LLMModel) -> _Parent:
+        """Read a run from its log; that of a model is copied first."""
+        if not isinstance(source, LLMModel):
+            return cls(Recording.read(source), Path(source).name, series(source))
+        if not source.is_between_steps:
+            raise ConfigError(f"step {source.now} is under way; branch the run when it is over")
+        path = source.runlog.path
+        folder = None
+        if source.runlog.mode == "replay" and path is not None:
+            file = path
+        else:
+            folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+            file = Path(folder.name) / (path.name if path is not None else "run.sqlite")
+            source.runlog.copy_to(file)
+        recording = Recording.read(file)
+        name = parameter_as_json(source.llm)
+        own = {"llm": source.llm} if recording.parameters.get("llm") == name else {}
+        return cls(recording, file.name, series(file), type(source), own, source.engine.options, folder)
+
+
+class Branch:
+    """A branch of a run, beside its parent.
+
+    Attributes:
+        model: The model of the branch.
+        at: The last step that is the parent's.
+    """
+
+    def __init__(self, model: LLMModel, at: int, parent: _Parent) -> None:
+        """Set a branch beside its parent; see `branch`."""
+        self.model, self.at = model, at
+        self._parent = parent
+
+    @property
+    def parent_steps(self) -> int:
+        """The last step of the parent."""
+        return self._parent.recording.last_step
+
+    def run(self, steps: int | None = None) -> None:
+        """Run the branch.
+
+        Args:
+            steps: Number of steps after the fork at which it stands then; None: as many as the parent has.
+
+        Raises:
+            ConfigError: If the parent has none, and `steps` is not given.
+        """
+        last = self.parent_steps if steps is None else self.at + steps
+        if last <= self.at:
+            raise ConfigError(f"the parent ends with step {self.at}, where it is branched; say how many steps to run")
+        advance_to(self.model, last)
+
+    def compare(self) -> pd.DataFrame:
+        """Return what the data collector of both collected, side by side.
+
+        Returns:
+            One row a step and measure: step, measure, parent, branch, difference (branch less parent); NaN where one of
+            them has not been.
+        """
+        import pandas as pd
+
+        own = pd.DataFrame(list(_measures(self.model.runlog)), columns=["step", "measure", "branch"])
+        parent = self._parent.series.rename(columns={"value": "parent"})
+        both = parent.merge(own, on=["step", "measure"], how="outer", sort=False)
+        order = {name: index for index, name in enumerate(dict.fromkeys([*parent["measure"], *own["measure"]]))}
+        both["order"] = [order[name] for name in both["measure"]]
+        both["difference"] = both["branch"] - both["parent"]
+        return both.sort_values(["order", "step"], ignore_index=True).drop(columns="order")
+
+    def close(self) -> None:
+        """Close the model and its log."""
+        self.model.close()
+
+
+def series(log: str | Path | RunLog) -> pd.DataFrame:
+    """Read the numbers that the data collector of a recorded run collected.
+
+    Args:
+        log: The run log.
+
+    Returns:
+        One row a step and measure: step, measure, value.
+    """
+    import pandas as pd
+
+    if isinstance(log, RunLog):
+        return pd.DataFrame(list(_measures(log)), columns=["step", "measure", "value"])
+    with closing(RunLog(log, "read")) as source:
+        return series(source)
+
+
+def _measures(log: RunLog) -> Iterable[tuple[int, str, float]]:
+    for step, text, _ in log.rows("steps"):
+        for name, value in json.loads(text).items():
+            if isinstance(value, int | float):
+                yield step, name, float(value)
+
+
+def _parameters(recording: Recording, values: Mapping[str, Any], kind: type[LLMModel] | None = None) -> dict[str, Any]:
+    """Return those of the values that are parameters of the model, checked."""
+    kind = kind or class_named(recording.model, LLMModel)
+    by_name = {parameter.name: parameter for parameter in parameters_of(kind)}
+    return {name: by_name[name].check(value) for name, value in values.items() if name in by_name}
+
+
+def _own_log(log: str | Path | None, recording: Recording, at: int, origin: Mapping[str, Any]) -> RunLog:
+    """Open the log of a branch, which looks replies up in that of its parent.
+
+    Raises:
+        ConfigError: If it is the parent's, or holds another run.
+    """
+    if log is not None and Path(log).resolve() == recording.file.resolve():
+        raise ConfigError(f"{str(log)!r} is the parent's log, which a branch leaves as it is; give another log")
+    own = RunLog(log, parent=RunLog(recording.file, "replay"), parent_steps=at)
+    recorded = own.manifest
+    found = recorded.get(BRANCH)
+    held = {name: value for name, value in found.items() if name != "of"} if isinstance(found, dict) else None
+    if recorded and held != json.loads(json.dumps(origin)):
+        own.close()
+        raise ConfigError(f"{str(log)!r} holds another run, or a branch with other changes; give another log")
+    return own
+
+
+def _replay(model: LLMModel, recording: Recording, at: int) -> None:
+    """Make the steps that are the parent's again.
+
+    Raises:
+        ReplayError: If one of them is not the same.
+    """
+    model.interventions.plan([row for row in recording.interventions if row["step"] <= at])
+    recording.guarded(lambda: advance_to(model, at))
+    if at and model.runlog.digest != recording.digests[at]:
+        raise ReplayError(
+            f"steps 1 to {at} are not what they were in {str(recording.file)!r}: the code or a file has changed since"
+        )

@@ -1,0 +1,427 @@
+"""Interventions: news, posts and changes from outside a run, made between two steps and kept in its log."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.engine.activation import minded
+from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.llm.address import written_name
+from mesa_llm.llm.protocol import Capabilities
+from mesa_llm.model.scenario import LLMScenario
+from mesa_llm.records import Event, canonical_json
+from mesa_llm.text import clip, one_line, quoted
+from mesa_llm.tools.tool import describe
+from mesa_llm.world import Changeable, Publisher
+
+if TYPE_CHECKING:
+    from mesa_llm.model.model import LLMModel
+
+SOURCE = "outside"
+"""Source of the events that tell of interventions."""
+
+EVERYONE = "all"
+"""Readers of news that is for all agents."""
+
+NEWSROOM = "Newsroom"
+"""Account that publishes posts of nobody in particular."""
+
+INTERVENTIONS = "interventions"
+"""Their name in the manifest of a run log."""
+
+Text = Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class _Intervention(BaseModel, frozen=True, extra="forbid"):
+    """Something that is done to a run from outside."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The intervention as JSON values, as the run log keeps it."""
+        return self.model_dump(mode="json")
+
+
+class News(_Intervention, frozen=True):
+    """News that agents read in their next observations, whatever world they look at."""
+
+    kind: Literal["news"] = "news"
+    """What it is."""
+
+    text: Text
+    """Text of the news."""
+
+    to: str | tuple[int | str, ...] = EVERYONE
+    """Readers: `all`, the name of a world (those who look at it), or numbers and names of agents."""
+
+    steps: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """Number of steps in which it is read."""
+
+
+class Post(_Intervention, frozen=True):
+    """A post in a world that has posts; who sees it is the world's affair."""
+
+    kind: Literal["post"] = "post"
+    """What it is."""
+
+    text: Text
+    """Text of the post."""
+
+    author: Annotated[str | int, Field(union_mode="left_to_right")] = NEWSROOM
+    """Account that publishes it, by name or number; under any other name, a newsroom gets one of its own."""
+
+    world: str = ""
+    """Name of the world; empty: the first that has posts."""
+
+
+class Change(_Intervention, frozen=True):
+    """A new value of a variable that a world, or the model's scenario, lets change during a run."""
+
+    kind: Literal["change"] = "change"
+    """What it is."""
+
+    variable: Annotated[str, Field(min_length=1)]
+    """Name of the variable."""
+
+    value: Any
+    """The new value, as JSON holds it."""
+
+    world: str = ""
+    """Name of the world; empty: the scenario, or the first world that has such a variable."""
+
+
+class Minds(_Intervention, frozen=True, arbitrary_types_allowed=True):
+    """Another language model or design for all agents, from the next step on."""
+
+    kind: Literal["minds"] = "minds"
+    """What it is."""
+
+    llm: Any = None
+    """What agents think with: a model string or a transport; None: as before."""
+
+    design: AgentDesign | None = None
+    """Design that they are given besides what they have; None: none."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The intervention as JSON values: language models by their names."""
+        name = written_name(self.llm) if isinstance(self.llm, str) else Capabilities.of(self.llm).name
+        design = None if self.design is None else self.design.to_json()
+        return {"kind": self.kind, "llm": None if self.llm is None else name, "design": design}
+
+
+Intervention = News | Post | Change | Minds
+"""Anything that may be done to a run from outside."""
+
+_WRITTEN: TypeAdapter[Intervention] = TypeAdapter(Annotated[Intervention, Field(discriminator="kind")])
+
+
+def intervention_from(value: Any) -> Intervention:
+    """Return an intervention from what a person wrote, or a log holds.
+
+    Args:
+        value: The intervention; its JSON values, with `kind`; or a text, which is news for everyone.
+
+    Raises:
+        ConfigError: If it is none.
+    """
+    if isinstance(value, News | Post | Change | Minds):
+        return value
+    if isinstance(value, str):
+        value = {"kind": "news", "text": value}
+    if isinstance(value, Mapping) and value.get("kind") == "minds" and isinstance(value.get("design"), Mapping):
+        value = {**value, "design": AgentDesign.from_json(value["design"])}
+    try:
+        return _WRITTEN.validate_python(value)
+    except ValidationError as error:
+        wanted = "a text, or an object with the kind news, post, change or minds and its fields"
+        raise ConfigError(f"{clip(str(value), 80)!r} is no intervention: {describe(error)}; wanted {wanted}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An intervention that took place."""
+
+    step: int
+    """First step that it bears on."""
+
+    intervention: Intervention
+    """What was done."""
+
+    refusal: str = ""
+    """Why the world refused it; empty if it did not."""
+
+    @property
+    def text(self) -> str:
+        """Description of what was done."""
+        return f"{description(self.intervention)}{self.refusal and f'; refused: {self.refusal}'}"
+
+
+class Interventions:
+    """The interventions of one run: those that its log holds are made again in their steps.
+
+    Attributes:
+        log: What was done so far, in order.
+    """
+
+    def __init__(self, model: LLMModel) -> None:
+        """Read what the log of a model holds.
+
+        Args:
+            model: The model, whose run has been identified.
+        """
+        self._model_ref = weakref.ref(model)
+        self._lock = threading.RLock()
+        self._line: list[Intervention] = []
+        self.log: list[Applied] = []
+        rows = model.runlog.manifest.get(INTERVENTIONS, [])
+        self._recorded: list[dict[str, Any]] = rows if isinstance(rows, list) else []
+
+    @property
+    def _model(self) -> LLMModel:
+        model = self._model_ref()
+        if model is None:
+            raise ConfigError("the model of these interventions is gone")
+        return model
+
+    def add(self, value: Any) -> int:
+        """Intervene before the next step; if a step is under way, before the one that follows it.
+
+        Args:
+            value: See `intervention_from`.
+
+        Returns:
+            First step that it bears on.
+
+        Raises:
+            ConfigError: If it is no intervention, the model has nothing that it could bear on, the run is over, or the
+                log holds another run.
+        """
+        intervention = intervention_from(value)
+        model = self._model
+        if not model.running:
+            raise ConfigError("the run is over, and nothing can be done to it any more; branch it at an earlier step")
+        check(model, intervention)
+        with self._lock:
+            if not model.is_between_steps:
+                self._line.append(intervention)
+                return model.now + 1
+            self._apply(intervention)
+            return model.now
+
+    def plan(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Take over interventions of another run, such as the one that this branches from; they are made in time.
+
+        Args:
+            rows: As `rows` returns them.
+        """
+        known = {canonical_json(row) for row in self._recorded}
+        self._recorded += [dict(row) for row in rows if canonical_json(row) not in known]
+        self._recorded.sort(key=lambda row: row["step"])
+        self._model.runlog.note(INTERVENTIONS, self._recorded)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """All interventions as the run log keeps them, those of steps to come included."""
+        return list(self._recorded)
+
+    def start_step(self) -> None:
+        """Make the interventions that the log holds for this step, and those that were put in line meanwhile."""
+        now = self._model.now
+        with self._lock:
+            for row in self._due(now):
+                self._apply(intervention_from(row["intervention"]), row)
+            line, self._line = self._line, []
+            for intervention in line:
+                self._apply(intervention, is_late=True)
+
+    def _due(self, step: int) -> list[dict[str, Any]]:
+        """Return what the log holds for a step and was not made yet."""
+        n_made = sum(applied.step == step for applied in self.log)
+        return [row for row in self._recorded if row["step"] == step][n_made:]
+
+    def _apply(
+        self, intervention: Intervention, row: Mapping[str, Any] | None = None, *, is_late: bool = False
+    ) -> None:
+        """Make an intervention, and record it.
+
+        Args:
+            intervention: What to do.
+            row: What the log says of it; None: it is new to this run.
+            is_late: Whether to record a refusal, as nobody waits for it; else it is an error.
+        """
+        model, now = self._model, self._model.now
+        if row is None:
+            row = self._claimed(intervention, now)
+        refusal = "" if row is None else str(row.get("refusal", ""))
+        if not refusal:
+            try:
+                apply(model, intervention)
+            except ToolError as error:
+                if not is_late:
+                    raise ConfigError(f"{description(intervention)}: refused: {error}") from None
+                refusal = str(error)
+        applied = Applied(now, intervention, refusal)
+        self.log.append(applied)
+        facts = {**intervention.document, **({"refusal": refusal} if refusal else {})}
+        model.runlog.add(Event(SOURCE, intervention.kind, facts, applied.text, now), now)
+        if row is None:
+            own = {"step": now, "intervention": intervention.document}
+            self._recorded.append({**own, "refusal": refusal} if refusal else own)
+            model.runlog.note(INTERVENTIONS, self._recorded)
+
+    def _claimed(self, intervention: Intervention, now: int) -> dict[str, Any] | None:
+        """Return the row of the log that holds an intervention; None if it is new.
+
+        Raises:
+            ConfigError: If the log holds this step, without it.
+        """
+        due, document = self._due(now), intervention.document
+        if due and canonical_json(due[0]["intervention"]) == canonical_json(document):
+            return due[0]
+        model = self._model
+        if due or model.runlog.mode == "replay" or model.runlog.holds_step(now):
+            other = description(intervention_from(due[0]["intervention"])) if due else "nothing of that kind"
+            raise ConfigError(
+                f"the run log holds step {now} with another intervention ({other}; now: {description(intervention)}). "
+                "Branch the run at that step (mesa-llm branch, mesa_llm.branch), or intervene after its last step"
+            )
+        return None
+
+
+# -- what is done
+
+
+def description(intervention: Intervention) -> str:
+    """Describe an intervention on one line."""
+    match intervention:
+        case News(text=text, to=to):
+            readers = "everyone" if to == EVERYONE else to if isinstance(to, str) else ", ".join(map(str, to))
+            return f"news for {readers}: {one_line(text)}"
+        case Post(text=text, author=author):
+            return f"post by {one_line(str(author), 80)}: {quoted(text)}"
+        case Change(variable=variable, value=value):
+            return f"{variable} = {one_line(canonical_json(value), 200)}"
+        case Minds():
+            names = {name: value for name, value in intervention.document.items() if value and name != "kind"}
+            return f"agents think with {one_line(canonical_json(names), 200)}"
+
+
+def publishers(model: LLMModel) -> list[str]:
+    """Return the names of the worlds that have posts."""
+    return [world.name for world in model.worlds if isinstance(world, Publisher)]
+
+
+def variables(model: LLMModel) -> dict[tuple[str, str], Any]:
+    """Return the variables that may be changed during a run: (world, name) → its present value.
+
+    Those of the model's scenario come first, under the world `""`.
+    """
+    own = {("", name): getattr(model.scenario, name) for name in model.changeable}
+    for world in model.worlds:
+        if isinstance(world, Changeable):
+            own |= {(world.name, name): value for name, value in world.changeable().items()}
+    return own
+
+
+def check(model: LLMModel, intervention: Intervention) -> None:
+    """Check that a model has what an intervention bears on.
+
+    Raises:
+        ConfigError: If it has not: which there are is said.
+    """
+    match intervention:
+        case News():
+            readers_of(model, intervention)
+        case Post(world=world):
+            names = publishers(model)
+            if not names or world not in ("", *names):
+                there_are = ", ".join(names) or "none"
+                raise ConfigError(
+                    f"no world {world or 'of this model'} has posts to add to; those that have: {there_are}"
+                )
+        case Change():
+            owner_of(model, intervention)
+        case Minds(llm=llm, design=design):
+            if llm is None and design is None:
+                raise ConfigError("minds: give an llm, a design, or both")
+
+
+def readers_of(model: LLMModel, news: News) -> tuple[frozenset[int] | None, str]:
+    """Return who reads news: agents (None: all), and the world that they look at (empty: any).
+
+    Raises:
+        ConfigError: If it names somebody who is not there.
+    """
+    if isinstance(news.to, str):
+        names = [world.name for world in model.worlds]
+        if news.to != EVERYONE and news.to not in names:
+            raise ConfigError(
+                f"news to {news.to!r}: wanted {EVERYONE}, a world ({', '.join(names) or 'none'}), or agents"
+            )
+        return None, "" if news.to == EVERYONE else news.to
+    by_name: dict[str, int] = {}
+    for agent in minded(model):
+        by_name |= {str(agent.unique_id): agent.unique_id, agent.config.name or str(agent.unique_id): agent.unique_id}
+    if unknown := [reader for reader in news.to if str(reader) not in by_name]:
+        raise ConfigError(f"news to {unknown[0]!r}: there is no such agent")
+    return frozenset(by_name[str(reader)] for reader in news.to), ""
+
+
+def owner_of(model: LLMModel, change: Change) -> Changeable | None:
+    """Return the world whose variable is changed; None: it is the model's scenario.
+
+    Raises:
+        ConfigError: If nothing has such a variable.
+    """
+    owners = [world for (world, name) in variables(model) if name == change.variable and change.world in ("", world)]
+    worlds = {world.name: world for world in model.worlds if isinstance(world, Changeable)}
+    if not owners and change.world in worlds:  # a world may take names that it has not used yet
+        return worlds[change.world]
+    if not owners:
+        there_are = ", ".join(f"{world}.{name}" if world else name for world, name in variables(model)) or "none"
+        raise ConfigError(
+            f"{change.variable!r} cannot be changed during a run of {type(model).__name__}; what can be: {there_are}"
+        )
+    return worlds[owners[0]] if owners[0] else None
+
+
+def apply(model: LLMModel, intervention: Intervention) -> None:
+    """Do to a model what an intervention says.
+
+    Raises:
+        ToolError: If a world refuses it.
+        ConfigError: If there is nothing that it could bear on.
+    """
+    match intervention:
+        case News(text=text, steps=steps):
+            agents, world = readers_of(model, intervention)
+            event = Event(SOURCE, "news", {"text": text}, text, model.now)
+            model.bridge.announce(event, model.now, agents=agents, world=world, steps=steps)
+        case Post(text=text, author=author, world=name):
+            worlds = [world for world in model.worlds if isinstance(world, Publisher) and name in ("", world.name)]
+            worlds[0].publish(str(author), text)
+        case Change(variable=variable, value=value):
+            owner = owner_of(model, intervention)
+            if owner is None:
+                _change_scenario(model, variable, value)
+            else:
+                owner.change(variable, value)
+        case Minds(llm=llm, design=design):
+            model.change_minds(llm, design)
+
+
+def _change_scenario(model: LLMModel, name: str, value: Any) -> None:
+    """Put a scenario with another value in place of a model's own."""
+    scenario: LLMScenario = model.scenario
+    fields = {field: getattr(scenario, field) for field in type(scenario).fields}
+    try:
+        model.scenario = type(scenario)(rng=getattr(scenario, "rng", None), **{**fields, name: value})
+    except ConfigError as error:
+        raise ToolError(str(error)) from None

@@ -1,0 +1,163 @@
+"""Recorded runs: what a run log says the run was, and its model made anew from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import class_named, constructor, parameter_from_json
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.tables import columns
+from mesa_llm.tools.tool import describe
+
+
+class _Manifest(BaseModel, strict=True):
+    """Fields of a manifest that are needed to run it again."""
+
+    model: str
+    parameters: dict[str, Any]
+    rng: int | None
+    interventions: list[dict[str, Any]] = []
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded run."""
+
+    file: Path
+    """The run log."""
+
+    model: str
+    """Class of its model, as `module:Class`."""
+
+    parameters: Mapping[str, Any]
+    """Parameters by name, as the manifest holds them."""
+
+    rng: int | None
+    """Seed."""
+
+    interventions: tuple[Mapping[str, Any], ...]
+    """What was done to it from outside: `step` and `intervention` of each."""
+
+    digests: Mapping[int, str]
+    """Digest of the run after each step."""
+
+    @classmethod
+    def read(cls, file: str | Path) -> Recording:
+        """Read what a run was.
+
+        Raises:
+            ConfigError: If the file holds no finished step, is damaged, or only another program can run it again.
+        """
+        file = Path(file)
+        source = RunLog(file, "read")
+        try:
+            manifest = source.manifest
+            digests = [(step, digest) for step, _, digest in source.rows("steps")]
+            by = columns()["decisions"].index("by")
+            is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
+        finally:
+            source.close()
+        if not manifest or not digests:
+            raise ConfigError(f"{str(file)!r} holds no finished step; run it with mesa-llm run … --log {file}")
+        try:
+            run = _Manifest.model_validate(manifest)
+        except ValidationError as error:
+            raise ConfigError(
+                f"{str(file)!r} is damaged: what the run was cannot be read: {describe(error)}"
+            ) from error
+        if is_driven:
+            raise ConfigError(
+                f"{str(file)!r} holds decisions from outside, which only the program that made them can make again: "
+                "run it with replay=True and this log="
+            )
+        steps = digests[-1][0]  # steps that broke leave gaps, but not such a one
+        if not isinstance(steps, int) or steps > 2 * len(digests) + 100:
+            fault = f"it holds {len(digests)} steps, the last of which is step {steps}"
+            raise ConfigError(f"{str(file)!r} is damaged: {fault}")
+        return cls(file, run.model, run.parameters, run.rng, tuple(run.interventions), dict(digests))
+
+    @property
+    def last_step(self) -> int:
+        """The last step."""
+        return list(self.digests)[-1]
+
+    @property
+    def imports(self) -> Iterator[str]:
+        """Names, as `module:name`, of what is imported besides the model's class when the run is made again."""
+        for value in self.parameters.values():
+            if isinstance(value, dict):
+                fields = cast("dict[str, Any]", value)
+                yield from [str(fields["scenario"])] if "scenario" in fields else []
+                yield from AgentDesign.imports(fields["design"]) if isinstance(fields.get("design"), dict) else []
+        for row in self.interventions:
+            document = row.get("intervention")
+            design = cast("dict[str, Any]", document).get("design") if isinstance(document, dict) else None
+            yield from AgentDesign.imports(cast("dict[str, Any]", design)) if isinstance(design, dict) else []
+
+    def rebuilt(
+        self, changes: Mapping[str, Any] | None = None, kind: type[LLMModel] | None = None, **options: Any
+    ) -> LLMModel:
+        """Make the model of the run anew, in step 0: with its parameters, design, memories and seed.
+
+        Args:
+            changes: Parameters that differ, by name.
+            kind: Class of the model; None: it is imported by its name.
+            **options: Options of the model, such as `log` and `replay`.
+
+        Raises:
+            ConfigError: If it cannot be made from the log alone.
+        """
+        kind = kind or class_named(self.model, LLMModel)
+        try:
+            arguments = {name: parameter_from_json(value) for name, value in self.parameters.items()}
+            arguments |= changes or {}
+            positional: list[Any] = []
+            parameters = list(constructor(kind).parameters.values())
+            for index, parameter in enumerate(parameters):
+                if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in arguments:
+                    positional = [arguments.pop(earlier.name) for earlier in parameters[:index]] + arguments.pop(
+                        parameter.name
+                    )
+            return kind(*positional, **{**arguments, "rng": self.rng, **options})
+        except MesaLLMError:
+            raise
+        except Exception as error:  # any model, with parameters out of a file
+            raise ConfigError(f"{self.model} cannot be made from the log alone: {error}") from error
+
+    def replayed(self) -> LLMModel:
+        """Run the run again to its end; nobody is asked.
+
+        Raises:
+            ConfigError: If it cannot be made from the log alone.
+            ReplayError: If it asks for something that the log does not hold.
+        """
+        model = self.rebuilt(log=self.file, replay=True)
+        self.guarded(lambda: advance_to(model, self.last_step))
+        return model
+
+    def guarded(self, work: Callable[[], None]) -> None:
+        """Do something with a model made from this log, which, if damaged, may bring any model into any state.
+
+        Raises:
+            ConfigError: If it raises what no model should.
+        """
+        try:
+            work()
+        except (MesaLLMError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise ConfigError(f"the replay of {str(self.file)!r} broke: {type(error).__name__}: {error}") from error
+
+
+def advance_to(model: LLMModel, step: int) -> None:
+    """Step a model until a step is over, or the run is."""
+    while model.running and model.time < step:
+        model.step()

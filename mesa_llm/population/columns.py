@@ -1,0 +1,309 @@
+"""Large populations as columns: personas, hours of activity and follows that cost a few bytes each.
+
+A persona is made when somebody looks at it.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from mesa_llm.config import AgentConfig, Settings
+from mesa_llm.population.activity import HOURS
+from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
+from mesa_llm.population.persona import Persona
+from mesa_llm.population.residents import residents
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+ALWAYS = (1.0,) * HOURS
+"""Hours of who may be active at any time."""
+
+MAX_CONFIGS = 20_000
+"""Maximum number of configs that are kept in memory."""
+
+
+class HourTable:
+    """The hours of activity of a population: a few profiles, and which of them each person has."""
+
+    def __init__(self, n: int) -> None:
+        """Let everybody be active at any time.
+
+        Args:
+            n: Number of people.
+        """
+        self._profiles: list[tuple[float, ...]] = [ALWAYS]
+        self._numbers: dict[tuple[float, ...], int] = {ALWAYS: 0}
+        self._codes = np.zeros(n, dtype=np.int32)
+
+    def __len__(self) -> int:
+        """Count the people."""
+        return len(self._codes)
+
+    def __getitem__(self, index: int) -> tuple[float, ...]:
+        """Return a person's 24 probabilities of being active, from midnight on."""
+        return self._profiles[self._codes[index]]
+
+    def __setitem__(self, index: int, hours: Sequence[float]) -> None:
+        """Set a person's 24 probabilities; none mean that it may be active at any time."""
+        profile = tuple(hours) or ALWAYS
+        number = self._numbers.setdefault(profile, len(self._profiles))
+        if number == len(self._profiles):
+            self._profiles.append(profile)
+        self._codes[index] = number
+
+    def at(self, hour: int) -> FloatArray:
+        """Return everybody's probability of being active in an hour, shape `(people,)`."""
+        return np.array([profile[hour] for profile in self._profiles])[self._codes]
+
+
+class People(Sequence[Persona]):
+    """A population whose members are made when they are looked at.
+
+    Attributes:
+        hours: Hours of activity.
+    """
+
+    def __init__(self, n: int) -> None:
+        """Begin with a number of people.
+
+        Args:
+            n: Number of people.
+        """
+        self._n = n
+        self._configs: dict[int, AgentConfig] = {}
+        self.hours = HourTable(n)
+
+    def __len__(self) -> int:
+        """Count the people."""
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> Persona: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Persona]: ...
+
+    def __getitem__(self, index: int | slice) -> Persona | Sequence[Persona]:
+        """Return a person, or several as a list."""
+        if isinstance(index, slice):
+            return [self.persona(each) for each in range(*index.indices(self._n))]
+        if not -self._n <= index < self._n:
+            raise IndexError(f"there are {self._n} people, and none at {index}")
+        return self.persona(index % self._n)
+
+    def persona(self, index: int) -> Persona:
+        """Return a person."""
+        raise NotImplementedError
+
+    def topics(self, index: int) -> tuple[str, ...]:
+        """Return what a person is interested in."""
+        return self.persona(index).topics
+
+    def description(self, index: int) -> str:
+        """Return a person's description, for a prompt."""
+        return self.persona(index).persona
+
+    def profiles(self) -> Iterator[tuple[str, str, str]]:
+        """Go through everybody's name, handle and public profile."""
+        for persona in self:
+            yield persona.name, persona.username, persona.bio
+
+    @property
+    def edges(self) -> list[tuple[int, int]] | None:
+        """Who follows whom, as far as the population brings that; None: it does not."""
+        return None
+
+    def posts(self) -> Iterator[tuple[int, str]]:
+        """Go through the earlier posts that the population brings, each with the index of its author."""
+        return iter(())
+
+    def config(self, index: int, settings: Settings) -> AgentConfig:
+        """Return the config of an agent that is this person; the latest ones are kept.
+
+        Args:
+            index: Who.
+            settings: How its language model is sampled.
+        """
+        config = self._configs.get(index)
+        if config is None or config.settings is not settings:
+            if len(self._configs) >= MAX_CONFIGS:
+                self._configs.clear()
+            config = self._configs[index] = self._config(index, settings)
+        return config
+
+    def _config(self, index: int, settings: Settings) -> AgentConfig:
+        return self.persona(index).config(settings=settings)
+
+
+class ListedPeople(People):
+    """A population that is a list of personas."""
+
+    def __init__(self, personas: Sequence[Persona]) -> None:
+        """Store the personas.
+
+        Args:
+            personas: Everybody.
+        """
+        super().__init__(len(personas))
+        self._personas = personas
+        for index, persona in enumerate(personas):
+            self.hours[index] = persona.activity
+
+    def persona(self, index: int) -> Persona:
+        """Return a person."""
+        return self._personas[index]
+
+    @property
+    def edges(self) -> list[tuple[int, int]] | None:
+        """Who follows whom, sorted; None: nobody is known to follow anybody."""
+        n = len(self)
+        if not any(persona.follows for persona in self._personas):
+            return None
+        return sorted({(a, b) for a, persona in enumerate(self._personas) for b in persona.follows if b < n and a != b})
+
+    def posts(self) -> Iterator[tuple[int, str]]:
+        """Go through the earlier posts, each with the index of its author."""
+        for index, persona in enumerate(self._personas):
+            for post in persona.posts:
+                yield index, post
+
+
+class InventedPeople(People):
+    """Invented residents, the same that `invented` draws, at ten bytes each."""
+
+    def __init__(self, n: int, rng: random.Random | int) -> None:
+        """Draw them.
+
+        Args:
+            n: Number of people.
+            rng: Source of random draws, or a seed.
+
+        Raises:
+            ValueError: If `n` is negative.
+        """
+        if n < 0:
+            raise ValueError(f"a population has 0 people or more, got {n}")
+        super().__init__(n)
+        source = rng if isinstance(rng, random.Random) else random.Random(rng)
+        self._residents = residents()
+        self._given_names = [name for names in GIVEN_NAMES.values() for name in names]
+        count = len(self._residents)
+        self._first = source.sample(range(count), min(n, count))
+        draws = array("B")
+        everyone, given_names, family_names = range(count), range(len(self._given_names)), range(len(FAMILY_NAMES))
+        choice, randint = source.choice, source.randint
+        for _ in range(len(self._first), n):
+            draws.extend((choice(everyone), choice(everyone), choice(everyone), choice(given_names)))
+            draws.extend((choice(family_names), randint(18, 80)))
+        self._draws = np.frombuffer(draws, dtype=np.uint8).reshape(-1, 6) if draws else np.zeros((0, 6), np.uint8)
+
+    def _drawn(self, index: int) -> tuple[Persona, Persona, Persona, str, int]:
+        """Return whose occupation, interests and way of speaking somebody has, its name and its age."""
+        worker, dreamer, speaker, given, family, age = self._draws[index - len(self._first)].tolist()
+        everyone = self._residents
+        name = f"{self._given_names[given]} {FAMILY_NAMES[family]}"
+        return everyone[worker], everyone[dreamer], everyone[speaker], name, age
+
+    def persona(self, index: int) -> Persona:
+        """Return a person."""
+        if index < len(self._first):
+            return self._residents[self._first[index]]
+        worker, dreamer, speaker, name, age = self._drawn(index)
+        return worker.model_copy(
+            update={
+                "name": name,
+                "persona": dreamer.persona,
+                "topics": dreamer.topics,
+                "style": speaker.style,
+                "username": f"{_handle(name)}_{index + 1}",
+                "traits": {**worker.traits, "age": age},
+            }
+        )
+
+    def _dreamer(self, index: int) -> Persona:
+        first = len(self._first)
+        return self._residents[self._first[index] if index < first else self._draws[index - first, 1]]
+
+    def topics(self, index: int) -> tuple[str, ...]:
+        """Return what a person is interested in."""
+        return self._dreamer(index).topics
+
+    def description(self, index: int) -> str:
+        """Return a person's description, for a prompt."""
+        return self._dreamer(index).persona
+
+    def profiles(self) -> Iterator[tuple[str, str, str]]:
+        """Go through everybody's name, handle and public profile."""
+        for number in self._first:
+            persona = self._residents[number]
+            yield persona.name, persona.username, persona.bio
+        bios = [persona.bio for persona in self._residents]
+        given_handles, family_handles = (
+            [_handle(name) for name in names] for names in (self._given_names, FAMILY_NAMES)
+        )
+        for start in range(0, len(self._draws), 10_000):
+            draws = self._draws[start : start + 10_000].tolist()
+            for index, (worker, _, _, given, family, _) in enumerate(draws, start + len(self._first)):
+                name = f"{self._given_names[given]} {FAMILY_NAMES[family]}"
+                yield name, f"{given_handles[given]}_{family_handles[family]}_{index + 1}", bios[worker]
+
+    def _config(self, index: int, settings: Settings) -> AgentConfig:
+        if index < len(self._first):
+            return self.persona(index).config(settings=settings)
+        worker, dreamer, speaker, name, age = self._drawn(index)
+        return AgentConfig.model_construct(  # of checked parts
+            name=name,
+            persona=dreamer.persona,
+            traits={**worker.traits, "age": age},
+            style=speaker.style,
+            settings=settings,
+        )
+
+
+def people_of(personas: Sequence[Persona]) -> People:
+    """Return a population; a list of personas becomes one."""
+    return personas if isinstance(personas, People) else ListedPeople(personas)
+
+
+def _handle(name: str) -> str:
+    return "_".join(name.lower().split())
+
+
+def preferential_edges(n: int, each: int, rng: random.Random) -> IntArray:
+    """Let users join one by one and follow earlier ones, the more followed the likelier.
+
+    The draws are those of `preferential_follows`; ten million follows take 120 MB while they are drawn.
+
+    Args:
+        n: Number of users.
+        each: Number of others that each follows.
+        rng: Source of random draws.
+
+    Returns:
+        (follower, followee), sorted, shape `(follows, 2)`.
+    """
+    first = min(each + 1, n)
+    tickets = array("i", (b for a in range(first) for b in range(first) if a != b))
+    tickets.extend(range(first))
+    followees = array("i", (b for a in range(first) for b in range(first) if a != b))
+    below: Any = getattr(rng, "_randbelow", rng.randrange)  # what `rng.choice` draws with
+    for newcomer in range(first, n):
+        count = len(tickets)
+        targets: dict[int, None] = {}
+        while len(targets) < each:
+            targets[tickets[below(count)]] = None
+        followees.extend(targets)
+        tickets.extend(targets)
+        tickets.append(newcomer)
+    edges = np.empty((len(followees), 2), dtype=np.int32)
+    edges[:, 0] = np.repeat(np.arange(n), [first - 1] * first + [each] * (n - first))
+    edges[:, 1] = np.frombuffer(followees, dtype=np.int32) if followees else 0
+    order = np.argsort(edges[:, 0].astype(np.int64) << 32 | edges[:, 1])
+    return edges[order]

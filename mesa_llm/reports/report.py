@@ -1,0 +1,205 @@
+"""Reports of runs for people: verdict, findings, coalitions and story, as records and as text."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from mesa_llm.config import Settings
+from mesa_llm.errors import NothingDecided
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.model import LLMModel
+from mesa_llm.records import Failure
+from mesa_llm.text import clip, one_line
+
+if TYPE_CHECKING:
+    import jinja2
+
+MAX_FINDINGS = 8
+"""Maximum number of findings that a language model writes."""
+
+MAX_MATERIAL = 24_000
+"""Maximum number of characters of the report by rule that a language model is shown."""
+
+STORY_WORDS = 400
+"""Maximum number of words of a story that a language model is asked for."""
+
+Topic = Literal["measure", "turning_point", "market", "post", "outside", "failures", "summary"]
+"""What a finding is about."""
+
+
+class Finding(BaseModel, frozen=True):
+    """Something that a run shows."""
+
+    topic: Topic
+    """What it is about."""
+
+    title: str
+    """It, in a few words."""
+
+    text: str
+    """It, in a sentence or two."""
+
+    evidence: str = ""
+    """Where it can be looked up: a table of the run, and rows of it."""
+
+
+class Coalition(BaseModel, frozen=True):
+    """Agents of one stance who are connected by mutual follows."""
+
+    stance: Literal["for", "against"]
+    """Where they stand."""
+
+    members: tuple[str, ...]
+    """Their names, in the order of their numbers."""
+
+    ties: int
+    """Number of pairs among them who follow each other."""
+
+    words: tuple[str, ...] = ()
+    """Words that are most frequent in their posts."""
+
+
+class Quotation(BaseModel, frozen=True):
+    """A post of a phase."""
+
+    name: str
+    """Who wrote it."""
+
+    text: str
+    """What."""
+
+
+class Phase(BaseModel, frozen=True):
+    """A part of a run."""
+
+    title: str
+    """When it was."""
+
+    text: str
+    """What happened."""
+
+    quotations: tuple[Quotation, ...] = ()
+    """What was written, the most liked first."""
+
+
+class Report(BaseModel, frozen=True):
+    """A report of a run."""
+
+    title: str
+    """Name of the model, and how far the run is."""
+
+    question: str
+    """What the run is about."""
+
+    by: str
+    """Who wrote it: `rule`, or the name of a language model."""
+
+    verdict: str
+    """What came out, in a few sentences."""
+
+    findings: tuple[Finding, ...] = ()
+    """What the run shows, the most striking first."""
+
+    coalitions: tuple[Coalition, ...] = ()
+    """Who stands together, the largest first."""
+
+    story: str = ""
+    """The run as a story, where a language model wrote it."""
+
+    phases: tuple[Phase, ...] = ()
+    """What happened, part by part."""
+
+    def markdown(self) -> str:
+        """Write the report as Markdown; what agents wrote is escaped."""
+        return _template("report.md").render(report=self)
+
+    def fragment(self) -> str:
+        """Write the report as part of a page; what agents wrote is escaped."""
+        return _template("body.html").render(report=self)
+
+    def html(self) -> str:
+        """Write the report as a page of its own; what agents wrote is escaped."""
+        return _template("report.html").render(report=self)
+
+
+class WrittenFinding(BaseModel):
+    """A finding, as a language model writes it."""
+
+    title: Annotated[str, Field(max_length=120)]
+    """The finding in a few words."""
+
+    text: Annotated[str, Field(max_length=800)]
+    """The finding in one or two sentences."""
+
+    evidence: Annotated[str, Field(max_length=400)] = ""
+    """Numbers or the quotation that it rests on."""
+
+
+class WrittenReport(BaseModel):
+    """A report, as a language model writes it."""
+
+    verdict: Annotated[str, Field(min_length=1, max_length=1500)]
+    """What came out of the simulation on the question, in at most four sentences."""
+
+    findings: Annotated[list[WrittenFinding], Field(max_length=MAX_FINDINGS)]
+    """The findings, the most important first."""
+
+    story: Annotated[str, Field(max_length=6000)]
+    """What happened, in its order."""
+
+
+def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
+    """Have a language model write a report from the one by rule, which is all that it is shown.
+
+    It is asked once; question and reply stand in the model's run log under the purpose `report`.
+
+    Args:
+        model: The model of the run.
+        llm: Who writes.
+        report: The report by rule.
+
+    Returns:
+        The report with verdict, findings and story of the language model; coalitions and phases stay.
+
+    Raises:
+        NothingDecided: If it gives no usable reply.
+    """
+    material = clip(report.markdown(), MAX_MATERIAL)
+    prompt = _template("write.md").render(material=material, n=MAX_FINDINGS, words=STORY_WORDS)
+    (reply,) = model.consult(
+        llm, [prompt], answer=WrittenReport, purpose="report", settings=Settings(max_tokens=4000, temperature=0.4)
+    )
+    if isinstance(reply, Failure):
+        raise NothingDecided(f"{reply.by or llm} wrote no report: {reply.kind}: {reply.reason}")
+    written: WrittenReport = reply.answer
+    findings = tuple(
+        Finding(topic="summary", title=one_line(one.title), text=one_line(one.text), evidence=one_line(one.evidence))
+        for one in written.findings
+    )
+    texts = {"by": reply.by, "verdict": one_line(written.verdict), "story": written.story.strip()}
+    return report.model_copy(update={**texts, "findings": findings})
+
+
+def _escaped(text: str) -> str:
+    """Write a text so that Markdown shows it as it is."""
+    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
+
+
+@cache
+def _template(name: str) -> jinja2.Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=name.endswith(".html"),
+    )
+    environment.filters["plain"] = _escaped
+    return environment.get_template(name)

@@ -1,0 +1,551 @@
+"""Sweeps: scenarios × designs × seeds as one tidy table, in processes or on Ray, with one purse for all.
+
+A run of a sweep is a run like any other, with a log of its own in the sweep's folder. A sweep that was killed and is
+started again makes only the runs that are missing; those that were under way go on from their logs.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import time as clock
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Listener, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, Stopped
+from mesa_llm.llm.limits import Purse
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import OPTIONS, class_named, name_of
+from mesa_llm.model.scenario import parameters_of
+from mesa_llm.records import Usage, canonical_json, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE = "table.csv"
+"""File of the table, in the sweep's folder."""
+
+OWN_DESIGN = "own"
+"""Name of the design that leaves each model's own components alone."""
+
+BUDGET = ("max_calls", "max_tokens", "max_dollars")
+"""Options of the access that the purse of all workers is filled from."""
+
+SHARED_OUT = ("concurrency", "requests_per_min", "tokens_per_min")
+"""Options of the access that are divided among the workers, so that all of them together keep them."""
+
+_COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
+
+LAST = ("ended", "decisions", "failures", *_COUNTS, "seconds", "digest", "log", "error")
+"""Columns that come last in the table."""
+
+NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind")
+"""Fields of a row that are no columns."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a sweep."""
+
+    model: str
+    """Class of the model, as `module:qualname`."""
+
+    parameters: Mapping[str, Any]
+    """Parameters of its scenario."""
+
+    llm: str
+    """Language model that the agents think with."""
+
+    design: str
+    """Name of the agents' design."""
+
+    design_json: Mapping[str, Any]
+    """The design; empty: the model's own components."""
+
+    seed: int
+    """Seed."""
+
+    steps: int | None
+    """Number of steps; None: until the model ends by itself."""
+
+    folder: Path
+    """Folder of its log and its row."""
+
+    options: Mapping[str, Any]
+    """Options of all models."""
+
+    @property
+    def log(self) -> Path:
+        """Path of its run log: a file of its own for each setting."""
+        setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json), dict(self.options)]
+        digest = hashlib.sha256(canonical_json(setting).encode()).hexdigest()[:12]
+        return self.folder / f"{digest}-{self.seed}.sqlite"
+
+    def row(self) -> dict[str, Any] | None:
+        """Return its row, if it was run to its end before; None if it is missing."""
+        try:
+            found = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(found, dict) or found.get("error"):
+            return None
+        is_over = found.get("ended") is True and (self.steps is None or found.get("steps", 0) <= self.steps)
+        return found if is_over or found.get("max_steps") == self.steps else None
+
+
+Ended = tuple[Job, dict[str, Any]]
+"""A run, and its row."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that was made."""
+
+    table: pd.DataFrame
+    """One row a run: parameters, llm, design, seed; its results by name; decisions, failures, calls, tokens and dollars
+    over all its calls; digest, log, error."""
+
+    n_runs: int
+    """Number of runs that belong to it."""
+
+    n_done: int
+    """Number of runs made now; the others had been made before."""
+
+    n_failed: int
+    """Number of runs that ended with an error, which stands in their row."""
+
+    tokens: int
+    """Tokens of live replies, of the runs made now."""
+
+    dollars: float
+    """US dollars for them."""
+
+    error: MesaLLMError | None
+    """Why it stopped early; None if every run was made."""
+
+
+def sweep(
+    model: type[LLMModel],
+    vary: Mapping[str, Iterable[Any]] | None = None,
+    *,
+    folder: str | Path,
+    steps: int | None = 10,
+    seeds: int | Iterable[int] = 1,
+    llm: str | Sequence[str] = "rule",
+    designs: Mapping[str, AgentDesign | None] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    on: Literal["processes", "ray"] | Executor = "processes",
+    workers: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_run: Callable[[Mapping[str, Any]], object] = lambda row: None,
+    **access: Any,
+) -> Sweep:
+    """Run a model with each combination of parameters, language models, designs and seeds.
+
+        done = sweep(SocialModel, {"follows": [1, 3, 10]}, seeds=20, steps=30, folder="runs/follows")
+        done.table.groupby("follows")["largest_cascade"].mean()
+
+    Args:
+        model: The model's class; workers import it by its name.
+        vary: Parameter → its values.
+        folder: Folder of the table, and of a log a run; what it holds is not made again.
+        steps: Number of steps of each run; None: until the model ends by itself.
+        seeds: The seeds, or how many, from 1 on.
+        llm: Language model of the agents, or several.
+        designs: Designs of the agents by name, None for each model's own; none: `own` alone.
+        fixed: Parameters that are the same in all runs.
+        on: `processes`; `ray`, on the cluster of `RAY_ADDRESS` or on this machine; or an executor of your own, such as
+            Dask's `Client.get_executor()`, whose number of workers is then given as `workers`.
+        workers: Number of runs at once; None: as many as the machine has cores. One: in this process.
+        options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
+        on_run: Called with the row of each run that is made now, as it ends.
+        **access: Endpoints, limits and budget of all runs together, see `Access`.
+
+    Raises:
+        ConfigError: If a parameter is unknown, a combination cannot be, or the workers cannot import the model.
+        KeyboardInterrupt: On Ctrl-C; the same sweep again goes on.
+    """
+    place = Path(folder).resolve()
+    jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
+    rows = {job.log: row for job in jobs if (row := job.row()) is not None}
+    missing = [job for job in jobs if job.log not in rows]
+    n_workers = min(os.cpu_count() or 1 if workers is None else workers, max(len(missing), 1))
+    if n_workers < 1:
+        raise ConfigError(f"workers is the number of runs at once, 1 or more; got {workers!r}")
+    _demand_importable(model, on, n_workers)
+    place.mkdir(parents=True, exist_ok=True)
+    made: list[dict[str, Any]] = []
+    stop: MesaLLMError | None = None
+    with _limits_of(access, n_workers) as limits, closing(_made(on, missing, limits, n_workers)) as ended:
+        try:
+            for job, row in ended:
+                rows[job.log] = row
+                made.append(row)
+                on_run(row)
+                if row["error_kind"] == "BudgetSpent":
+                    stop = BudgetSpent(row["error"])
+                    break
+        finally:
+            table = _write_table([rows[job.log] for job in jobs if job.log in rows], place)
+    n_failed = sum(bool(row["error"]) for row in rows.values())
+    tokens, dollars = (sum(row[name] for row in made) for name in ("tokens_now", "dollars_now"))
+    return Sweep(table, len(jobs), len(made), n_failed, tokens, dollars, stop)
+
+
+def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFrame:
+    """Write the table as CSV, and as Parquet where pyarrow is installed."""
+    import pandas as pd
+
+    columns = list(dict.fromkeys(name for row in rows for name in row if name not in NOT_LISTED))
+    last = [name for name in LAST if name in columns]
+    table = pd.DataFrame(rows, columns=[*(name for name in columns if name not in last), *last])
+    _write(folder / TABLE, table.to_csv(index=False))
+    if find_spec("pyarrow") is not None:
+        table.to_parquet(folder / Path(TABLE).with_suffix(".parquet"))
+    return table
+
+
+# -- what is to be run
+
+
+def _names(llm: str | Sequence[str]) -> list[str]:
+    return [llm] if isinstance(llm, str) else list(llm)
+
+
+def _seeds(seeds: int | Iterable[int]) -> list[int]:
+    """Return the seeds.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if not chosen:
+        raise ConfigError(f"seeds is a number of runs, 1 or more, or a list of seeds; got {seeds!r}")
+    return chosen
+
+
+def _jobs(
+    model: type[LLMModel],
+    vary: Mapping[str, Iterable[Any]],
+    fixed: Mapping[str, Any],
+    llms: Sequence[str],
+    designs: Mapping[str, AgentDesign | None] | None,
+    seeds: Sequence[int],
+    steps: int | None,
+    folder: Path,
+    options: Mapping[str, Any],
+) -> Iterator[Job]:
+    """Return the runs, in order of their parameters.
+
+    Raises:
+        ConfigError: If a name is unknown, given twice, or has no values.
+    """
+    known = [parameter.name for parameter in parameters_of(model)]
+    for name in (*vary, *fixed):
+        if name not in known:
+            raise ConfigError(f"{model.__name__} has no parameter {name!r} to vary; it has {', '.join(known)}")
+        if name in vary and name in fixed:
+            raise ConfigError(f"{name!r} is both varied and fixed; give it once")
+    if unknown := sorted(set(options) - OPTIONS):
+        raise ConfigError(f"models have no option {unknown[0]!r}; they have {', '.join(sorted(OPTIONS))}")
+    values = {name: list(choices) for name, choices in vary.items()}
+    for name, choices in values.items():
+        if not choices:
+            raise ConfigError(f"{name!r} is varied over no values; give at least one")
+    kinds = designs or {OWN_DESIGN: None}
+    for combination in itertools.product(*values.values()):
+        parameters = {**fixed, **dict(zip(values, combination, strict=True))}
+        for llm, (name, design), seed in itertools.product(llms, kinds.items(), seeds):
+            written = {} if design is None else design.to_json()
+            yield Job(name_of(model), parameters, llm, name, written, seed, steps, folder, options)
+
+
+def _demand_importable(model: type[LLMModel], on: str | Executor, n_workers: int) -> None:
+    """Check that another process finds a class by its name.
+
+    Raises:
+        ConfigError: If it does not.
+    """
+    is_elsewhere = n_workers > 1 or on != "processes"
+    if is_elsewhere and (model.__module__ == "__main__" or "<locals>" in model.__qualname__):
+        raise ConfigError(
+            f"{model.__qualname__} is defined in a notebook or a script, where the workers cannot import it; move it "
+            "into a module, or run one at a time: workers=1"
+        )
+
+
+# -- one run, in a worker
+
+
+def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Make one run and return its row, which is also written beside its log; an error is a row, too.
+
+    Args:
+        job: The run.
+        limits: Options of the access of this worker.
+    """
+    begun = clock.perf_counter()
+    access = _access(limits)
+    row, found = _begun_row(job), dict[str, Any]()
+    error: Exception | None = None
+    is_new = not job.log.exists()
+    try:
+        design = {"design": AgentDesign.from_json(job.design_json)} if job.design_json else {}
+        kind = class_named(job.model, LLMModel)
+        arguments = {**job.parameters, **design, **job.options}
+        model = kind(**arguments, llm=job.llm, rng=job.seed, access=access, log=job.log)
+        is_new = False
+        with closing(model):
+            try:
+                model.run(job.steps)
+            except Exception as fault:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the sweep
+                error = fault
+            found = _figures(model, row)
+    except Exception as fault:  # noqa: BLE001 - as above
+        error = error or fault
+    if is_new:  # a model that could not be made has recorded nothing
+        with suppress(OSError):
+            job.log.unlink(missing_ok=True)
+    row |= {**found, "seconds": round(clock.perf_counter() - begun, 3)}
+    row |= {"error": _text_of(error), "error_kind": "" if error is None else type(error).__name__}
+    text = json.dumps(row, default=plain)
+    _write(job.log.with_suffix(".json"), text)
+    return json.loads(text)  # as it is read when it was made before
+
+
+def _begun_row(job: Job) -> dict[str, Any]:
+    """Return the row of a run that has no results yet."""
+    chosen = {**job.parameters, "llm": job.llm, "design": job.design, "seed": job.seed, "steps": 0}
+    nothing = {"ended": False, "decisions": 0, "failures": 0, **dict.fromkeys(_COUNTS, 0), "seconds": 0.0, "digest": ""}
+    return chosen | nothing | {"log": job.log.name, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
+
+
+def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results of a run, and its cost over all calls; a result named like a parameter is marked."""
+    figures: dict[str, Any] = {}
+    for name, value in model.results().items():
+        figures[f"{name} (result)" if name in row else name] = value
+    used = model.runlog.usage()
+    calls = dict(zip(_COUNTS, used[list(_COUNTS)].sum().tolist(), strict=True))
+    return figures | {
+        "steps": int(model.time),
+        "ended": not model.running,
+        "decisions": model.engine.decisions,
+        "failures": model.usage.failures,
+        **{name: value if name == "dollars" else int(value) for name, value in calls.items()},
+        "digest": model.runlog.digest,
+        "tokens_now": model.usage.tokens,
+        "dollars_now": model.usage.dollars,
+    }
+
+
+def _text_of(error: Exception | None) -> str:
+    if error is None:
+        return ""
+    return str(error) if isinstance(error, MesaLLMError) else f"the model broke: {type(error).__name__}: {error}"
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+_ACCESSES: dict[str, Access] = {}
+"""Access of this process, by what it was made from; the runs of a worker share it."""
+
+
+def _access(limits: Mapping[str, Any]) -> Access:
+    key = _key_of(limits)
+    if key not in _ACCESSES:
+        options = {name: value for name, value in limits.items() if name != "purse"}
+        purse = None if limits.get("purse") is None else _RemotePurse(*limits["purse"])
+        _ACCESSES[key] = Access(**options, purse=purse)
+    return _ACCESSES[key]
+
+
+def _forget(limits: Mapping[str, Any]) -> None:
+    """Close this process's access."""
+    access = _ACCESSES.pop(_key_of(limits), None)
+    if access is not None:
+        access.close()
+
+
+def _key_of(limits: Mapping[str, Any]) -> str:
+    return repr(sorted(limits.items(), key=str))
+
+
+# -- one purse for all workers
+
+
+class _RemotePurse(Purse):
+    """The purse of the sweep, as a worker has it: the process that started the sweep allows each request."""
+
+    def __init__(self, address: Any, key: bytes) -> None:
+        super().__init__()
+        self._connection = Client(address, authkey=key)
+        self._turn = threading.Lock()
+
+    def spent(self) -> Usage:
+        """Return the usage of all workers so far."""
+        return self._call("spent")
+
+    def reserve(self) -> None:
+        """Allow one more request, or raise `BudgetSpent`."""
+        self._call("reserve")
+
+    def settle(self, used: Usage | None) -> None:
+        """End a request that was allowed."""
+        self._call("settle", used)
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        with self._turn:
+            try:
+                self._connection.send((method, arguments))
+                answer = self._connection.recv()
+            except (EOFError, OSError):
+                raise Stopped("the sweep that this run belongs to has ended") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _serve(purse: Purse, listener: Listener) -> None:
+    """Answer the workers, each in a thread, until nothing is left to accept."""
+    while True:
+        try:
+            connection = listener.accept()
+        except AuthenticationError:
+            continue
+        except OSError:  # closed: the sweep has ended
+            return
+        threading.Thread(target=_answer, args=(purse, connection), name="mesa-llm-purse", daemon=True).start()
+
+
+def _answer(purse: Purse, connection: Any) -> None:
+    with suppress(EOFError, OSError):  # the worker has ended
+        while True:
+            method, arguments = connection.recv()
+            try:
+                answer = getattr(purse, method)(*arguments)
+            except BudgetSpent as error:
+                answer = error
+            connection.send(answer)
+
+
+@contextmanager
+def _limits_of(access: Mapping[str, Any], n_workers: int) -> Generator[dict[str, Any]]:
+    """Yield the options of each worker's access: its share of the limits, and the purse of all."""
+    Access(**access).close()  # says what cannot work
+    limits = dict(access)
+    for name in SHARED_OUT:
+        if limits.get(name) is not None:
+            limits[name] = max(limits[name] // n_workers if name == "concurrency" else limits[name] / n_workers, 1)
+    if all(access.get(name) is None for name in BUDGET):
+        yield limits
+        return
+    purse, key = Purse(*(access.get(name) for name in BUDGET)), os.urandom(32)
+    with Listener(("127.0.0.1", 0), authkey=key) as listener:
+        threading.Thread(target=_serve, args=(purse, listener), name="mesa-llm-purse", daemon=True).start()
+        yield {**limits, "purse": (listener.address, key)}
+
+
+# -- where runs are made
+
+
+def _made(on: str | Executor, jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Generator[Ended]:
+    """Make the runs, and yield each with its row as it ends; closing the iterator begins no further one.
+
+    Raises:
+        ConfigError: If `on` is unknown, or not installed.
+    """
+    if isinstance(on, Executor):
+        yield from _on_executor(on, jobs, limits)
+    elif on == "ray":
+        yield from _on_ray(jobs, limits, n_workers)
+    elif on != "processes":
+        raise ConfigError(f"on={on!r}: wanted 'processes', 'ray', or an executor")
+    elif n_workers == 1:
+        try:
+            for job in jobs:
+                yield job, run_job(job, limits)
+        finally:
+            _forget(limits)
+    else:
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(n_workers, mp_context=spawn, initializer=_end_with_parent) as pool:
+            yield from _on_executor(pool, jobs, limits)
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone, so that no log stays locked."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+def _on_executor(executor: Executor, jobs: Sequence[Job], limits: Mapping[str, Any]) -> Iterator[Ended]:
+    futures = {executor.submit(run_job, job, limits): job for job in jobs}
+    try:
+        for future in concurrent.futures.as_completed(futures):
+            try:
+                row = future.result()
+            except Exception as error:  # noqa: BLE001 - the worker itself broke, as when it is out of memory
+                row = _broken(futures[future], error)
+            yield futures[future], row
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Iterator[Ended]:
+    try:
+        import ray  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ConfigError("on='ray' needs Ray: pip install 'mesa-llm-worlds[ray]'") from None
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}}
+        own = {"num_cpus": n_workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        cluster = {"address": os.environ["RAY_ADDRESS"]} if os.environ.get("RAY_ADDRESS") else own
+        ray.init(log_to_driver=False, runtime_env=paths, **cluster)
+    run_there = ray.remote(num_cpus=1, max_retries=0)(run_job)
+    waiting, under_way = list(reversed(jobs)), dict[Any, Job]()
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < n_workers:
+                job = waiting.pop()
+                under_way[run_there.remote(job, limits)] = job
+            (ended, *_), _ = ray.wait(list(under_way), num_returns=1)
+            job = under_way.pop(ended)
+            try:
+                row = ray.get(ended)
+            except Exception as error:  # noqa: BLE001 - as above
+                row = _broken(job, error)
+            yield job, row
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _broken(job: Job, error: Exception) -> dict[str, Any]:
+    """Return the row of a run whose worker broke."""
+    text = f"the worker broke: {type(error).__name__}: {error}"
+    return {**_begun_row(job), "error": text, "error_kind": type(error).__name__}

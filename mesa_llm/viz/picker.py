@@ -1,0 +1,84 @@
+"""A list to pick from that is searched on the server, so that it may hold any number of agents, posts, or the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from reacton import ipyvuetify as vuetify
+from reacton import use_state
+from reacton.ipyvue import use_event
+from solara.core import component
+
+MAX_OPTIONS = 50
+"""Maximum number of options that are sent to the browser at once."""
+
+
+class Option(NamedTuple):
+    """One thing to pick."""
+
+    value: int
+    """Its number."""
+
+    text: str
+    """Text that it is listed by."""
+
+
+Find = Callable[[str, int], Sequence[Option]]
+"""Returns the options that fit what was typed, as many as are wanted; all fit an empty text."""
+
+
+@component
+def Picker(label: str, option: Option | None, find: Find, on_pick: Callable[[int], None]) -> None:
+    """Let a visitor pick one of many things; what is typed is searched for on the server.
+
+    Args:
+        label: What is picked.
+        option: What is picked now; None: nothing.
+        find: Searches.
+        on_pick: Called with the number of what was picked.
+    """
+    query, search = use_state("")
+    wanted = "" if option is not None and query == option.text else query
+    options = list(find(wanted, MAX_OPTIONS))
+    if option is not None and option not in options:
+        options.insert(0, option)  # the list shows only what is in it
+    field = vuetify.Autocomplete(
+        label=label,
+        items=[{"text": each.text, "value": each.value} for each in options],
+        v_model=None if option is None else option.value,
+        on_v_model=lambda value: on_pick(value) if type(value) is int else None,
+        no_filter=True,
+        outlined=True,
+        dense=True,
+        hide_details=True,
+        placeholder="Type to search",
+        class_="mesa-llm-pick",
+    )
+
+    def type_in(*event: Any) -> None:
+        search(str(event[-1] or "")[:200])
+
+    use_event(field, "update:search-input", type_in)
+
+
+def options_in(texts: Iterable[tuple[int, str]], query: str, size: int) -> list[Option]:
+    """Search things by number or text: those that begin with what was typed come first.
+
+    Args:
+        texts: Number and text of each thing.
+        query: What was typed; empty: everything fits.
+        size: Maximum number of options.
+    """
+    query = query.strip().casefold()
+    first: list[Option] = []
+    second: list[Option] = []
+    for value, text in texts:
+        folded = text.casefold()
+        if folded.startswith(query):
+            first.append(Option(value, text))
+            if len(first) == size:
+                break
+        elif query in folded and len(second) < size:
+            second.append(Option(value, text))
+    return [*first, *second][:size]

@@ -1,0 +1,17 @@
+"""Parts of pages for models with a social world: feeds and threads, cascades, who follows whom."""
+
+from mesa_llm.viz.social.cascade import CascadeTree, spread_curves
+from mesa_llm.viz.social.follows import Colouring, follow_network, opinion
+from mesa_llm.viz.social.reader import CASCADE_TAB, FEED_TAB, FeedReader, ThreadReader
+
+__all__ = [
+    "CASCADE_TAB",
+    "FEED_TAB",
+    "CascadeTree",
+    "Colouring",
+    "FeedReader",
+    "ThreadReader",
+    "follow_network",
+    "opinion",
+    "spread_curves",
+]

@@ -1,0 +1,333 @@
+"""How a post spread: who had it from whom, step by step, and the curves of its spread beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import solara
+from matplotlib.collections import LineCollection
+from matplotlib.ticker import MaxNLocator
+from mesa.visualization.utils import update_counter
+from reacton import use_memo, use_state
+from solara.core import component
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.text import counted, one_line
+from mesa_llm.viz.download import Picture, Spot
+from mesa_llm.viz.figures import FEW, GREY, Figure, Plot, enlarge, picture_of, plot_downloads, tidy
+from mesa_llm.viz.inspector import inspect_agent
+from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
+from mesa_llm.viz.space import MAX_NAMES
+from mesa_llm.viz.upload import Upload, read_text
+from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves
+from mesa_llm.worlds.social.measures import Share
+
+MAX_SHARERS = 300
+"""Maximum number of users of a cascade that are drawn, the first to join."""
+
+ROOT_COLOUR = "#f97316"
+COLOURS = ("#7c3aed", "#16a34a", "#0891b2", "#db2777", "#ca8a04", "#64748b", "#dc2626")
+"""Colours of curves; the first is that of users who passed a post on."""
+
+MEASURES = ("Users reached (scale)", "Depth", "Max breadth")
+"""Titles of the three curves of a spread."""
+
+Curves = Callable[[Any, int], Mapping[str, SpreadCurves]]
+"""Returns the curves that stand beside those of a post: model and post id → curves by name."""
+
+Baselines = Callable[[SpreadCurves], Mapping[str, SpreadCurves]]
+"""Returns what simple rules make of a real curve, by name."""
+
+MAX_FILES = 4
+"""Maximum number of files whose curves stand beside a post's at once."""
+
+
+def root_of(world: SocialWorld, post_id: int) -> int:
+    """Return the post that a cascade began with: of a repost or quote, what was passed on; else the post itself.
+
+    Args:
+        world: The world.
+        post_id: The post.
+    """
+    is_share = world.post_view(post_id).kind in ("repost", "quote")
+    return int(world.posts.get("root", post_id - 1)) if is_share else post_id
+
+
+class Node(NamedTuple):
+    """Place of a user in the drawing of a cascade."""
+
+    user_id: int
+    """The user."""
+
+    x: float
+    """Step in which it joined; a little more for each share before its own in the same step."""
+
+    y: float
+    """Height; that of a user who passed the post on lies in the middle of those who had it from it."""
+
+    parent: int
+    """Index of the user it had the post from; -1 of the author."""
+
+
+def tree_of(author_id: int, step: int, shares: Sequence[Share]) -> list[Node]:
+    """Lay a cascade out as a tree: steps from left to right, each user between those who had the post from it.
+
+    Args:
+        author_id: Author of the post.
+        step: Step in which it was published.
+        shares: Who joined, in order.
+
+    Returns:
+        The author, then the users in the order they joined.
+    """
+    users = [author_id, *(share.user_id for share in shares)]
+    index_of = {user_id: index for index, user_id in enumerate(users)}
+    parents = [-1, *(index_of[share.from_id] for share in shares)]
+    steps = [step, *(share.step for share in shares)]
+    children: list[list[int]] = [[] for _ in users]
+    for index, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(index)
+    chains = [0] * len(users)
+    for index, parent in enumerate(parents):
+        if parent >= 0 and steps[parent] == steps[index]:
+            chains[index] = chains[parent] + 1
+    heights, n_leaves = [0.0] * len(users), 0
+    order: list[int] = []
+    waiting = [0]
+    while waiting:
+        order.append(index := waiting.pop())
+        waiting += reversed(children[index])
+        if not children[index]:
+            heights[index] = n_leaves
+            n_leaves += 1
+    for index in reversed(order):
+        if children[index]:
+            heights[index] = (heights[children[index][0]] + heights[children[index][-1]]) / 2
+    width = 0.8 / (max(chains) + 1)
+    return [
+        Node(user_id, steps[index] + width * chains[index], heights[index], parents[index])
+        for index, user_id in enumerate(users)
+    ]
+
+
+def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]]:
+    """Draw who passed a post on, and from whom they had it.
+
+    Args:
+        world: The world.
+        root_id: The post that the cascade began with.
+
+    Returns:
+        The figure, and the place of each user that is drawn.
+    """
+    shares = world.shares(root_id)
+    post = world.post_view(root_id)
+    world.names.load(share.user_id for share in shares[:MAX_SHARERS])
+    nodes = tree_of(post.author_id, post.step, shares[:MAX_SHARERS])
+    figure = Figure(figsize=(6.0, 4.6), layout="constrained")
+    axes: Any = figure.subplots()
+    lines = [((nodes[n.parent].x, nodes[n.parent].y), (n.x, n.y)) for n in nodes if n.parent >= 0]
+    axes.add_collection(LineCollection(lines, colors="#94a3b8", linewidths=1.0, alpha=0.8, zorder=1))
+    passed_on = [0] * len(nodes)
+    for node in nodes[1:]:
+        passed_on[node.parent] += 1
+    axes.scatter(
+        [node.x for node in nodes],
+        [node.y for node in nodes],
+        s=[36 + 14 * min(count, 30) for count in passed_on],
+        c=[ROOT_COLOUR, *[COLOURS[0]] * (len(nodes) - 1)],
+        edgecolors="white",
+        zorder=3,
+    )
+    _name_nodes(axes, nodes, world, passed_on)
+    _frame_tree(axes, nodes, post.step, max(world.step - 1, post.step))
+    depth = max((share.distance for share in shares), default=0)
+    author = one_line(post.author, 40).replace("$", r"\$")
+    title = f"Post {root_id} by {author}: {counted(len(shares) + 1, 'user')}, {depth} deep"
+    if len(shares) > MAX_SHARERS:
+        title += f"\nDrawn: the first {MAX_SHARERS} of {len(shares):,} who passed it on"
+    axes.set_title(title, loc="left", fontsize=13, color=GREY)
+    enlarge(figure)
+    return figure, nodes
+
+
+def _name_nodes(axes: Any, nodes: Sequence[Node], world: SocialWorld, passed_on: Sequence[int]) -> None:
+    """Write names, if they are few: beside who has passed the post to nobody, above the others."""
+    if len(nodes) > MAX_NAMES:
+        return
+    for node, count in zip(nodes, passed_on, strict=True):
+        name = one_line(world.names[node.user_id], 18).replace("$", r"\$")  # no formula
+        place = {"xytext": (0, 8), "ha": "center"} if count else {"xytext": (7, 0), "va": "center"}
+        look = {"textcoords": "offset points", "fontsize": 9, "color": "#334155", "zorder": 5}
+        axes.annotate(name, (node.x, node.y), **place, **look)
+
+
+def _frame_tree(axes: Any, nodes: Sequence[Node], step: int, last_step: int) -> None:
+    heights = [node.y for node in nodes]
+    axes.set_xlim(step - 0.6, max(max(node.x for node in nodes), last_step) + 1.2)
+    axes.set_ylim(max(heights) + 0.8, min(heights) - 0.8)
+    axes.set_xticks(
+        [tick for tick in MaxNLocator(integer=True).tick_values(step, last_step) if step <= tick <= last_step]
+    )
+    axes.set_yticks([])
+    axes.set_xlabel("Step in which it was passed on", color=GREY)
+    tidy(axes)
+    axes.grid(axis="x", color="#e2e8f0")
+
+
+@component
+def CascadeTree(model: LLMModel) -> None:
+    """Show who passed a post on, and from whom they had it, step by step.
+
+    Args:
+        model: A model with a social world.
+    """
+    update_counter.get()
+    root_id = root_to_show(model)
+    if root_id:
+        PickPost(model, "Cascade of post", root_id)
+        _Tree(model, root_id)
+    else:
+        solara.Info("Nobody has posted yet.", dense=True)
+
+
+def root_to_show(model: LLMModel) -> int:
+    """Return where the cascade began of the post that is looked into; 0 without any post.
+
+    Args:
+        model: A model with a social world.
+    """
+    world = social_world(model)
+    with still(model):
+        post_id = post_to_show(world)
+        return root_of(world, post_id) if post_id else 0
+
+
+@component
+def _Tree(model: LLMModel, root_id: int) -> None:
+    moment = update_counter.get()
+    world = social_world(model)
+
+    def drawn(kind: str) -> tuple[bytes, list[Spot]]:
+        with still(model):
+            figure, nodes = cascade_figure(world, root_id)
+            return picture_of(figure, kind), _spots(figure, nodes, world)
+
+    png, spots = use_memo(lambda: drawn("png"), [model, moment, root_id])
+    title = f"Cascade of post {root_id}"
+    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[0]), png, spots, inspect_agent)
+
+
+def _spots(figure: Figure, nodes: Sequence[Node], world: SocialWorld) -> list[Spot]:
+    axes = figure.axes[0]
+    width, height = figure.get_size_inches() * figure.dpi
+    spots: list[Spot] = []
+    for node in nodes:
+        left, up = axes.transData.transform((node.x, node.y))
+        name = f"{node.user_id} · {world.names[node.user_id]}"
+        spots.append(Spot(node.user_id, name, 100 * left / width, 100 * (1 - up / height)))
+    return spots
+
+
+def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadCurves] | None = None) -> Figure:
+    """Draw how far a post has spread, beside other curves: step by step alone, else minute by minute.
+
+    Args:
+        world: The world.
+        root_id: The post that the cascade began with.
+        curves: Curves to compare with, by name.
+    """
+    cascade = world.cascade(root_id)
+    n_steps = max(len(cascade.steps) - 1, 1)  # the last one has only begun
+    size, depth, breadth = cascade.size[:n_steps], cascade.depth[:n_steps], cascade.breadth[:n_steps]
+    if curves:
+        step_minutes = world.settings.step_minutes or 1.0
+        every = {f"post {root_id}": SpreadCurves.of_steps(size, depth, breadth, step_minutes), **curves}
+        by_measure = [
+            {name: getattr(curve, field.name) for name, curve in every.items()} for field in fields(SpreadCurves)
+        ]
+    else:
+        by_measure = [{f"post {root_id}": values} for values in (size, depth, breadth)]
+    figure = Figure(figsize=(6.0, 5.6), layout="constrained")
+    plots: Any = figure.subplots(len(MEASURES), 1, sharex=True)
+    for axes, title, lines in zip(plots, MEASURES, by_measure, strict=True):
+        _draw_lines(axes, title, lines)
+    unit = "Minutes" if curves else "Steps"
+    plots[-1].set_xlabel(f"{unit} since it was published", color=GREY)
+    plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    plots[-1].set_xlim(0, max(1, len(by_measure[0][f"post {root_id}"]) - 1, *map(_settled_at, (curves or {}).values())))
+    if curves:
+        figure.legend(*plots[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    figure.suptitle(f"Spread of post {root_id}", x=0.01, ha="left", fontsize=13, color=GREY)
+    enlarge(figure)
+    return figure
+
+
+def _settled_at(curve: SpreadCurves) -> int:
+    """Return the minute from which on a curve reaches hardly anybody any more; what comes after is not drawn."""
+    return int(np.argmax(curve.scale >= 0.995 * curve.scale[-1]))
+
+
+def _draw_lines(axes: Any, title: str, lines: Mapping[str, Sequence[float]]) -> None:
+    """Draw one measure: the post's own line first, then a real one, then others in dashes."""
+    for index, (name, values) in enumerate(lines.items()):
+        look = {"lw": 2.4, "zorder": 3} if index == 0 else {"lw": 1.8, "ls": "-" if index == 1 else "--"}
+        marker = "o" if len(values) <= FEW else ""
+        axes.plot(range(len(values)), values, color=COLOURS[index % len(COLOURS)], marker=marker, label=name, **look)
+    axes.set_title(title, loc="left", fontsize=12, color=GREY)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_ylim(0, max(1.15 * axes.dataLim.ymax, 1.2))
+    tidy(axes)
+
+
+def spread_curves(curves: Curves | None = None, baselines: Baselines | None = None) -> Callable[[Any], Any]:
+    """Make a component that shows how far the post has spread that is looked into, beside other curves.
+
+    A visitor can add real cascades, as files of OASIS (`…_real_propagation.json`).
+
+    Args:
+        curves: Returns curves that stand beside it in any case; None: none.
+        baselines: Returns what simple rules make of the first real curve that a visitor gives; None: nothing.
+    """
+
+    def Spread(model: Any) -> Any:
+        return _Spread(model, curves, baselines)
+
+    return Spread
+
+
+@component
+def _Spread(model: LLMModel, curves: Curves | None, baselines: Baselines | None) -> None:
+    update_counter.get()
+    real, keep = use_state(dict[str, SpreadCurves]())
+    fault, set_fault = use_state("")
+    root_id = root_to_show(model)
+
+    def take(name: str, text: str) -> None:
+        try:
+            curve = read_text(read_curves, name, text)
+        except ConfigError as error:
+            set_fault(str(error))
+        else:
+            set_fault("")
+            keep(dict([*real.items(), (name.removesuffix(".json"), curve)][-MAX_FILES:]))
+
+    def draw(model: Any) -> Figure:
+        beside = {**real, **(curves(model, root_id) if curves else {})}
+        if real and baselines is not None:
+            beside |= baselines(next(iter(real.values())))
+        return spread_figure(social_world(model), root_id, beside)
+
+    if root_id:
+        Plot(model, draw, is_large=True).key(f"spread of {root_id} beside {' '.join(real)}")
+    with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}):
+        Upload("Add a real cascade (JSON, as OASIS has them)", take, set_fault, ".json")
+        if real:
+            solara.Button("Remove", on_click=lambda: keep({}), text=True, small=True)
+    if fault:
+        solara.Error(fault, dense=True)

@@ -1,0 +1,256 @@
+"""Who follows whom now, coloured by anything that is measured of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import solara
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.lines import Line2D
+from mesa.visualization.utils import update_counter
+from reacton import use_memo, use_ref, use_state
+from solara.core import component
+
+from mesa_llm.engine.activation import minded
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.download import Picture, Spot
+from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads
+from mesa_llm.viz.inspector import inspect_agent
+from mesa_llm.viz.markup import label_of
+from mesa_llm.viz.social.reader import social_world, still
+from mesa_llm.viz.space import ACTIVE, IDLE, Place, lay_out, spots_on, write_names
+from mesa_llm.worlds.beliefs import tone
+
+MAX_USERS = 300
+"""Maximum number of users that are drawn, the most connected."""
+
+MAX_TIES = 4_000
+"""Maximum number of follows that are drawn."""
+
+MAX_COMPARED = 1_000_000
+"""Maximum number of follows of which those that began during the run are found, and stand out."""
+
+LATEST_TEXTS = 5
+"""Number of texts of a user, the latest ones, whose tone is measured."""
+
+UNKNOWN = "#cbd5e1"
+"""Colour of a user of whom nothing is measured."""
+
+TIE, NEW_TIE = "#94a3b8", "#16a34a"
+"""Colours of a follow from the start, and of one that began during the run."""
+
+WIDTH, HEIGHT = 6.2, 6.2
+"""Size of the drawing, in inches."""
+
+
+class Colouring(NamedTuple):
+    """Something that is measured of each user, from which its colour comes."""
+
+    measure: Callable[[Any], float | None]
+    """Measures an agent; None: not known of it."""
+
+    low: float | None = None
+    """Value at the lower end of the scale; None: the smallest there is."""
+
+    high: float | None = None
+    """Value at the upper end of the scale; None: the largest there is."""
+
+    cmap: str = "viridis"
+    """Name of Matplotlib's colour map."""
+
+
+def opinion(measure: Callable[[Any], float | None]) -> Colouring:
+    """Colour by something from -1 (red: against) to 1 (blue: for).
+
+    Args:
+        measure: Measures an agent.
+    """
+    return Colouring(measure, -1.0, 1.0, "RdYlBu")
+
+
+@lru_cache(maxsize=50_000)
+def _tone(text: str) -> float:
+    return tone(text[:2000])
+
+
+def tone_of_posts(agent: Any) -> float | None:
+    """Measure the mean tone of what a user wrote last, by VADER, from -1 to 1; None if it has written nothing.
+
+    Args:
+        agent: A user of a model with a social world.
+    """
+    texts = social_world(agent.model).posts_by(agent.unique_id, LATEST_TEXTS)
+    return sum(map(_tone, texts)) / len(texts) if texts else None
+
+
+def is_active(agent: Any) -> float:
+    """Return 1 for an agent that did something in the last step, else 0."""
+    outcomes = agent.model.last_outcomes.get(agent.unique_id, ())
+    return float(any(outcome.action != "do_nothing" for outcome in outcomes))
+
+
+TONE, ACTIVITY = "tone of the latest posts (VADER)", "who acted in the last step"
+"""Names of what every social model can be coloured by."""
+
+
+def colourings_of(model: LLMModel, own: Mapping[str, Colouring]) -> dict[str, Colouring]:
+    """Return all that users can be coloured by, by name.
+
+    Args:
+        model: The model; what its data collector collects of agents counts as well.
+        own: What the page names; it goes first.
+    """
+    reporters: Mapping[str, Any] = getattr(model.datacollector, "agent_reporters", {})
+    collected = {label_of(name).lower(): Colouring(reporter) for name, reporter in reporters.items()}
+    return {**own, TONE: opinion(tone_of_posts), ACTIVITY: Colouring(is_active), **collected}
+
+
+def most_connected(model: LLMModel, size: int) -> tuple[dict[int, Any], int]:
+    """Return the agents that most follow or are followed by, by number, and the number of all.
+
+    Args:
+        model: A model with a social world.
+        size: Maximum number of agents.
+    """
+    world = social_world(model)
+    agents = {agent.unique_id: agent for agent in minded(model) if world.is_user(agent.unique_id)}
+    if len(agents) <= size:
+        return agents, len(agents)
+    numbers = np.array(list(agents))
+    degrees = world.users["followers"][numbers] + world.users["followings"][numbers]
+    chosen = np.sort(numbers[np.argsort(-degrees, kind="stable")[:size]]).tolist()
+    return {number: agents[number] for number in chosen}, len(agents)
+
+
+def _among(edges: Any, chosen: Sequence[int]) -> Any:
+    return edges[np.isin(edges, chosen).all(axis=1)]
+
+
+def follow_figure(
+    model: LLMModel, name: str, colouring: Colouring, positions: dict[int, Any] | None = None
+) -> tuple[Figure, list[Place]]:
+    """Draw who follows whom now.
+
+    Args:
+        model: A model with a social world.
+        name: What users are coloured by.
+        colouring: Measures them.
+        positions: Places of users by their number, which are kept; newcomers are added. None: all find theirs.
+
+    Returns:
+        The figure, and where each user is on it.
+    """
+    world = social_world(model)
+    positions = {} if positions is None else positions
+    agents, n_users = most_connected(model, MAX_USERS)
+    ties = _among(world.follow_edges(), list(agents))
+    n_ties = world.totals()["follows"]
+    new = _among(world.new_follows(), list(agents)).tolist() if n_ties <= MAX_COMPARED else []
+    recent = {(follower, followee) for follower, followee in new}
+    lay_out(agents, ties.tolist(), positions)
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    axes: Any = figure.subplots()
+    axes.set_axis_off()
+    _draw_ties(axes, [tuple(tie) for tie in ties[:MAX_TIES].tolist()], recent, positions)
+    _draw_users(figure, axes, list(agents.values()), name, colouring, positions)
+    places = [Place(agent, *map(float, positions[number])) for number, agent in agents.items()]
+    write_names(axes, places)
+    axes.margins(0.06)
+    title = f"Who follows whom now: {n_users:,} users, {n_ties:,} follows"
+    if len(agents) < n_users:
+        title += f"\nDrawn: the {len(agents):,} most connected, and {min(len(ties), MAX_TIES):,} follows among them"
+    if recent:
+        title += "\nGreen: follows that began during the run"
+    axes.set_title(title, loc="left", color=GREY, fontsize=13)
+    enlarge(figure)
+    return figure, places
+
+
+def _draw_ties(
+    axes: Any, ties: Sequence[tuple[int, int]], recent: set[tuple[int, int]], positions: Mapping[int, Any]
+) -> None:
+    """Draw follows as lines; those that began during the run stand out."""
+    alpha = 0.55 if len(ties) < 300 else 0.25
+    for are_new, colour, order in ((False, TIE, 1), (True, NEW_TIE, 2)):
+        lines = [(positions[a], positions[b]) for a, b in ties if ((a, b) in recent) is are_new]
+        axes.add_collection(
+            LineCollection(lines, colors=colour, alpha=alpha, linewidths=0.9 + 0.3 * are_new, zorder=order)
+        )
+
+
+def _draw_users(
+    figure: Figure,
+    axes: Any,
+    agents: Sequence[Any],
+    name: str,
+    colouring: Colouring,
+    positions: Mapping[int, Any],
+) -> None:
+    """Draw users as discs: larger with more followers, coloured by what is measured of them."""
+    if not agents:
+        return
+    followers = np.array([social_world(agent.model).users.get("followers", agent.unique_id) for agent in agents])
+    sizes = 45 + 420 * followers / max(int(followers.max()), 12)
+    measured = [colouring.measure(agent) for agent in agents]
+    values = np.array([float(value) if isinstance(value, Real) else np.nan for value in measured])
+    known = np.isfinite(values)
+    if name == ACTIVITY:
+        colours: Any = [ACTIVE if value else IDLE for value in values]
+        handles = [Line2D([], [], ls="", marker="o", color=c, label=t) for c, t in ((ACTIVE, "yes"), (IDLE, "no"))]
+        figure.legend(
+            handles=handles, title="Acted in the last step", frameon=False, ncols=2, loc="outside lower center"
+        )
+    else:
+        low = colouring.low if colouring.low is not None else float(values[known].min()) if known.any() else 0.0
+        high = colouring.high if colouring.high is not None else float(values[known].max()) if known.any() else 1.0
+        scale = ScalarMappable(Normalize(low, high if high > low else low + 1), colouring.cmap)
+        colours = [scale.to_rgba(value) if is_known else UNKNOWN for value, is_known in zip(values, known, strict=True)]
+        bar = figure.colorbar(scale, ax=axes, location="bottom", shrink=0.7, pad=0.01, aspect=40)
+        bar.set_label(name + (" (grey: not known)" if not known.all() else ""), color=GREY)
+        bar.outline.set_visible(False)
+    places = np.array([positions[agent.unique_id] for agent in agents])
+    axes.scatter(places[:, 0], places[:, 1], c=colours, s=sizes, edgecolors="#475569", linewidths=0.6, zorder=3)
+
+
+def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None = None) -> Callable[[Any], Any]:
+    """Make a component that draws who follows whom now, and lets a visitor choose what colours mean.
+
+    Args:
+        colourings: Returns what users of a model can be coloured by besides what all can, by name; the first is chosen
+            at first.
+    """
+
+    def FollowNetwork(model: Any) -> Any:
+        return _FollowNetwork(model, colourings)
+
+    return FollowNetwork
+
+
+@component
+def _FollowNetwork(model: LLMModel, own: Callable[[Any], Mapping[str, Colouring]] | None) -> None:
+    moment = update_counter.get()
+    picked, pick = use_state("")
+    cache = use_ref((model, dict[int, Any]()))
+    if cache.current[0] is not model:
+        cache.current = (model, {})
+    positions = cache.current[1]
+    with still(model):
+        colourings = colourings_of(model, own(model) if own else {})
+    name = picked if picked in colourings else next(iter(colourings))
+
+    def drawn(kind: str) -> tuple[bytes, list[Spot]]:
+        with still(model):
+            figure, places = follow_figure(model, name, colourings[name], positions)
+            return picture_of(figure, kind), spots_on(figure.axes[0], places)
+
+    png, spots = use_memo(lambda: drawn("png"), [model, moment, name])
+    solara.Select("Colour means", list(colourings), name, pick, dense=True)
+    Picture(
+        "Who follows whom", plot_downloads(model, "follows", lambda kind: drawn(kind)[0]), png, spots, inspect_agent
+    )

@@ -1,0 +1,224 @@
+"""The feed of a user as that user sees it now, and the thread of a post."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import solara
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.text import quoted
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.inspector import open_tab
+from mesa_llm.viz.markup import Clickable
+from mesa_llm.viz.picker import Option, Picker
+from mesa_llm.worlds.social import SocialWorld
+from mesa_llm.worlds.social.text import group_notices, news_lines
+
+FEED_TAB, CASCADE_TAB = "Feed", "Cascades"
+"""Titles of the tabs that clicks on users and posts lead to."""
+
+MAX_ENTRIES = 150
+"""Maximum number of replies and comments of a thread that are shown."""
+
+TITLE_CHARACTERS = 70
+"""Characters of a post that stand in a list."""
+
+reader_id = solara.reactive(0)
+"""User whose feed is read; 0, or that of nobody: the first."""
+
+opened_id = solara.reactive(0)
+"""Post that is looked into; 0, or that of none: the one with the largest reach."""
+
+
+_reading: WeakKeyDictionary[LLMModel, threading.RLock] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+@contextmanager
+def still(model: LLMModel) -> Generator[None]:
+    """Hold a model still, for one thread at a time: what is read of a social world is kept at hand by it.
+
+    Args:
+        model: A model with a social world.
+    """
+    with _making:
+        lock = _reading.setdefault(model, threading.RLock())
+    with steady(model), lock:
+        yield
+
+
+def social_world(model: LLMModel) -> SocialWorld:
+    """Return the social network of a model.
+
+    Args:
+        model: The model.
+
+    Raises:
+        ConfigError: If it has none.
+    """
+    world = next((world for world in model.worlds if isinstance(world, SocialWorld)), None)
+    if world is None:
+        raise ConfigError(f"{type(model).__name__} has no social world, which this part of a page shows")
+    return world
+
+
+def open_user(user_id: int) -> None:
+    """Open the feed of a user.
+
+    Args:
+        user_id: The user.
+    """
+    reader_id.set(user_id)
+    open_tab.set(FEED_TAB)
+
+
+def follow_click(kind: str, number: int) -> None:
+    """Open what was clicked in a post: a user's feed, a post's thread, or its cascade.
+
+    Args:
+        kind: `user`, `post` or `cascade`.
+        number: Its number.
+    """
+    if kind == "user":
+        open_user(number)
+    else:
+        opened_id.set(number)
+        open_tab.set(CASCADE_TAB if kind == "cascade" else FEED_TAB)
+
+
+def post_option(world: SocialWorld, post_id: int) -> Option:
+    """Return how a post is listed: its number, its author, and its first words.
+
+    Args:
+        world: The world.
+        post_id: The post.
+    """
+    post = world.post_view(post_id)
+    return Option(post_id, f"{post_id} · {post.author}: {quoted(post.content, TITLE_CHARACTERS)}")
+
+
+@component
+def PickPost(model: LLMModel, label: str, post_id: int) -> None:
+    """Let a visitor pick a post by its number or its words; the posts with the largest reach are listed first.
+
+    Args:
+        model: The model.
+        label: What is picked.
+        post_id: The post that is picked now.
+    """
+    world = social_world(model)
+
+    def find(query: str, size: int) -> Sequence[Option]:
+        with still(model):
+            found = world.find_posts(query, size)
+            world.load_views(found)
+            return [post_option(world, other_id) for other_id in found]
+
+    with still(model):
+        option = post_option(world, post_id)
+    Picker(label, option, find, opened_id.set)
+
+
+def post_to_show(world: SocialWorld) -> int:
+    """Return the post that is looked into; 0 if there is none at all.
+
+    Args:
+        world: The world.
+    """
+    post_id = opened_id.value
+    if 0 < post_id <= len(world.posts):
+        return post_id
+    return next(iter(world.find_posts("", 1)), 0)
+
+
+@component
+def FeedReader(model: LLMModel) -> None:
+    """Show the feed of a user as that user sees it now.
+
+    Args:
+        model: A model with a social world.
+    """
+    update_counter.get()
+    world = social_world(model)
+    picked = reader_id.value
+    with still(model):
+        user_id = picked if world.is_user(picked) else next(iter(world.find_users("", 1)), 0)
+    if not user_id:
+        solara.Info("Nobody has signed up yet.", dense=True)
+        return
+
+    def find(query: str, size: int) -> Sequence[Option]:
+        with still(model):
+            found = world.find_users(query, size)
+            world.names.load(found)
+            return [user_option(world, other_id) for other_id in found]
+
+    with still(model):
+        values = feed_values(world, user_id)
+        option = user_option(world, user_id)
+    Picker("Feed of", option, find, reader_id.set)
+    Clickable("feed.html", follow_click, **values).key(f"feed of {user_id}")
+
+
+def user_option(world: SocialWorld, user_id: int) -> Option:
+    """Return how a user is listed: its number and its name.
+
+    Args:
+        world: The world.
+        user_id: The user.
+    """
+    return Option(user_id, f"{user_id} · {world.names[user_id]}")
+
+
+def feed_values(world: SocialWorld, user_id: int) -> dict[str, Any]:
+    """Return what a user sees now, as the template `feed.html` takes it.
+
+    Args:
+        world: The world.
+        user_id: The user.
+    """
+    facts = world.facts(user_id)
+    settings = world.settings
+    return {
+        "name": world.names[user_id],
+        "followers": facts.followers,
+        "followings": facts.followings,
+        "news": [line.removeprefix("- ") for line in news_lines(group_notices(facts.notices), world.names, 20)],
+        "items": facts.feed,
+        "warn_reports": settings.warn_reports,
+    }
+
+
+@component
+def ThreadReader(model: LLMModel) -> None:
+    """Show a post, with the replies and comments under it.
+
+    Args:
+        model: A model with a social world.
+    """
+    update_counter.get()
+    world = social_world(model)
+    opened = opened_id.value
+    with still(model):
+        post_id = post_to_show(world)
+        if not post_id:
+            solara.Info("Nobody has posted yet.", dense=True)
+            return
+        root_id, entries, count = world.thread(post_id, MAX_ENTRIES)
+        values = {
+            "post": world.post_view(root_id),
+            "entries": entries,
+            "more": count - len(entries),
+            "open_id": opened,
+            "warn_reports": world.settings.warn_reports,
+        }
+    PickPost(model, "Thread of post", post_id)
+    Clickable("thread.html", follow_click, **values).key(f"thread of {root_id}")

@@ -1,0 +1,66 @@
+"""Text files that a visitor gives to a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import solara
+from solara.core import component
+
+from mesa_llm.errors import ConfigError
+
+T = TypeVar("T")
+
+MAX_BYTES = 2_000_000
+"""Maximum size of a file."""
+
+
+@solara.component_vue("upload.vue")
+def _Upload(
+    label: str = "", accept: str = "", max_bytes: int = MAX_BYTES, event_take: Callable[[Any], None] | None = None
+) -> None:
+    """Let a visitor choose a file; see `upload.vue`."""
+
+
+@component
+def Upload(label: str, on_file: Callable[[str, str], None], on_fault: Callable[[str], None], accept: str = "") -> None:
+    """Let a visitor choose a text file on its own machine.
+
+    Args:
+        label: What the file is.
+        on_file: Called with its name and its text.
+        on_fault: Called with a reason where the file is too large.
+        accept: Endings of names that are offered, with commas between; empty: all.
+    """
+
+    def take(file: Any) -> None:
+        name, text = str(file.get("name"))[:200], file.get("text")
+        if not isinstance(text, str) or file.get("size", 0) > MAX_BYTES or len(text) > MAX_BYTES:
+            on_fault(f"{name} is larger than {MAX_BYTES:,} bytes; give a smaller file.")
+        else:
+            on_file(name, text)
+
+    _Upload(label=label, accept=accept, event_take=take)
+
+
+def read_text(read: Callable[[Path], T], name: str, text: str) -> T:
+    """Read a text with a function that reads files.
+
+    Args:
+        read: Reads a file.
+        name: Name of the file, as its visitor calls it.
+        text: What is in it.
+
+    Raises:
+        ConfigError: As `read` does; it names the file as its visitor does.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"file{Path(name).suffix[:10]}")
+        path.write_text(text, encoding="utf-8")
+        try:
+            return read(path)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(path), name)) from error

@@ -1,0 +1,141 @@
+"""Spread of a post over time, minute by minute: of a real post from a file of OASIS, or of a simulated one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.worlds.amounts import is_number, is_whole
+
+FloatArray = npt.NDArray[np.float64]
+
+MAX_MINUTES = 1_000_000
+"""Maximum number of minutes that a file may cover, about two years."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadCurves:
+    """Three measures of a spreading post, one value a minute from its publication, all of one length.
+
+    Source:
+        Yang et al. (2024), OASIS, arXiv 2411.11581, section 3.1.
+    """
+
+    scale: FloatArray
+    """Users in the cascade, the author included."""
+
+    depth: FloatArray
+    """Largest distance of a user from the author."""
+
+    max_breadth: FloatArray
+    """Largest number of users at one distance from the author, 0 while nobody has shared."""
+
+    def __len__(self) -> int:
+        """Count the minutes."""
+        return len(self.scale)
+
+    def until(self, minutes: int) -> Self:
+        """Return the first minutes; past the last one known, each curve keeps its last value.
+
+        Args:
+            minutes: Number of minutes, from minute 0 on.
+
+        Raises:
+            ValueError: If it is below 1.
+        """
+        if minutes < 1:
+            raise ValueError(f"curves have 1 minute or more, got {minutes}")
+        columns = (getattr(self, column.name) for column in fields(self))
+        return type(self)(*(_lasting(column, minutes) for column in columns))
+
+    @classmethod
+    def of_steps(
+        cls, size: Sequence[float], depth: Sequence[float], breadth: Sequence[float], step_minutes: float
+    ) -> Self:
+        """Make curves of measures taken at the end of each step, as `SocialWorld.cascade` has them.
+
+        A value holds until the next one is measured; step 0 is minute 0.
+
+        Args:
+            size: Users in the cascade, by step.
+            depth: Largest distance, by step.
+            breadth: Largest number of users at one distance, by step.
+            step_minutes: Simulated minutes in a step.
+
+        Raises:
+            ValueError: If there is no step, the measures have different lengths, or a step takes no time.
+        """
+        if not len(size) == len(depth) == len(breadth) or not len(size):
+            raise ValueError(
+                f"curves need 1 step or more, as many of each measure, got {len(size)}, {len(depth)} and {len(breadth)}"
+            )
+        if not (math.isfinite(step_minutes) and step_minutes > 0):
+            raise ValueError(f"step_minutes must be a number above 0, got {step_minutes!r}")
+        minutes = np.arange(int((len(size) - 1) * step_minutes) + 1)
+        steps = np.minimum((minutes / step_minutes + 1e-9).astype(np.int64), len(size) - 1)
+        shared_breadth = np.where(np.asarray(size) > 1, breadth, 0)  # the author alone is no breadth in OASIS's files
+        return cls(*(np.asarray(column, dtype=np.float64)[steps] for column in (size, depth, shared_breadth)))
+
+
+def read_curves(path: str | Path) -> SpreadCurves:
+    """Read how a real post spread, from a file of OASIS (`…_real_propagation.json`).
+
+    The file is an object with the lists `scale`, `depth` and `max_breadth`, and for each the minutes of its values
+    (`scale_time`, …). Minutes that are left out have the value before; the shorter lists keep their last value.
+
+    Raises:
+        ConfigError: If the file cannot be read or holds something else; names the list and the entry.
+    """
+    try:
+        document: Any = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is no readable JSON file: {error}") from error
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path} holds a {type(document).__name__}; curves are an object of lists")
+    lists = cast("dict[str, Any]", document)
+    columns = [_curve(lists, column.name, path) for column in fields(SpreadCurves)]
+    minutes = max(len(column) for column in columns)
+    return SpreadCurves(*(_lasting(column, minutes) for column in columns))
+
+
+def _curve(lists: dict[str, Any], name: str, path: str | Path) -> FloatArray:
+    """Read one curve, one value a minute."""
+    values, minutes = (_list(lists, key, path) for key in (name, f"{name}_time"))
+    if len(values) != len(minutes):
+        raise ConfigError(f"{path}: {name!r} has {len(values)} values for {len(minutes)} minutes in '{name}_time'")
+    last_minute, last_value = -1, 0.0
+    for index, (minute, value) in enumerate(zip(minutes, values, strict=True)):
+        if not is_whole(minute) or not last_minute < minute < MAX_MINUTES or (index == 0 and minute):
+            wanted = "a minute after the one before" if index else "minute 0"
+            raise ConfigError(f"{path}: '{name}_time', entry {index}: found {minute!r:.80}; wanted {wanted}")
+        if not is_number(value) or value < last_value:
+            raise ConfigError(
+                f"{path}: {name!r}, entry {index}: found {value!r:.80}; wanted a number of {last_value:g} or more, "
+                "as a post that has spread stays spread"
+            )
+        last_minute, last_value = minute, value
+    entries = np.searchsorted(np.asarray(minutes), np.arange(last_minute + 1), side="right") - 1
+    return np.asarray(values, dtype=np.float64)[entries]
+
+
+def _list(lists: dict[str, Any], key: str, path: str | Path) -> list[Any]:
+    values = lists.get(key)
+    if not isinstance(values, list) or not values:
+        found = "nothing" if values is None else f"{values!r:.80}"
+        raise ConfigError(f"{path}: found {found} under {key!r}; wanted a list of numbers, one a minute")
+    return cast("list[Any]", values)
+
+
+def _lasting(column: FloatArray, minutes: int) -> FloatArray:
+    """Cut a curve, or hold its last value, to a number of minutes."""
+    return column[np.minimum(np.arange(minutes), len(column) - 1)]

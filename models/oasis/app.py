@@ -1,0 +1,36 @@
+"""The page of an account and its followers: `mesa-llm app models/oasis/app.py`."""
+
+from __future__ import annotations
+
+from mesa_llm.model.scenario import controls
+from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
+from mesa_llm.viz.social import (
+    CASCADE_TAB,
+    FEED_TAB,
+    CascadeTree,
+    FeedReader,
+    ThreadReader,
+    follow_network,
+    spread_curves,
+)
+from models.oasis.charts import activity_figure, cascade_figure
+from models.oasis.model import N_USERS, OasisModel
+
+N_AGENTS = {"type": "SliderInt", "label": "Users", "value": N_USERS, "min": 2, "max": 200, "step": 1}
+"""Control of the number of users, who are invented on this page."""
+
+page = LLMPage(
+    OasisModel,
+    model_params={**controls(OasisModel), "n_agents": N_AGENTS},
+    components=[
+        follow_network(),
+        drawn_by(cascade_figure),
+        drawn_by(activity_figure),
+        (FeedReader, FEED_TAB),
+        (ThreadReader, FEED_TAB),
+        (CascadeTree, CASCADE_TAB),
+        (spread_curves(), CASCADE_TAB),
+        (InterviewForm, "Interview"),
+    ],
+    name="One account and its followers",
+)

@@ -1,0 +1,381 @@
+"""Do people follow the votes they see? Comments or posts get a first vote by lot, and users go on from there."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any, Literal, Unpack, cast
+
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
+from mesa_llm.engine.activation import RandomShare
+from mesa_llm.text import one_line
+from mesa_llm.worlds.social import FeedItem, SocialFacts
+from models.social.agents import SocialUser
+from models.social.model import SocialModel, SocialScenario
+
+DATA = Path(__file__).parent / "data"
+
+Group = Literal["up", "control", "down"]
+"""What a comment or post starts with: a like, nothing, a dislike."""
+
+GROUPS: dict[Group, int] = {"up": 1, "control": 0, "down": -1}
+"""Group → score that its members start with."""
+
+MAX_ACTIONS = 3
+"""Maximum number of actions of a user who looks at a post with several comments."""
+
+CLIP = 2
+"""Score from which on, up or down, a rule twin is not impressed further."""
+
+AGREEING = (
+    "True, I have read the same.",
+    "Yes, that is right.",
+    "Correct. Everybody should know that.",
+    "I agree with every word.",
+)
+DISAGREEING = (
+    "That is wrong.",
+    "False, look it up.",
+    "I doubt that. Where is the source?",
+    "Nonsense, this is simply not true.",
+)
+"""Comments of the rule twin."""
+
+AGREEMENT = re.compile(r"\b(true|right|correct|agree|exactly|indeed)\b")
+DISAGREEMENT = re.compile(r"\b(wrong|false|doubt|nonsense|not true|incorrect|disagree|lie|untrue|myth)\b")
+"""What the rule counts as agreement and as disagreement."""
+
+DisagreeScore = Annotated[int, Field(ge=1, le=10)]
+"""How much a comment disagrees with its post: 1 not at all, 10 altogether."""
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A post to be published, with comments."""
+
+    post: str
+    """Text of the post."""
+
+    comments: tuple[str, ...] = ()
+    """Comments that it is published with."""
+
+    groups: tuple[Group, ...] = ()
+    """Group of each comment, or of the post where posts are treated; empty: by lot."""
+
+
+@dataclass
+class Treated:
+    """A comment or post that was published with a first vote, or without."""
+
+    item_id: int
+    """Id of the comment, or of the post."""
+
+    group: Group
+    """What it started with."""
+
+    comments: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+    """(Step, disagree score) of each comment on it that was judged."""
+
+
+class HerdScenario(SocialScenario):
+    """Parameters of a herd study."""
+
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 120
+    """Number of users; with `users`, the maximum number that is taken from it."""
+
+    preset: Annotated[Literal["herd_effect", "counterfactual_herd"], Label("What gets the first vote")] = "herd_effect"
+    """`herd_effect`: comments under posts; `counterfactual_herd`: posts, all of them false, that users comment on."""
+
+    threads: Annotated[str | None, Hidden()] = None
+    """File with posts and comments, ours or OASIS's; None: our own."""
+
+    posts_per_step: Annotated[int, Field(ge=1), Slider(1, 50, label="New posts in a step")] = 8
+    """Number of posts that are published at the beginning of a step."""
+
+    active_share: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability of being active")] = 0.1
+    """Probability of each user to be active in a step (OASIS: 0.1)."""
+
+    herding: Annotated[float, Field(ge=0, le=5), Slider(0, 2, 0.1, label="Herding of the rule twin")] = 0.8
+    """How far a visible score of 1 moves the log-odds of the rule twin's like; 0: it votes blind."""
+
+    approval: Annotated[float, Field(gt=0, lt=1), Slider(0.05, 0.95, 0.05, label="Likes without a score")] = 0.75
+    """Share of likes among the rule twin's votes, and of agreement among its comments, where the score is 0."""
+
+    judge: Annotated[str, Hidden()] = "rule"
+    """Language model that scores how much comments disagree; `rule` counts words."""
+
+    follows: Annotated[int, Field(ge=0), Hidden()] = 0
+    """Number of users that a new user follows; the feed shows everybody the same hot list."""
+
+    memory: Annotated[str, Hidden()] = "window:6"
+    """What users remember with."""
+
+
+def like_probability(score: int, approval: float, herding: float) -> float:
+    """Compute the probability that a vote is a like.
+
+    Args:
+        score: Likes minus dislikes, as shown.
+        approval: Its value at score 0.
+        herding: Log-odds a point of the score, up to `CLIP` points.
+    """
+    log_odds = math.log(approval / (1 - approval)) + herding * max(-CLIP, min(CLIP, score))
+    return 1 / (1 + math.exp(-log_odds))
+
+
+class HerdUser(SocialUser):
+    """Reads a post and votes; by rule it goes along with the score it sees, or votes blind."""
+
+    def rule(self, seen: Observation) -> list[ToolCall] | ToolCall | None:
+        """Vote on about half of the comments under the post, or comment or vote on one of several posts."""
+        facts: SocialFacts = seen.facts
+        items = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
+        nothing = ToolCall("do_nothing") if "do_nothing" in (seen.tools or ()) else None
+        if not items:
+            return nothing
+        item = self.random.choice(items)
+        if self.model.scenario.preset == "herd_effect":
+            return self._votes(item) or nothing
+        return self._comment_or_vote(item) or nothing
+
+    def likes(self, score: int) -> bool:
+        """Draw whether it likes something.
+
+        Args:
+            score: Its likes minus dislikes.
+        """
+        scenario = self.model.scenario
+        return self.random.random() < like_probability(score, scenario.approval, scenario.herding)
+
+    def _votes(self, item: FeedItem) -> list[ToolCall]:
+        votes: list[ToolCall] = []
+        for comment in item.post.comments:
+            if comment.vote or comment.author_id == self.unique_id or self.random.random() < 0.5:
+                continue
+            action = "like_comment" if self.likes(comment.score) else "dislike_comment"
+            votes.append(ToolCall(action, {"comment_id": comment.reply_id}))
+        return votes[:MAX_ACTIONS]
+
+    def _comment_or_vote(self, item: FeedItem) -> ToolCall | None:
+        agrees = self.likes(item.post.score)
+        if self.random.random() < 0.5:
+            content = self.random.choice(AGREEING if agrees else DISAGREEING)
+            return ToolCall("create_comment", {"post_id": item.post.source_id, "content": content})
+        if item.vote:
+            return None
+        return ToolCall("like_post" if agrees else "dislike_post", {"post_id": item.post.source_id})
+
+
+def rule_disagreement(text: str) -> int:
+    """Score how much a text disagrees, 1 to 10, by the words in it: 5 where neither side has more.
+
+    Args:
+        text: The text; of a judge's prompt, the part after the last line `Comment:`.
+    """
+    comment = text.rpartition("Comment:\n")[2].lower()
+    n_against = len(DISAGREEMENT.findall(comment))
+    n_for = len(AGREEMENT.findall(DISAGREEMENT.sub("", comment)))
+    return max(1, min(10, 5 + 4 * (n_against > n_for) - 4 * (n_for > n_against)))
+
+
+def read_threads(path: str | Path) -> tuple[Thread, ...]:
+    """Read posts with comments: ours (`post`, `comments`), or OASIS's (`RS`, `RC_1` …).
+
+    Raises:
+        ConfigError: If the file cannot be read or holds something else; names the entry.
+    """
+    try:
+        entries: Any = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is no readable JSON file: {error}") from error
+    if not isinstance(entries, list) or not entries:
+        raise ConfigError(f"{path} holds no list of posts")
+    return tuple(_thread(entry, f"{path}, entry {index}") for index, entry in enumerate(cast("list[Any]", entries)))
+
+
+def _thread(entry: Any, where: str) -> Thread:
+    """Read one post with its comments."""
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where}: wanted an object with a post and comments, found {entry!r:.80}")
+    fields = cast("dict[str, Any]", entry)
+    if "RS" not in fields:
+        post, comments = fields.get("post"), fields.get("comments", [])
+        texts: list[Any] = [post, *cast("list[Any]", comments)] if isinstance(comments, list) else [None]
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise ConfigError(f"{where}: wanted 'post', a text, and 'comments', a list of texts; found {entry!r:.80}")
+        return Thread(texts[0], tuple(texts[1:]))
+    try:
+        source = fields["RS"]
+        title = "" if source["title"] in (None, "None") else str(source["title"])
+        replies = [fields[name] for name in sorted(fields, key=_number) if name.startswith("RC_")]
+        groups: tuple[Any, ...] = tuple(reply["group"] for reply in replies)
+        bodies = tuple(str(reply["body"]) for reply in replies)
+        post = "\n".join(filter(None, (title, str(source["selftext"]))))
+    except (KeyError, TypeError) as error:
+        raise ConfigError(f"{where}: wanted RS with title and selftext, RC_1 … with body and group: {error}") from None
+    if unknown := [group for group in groups if group not in GROUPS]:
+        raise ConfigError(f"{where}: a group is one of {', '.join(GROUPS)}, found {unknown[0]!r:.80}")
+    return Thread(post, bodies, groups)
+
+
+def _number(name: str) -> int:
+    digits = name.rpartition("_")[2]
+    return int(digits) if digits.isascii() and digits.isdecimal() else 0
+
+
+class HerdModel(SocialModel):
+    """Comments, or posts, start with a like, a dislike or nothing, by lot: where do their scores go?
+
+    Attributes:
+        threads: What is published, in turn.
+        treated: Comments or posts that were published, in order.
+    """
+
+    scenario_class = HerdScenario
+    scenario: HerdScenario
+    user_class = HerdUser
+
+    def __init__(self, scenario: HerdScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Sign users up, and two scripted accounts that publish and cast the first votes."""
+        super().__init__(scenario, **options)
+        parameters = self.scenario
+        if "activation" not in options:
+            self.activation = RandomShare(parameters.active_share)
+        own = "threads.json" if self.treats_comments else "claims.json"
+        self.threads = read_threads(parameters.threads or DATA / own)
+        if self.treats_comments and not any(thread.comments for thread in self.threads):
+            raise ConfigError(f"threads={parameters.threads}: no post has a comment to vote on")
+        self.treated: list[Treated] = []
+        self._by_post: dict[int, Treated] = {}
+        self._scores: dict[Group, list[int]] = {group: [] for group in GROUPS}
+        self._n_judged = 0
+        self._publisher, self._voter = (max(self.world.names) + index for index in (1, 2))
+        for account, name in ((self._publisher, "New posts"), (self._voter, "First votes")):
+            self.world.sign_up(account, name)
+        measures = {f"score_{group}": f"score_{group}" for group in GROUPS}
+        if not self.treats_comments:
+            measures |= {f"disagree_{group}": f"disagree_{group}" for group in GROUPS}
+        self.datacollector = DataCollector({**measures, "active": "n_active"})
+        self.datacollector.collect(self)
+
+    @property
+    def judge(self) -> Any:
+        """Who scores how much comments disagree: whom `llm=` names for `judge`, else the scenario."""
+        return self.llm["judge"] if isinstance(self.llm, Mapping) and "judge" in self.llm else self.scenario.judge
+
+    @property
+    def treats_comments(self) -> bool:
+        """Whether comments get the first votes; else posts."""
+        return self.scenario.preset == "herd_effect"
+
+    def _changes(self) -> dict[str, Any]:
+        return super()._changes() | {"max_actions": MAX_ACTIONS if self.treats_comments else 1}
+
+    def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
+        """Let nobody open with a post of their own.
+
+        Args:
+            users: All users.
+        """
+        return []
+
+    def start_step(self) -> None:
+        """Publish new posts and their comments, and cast the first votes."""
+        groups = list(GROUPS)
+        for index in range(self.scenario.posts_per_step):
+            if self._n_published % len(self.threads) == 0:
+                self._order = self.random.sample(self.threads, len(self.threads))
+            thread = self._order[self._n_published % len(self.threads)]
+            self._n_published += 1
+            self.world.create_post(self._publisher, thread.post)
+            post_id = len(self.world.posts)
+            if not self.treats_comments:
+                group = thread.groups[0] if thread.groups else groups[(index + self.now) % 3]
+                self._treat(post_id, group)
+                continue
+            drawn = self.random.sample(groups, 3)
+            for number, comment in enumerate(thread.comments):
+                self.world.create_comment(self._publisher, post_id, comment)
+                self._treat(self.world.n_comments, thread.groups[number] if thread.groups else drawn[number % 3])
+
+    _n_published = 0
+    _order: Sequence[Thread] = ()
+
+    def _treat(self, item_id: int, group: Group) -> None:
+        """Cast the first vote."""
+        kind = "comment" if self.treats_comments else "post"
+        if GROUPS[group]:
+            verb = "like" if GROUPS[group] > 0 else "dislike"
+            getattr(self.world, f"{verb}_{kind}")(self._voter, item_id)
+        self.treated.append(Treated(item_id, group))
+        if kind == "post":
+            self._by_post[item_id] = self.treated[-1]
+
+    def end_step(self) -> None:
+        """Have the new comments on treated posts judged, and take the scores."""
+        if not self.treats_comments:
+            self._judge_comments()
+        self._scores = self.scores()
+
+    def _judge_comments(self) -> None:
+        comments = self.world.comments_table()[self._n_judged :]
+        self._n_judged += len(comments)
+        posts = [self.world.post_view(comment["post_id"]).content for comment in comments]
+        prompts = [
+            self.prompt("disagree.md", post=one_line(post), comment=one_line(comment["content"]))
+            for post, comment in zip(posts, comments, strict=True)
+        ]
+        if not prompts:
+            return
+        verdicts = self.consult(self.judge, prompts, answer=DisagreeScore, purpose="judge", rule=rule_disagreement)
+        for comment, verdict in zip(comments, verdicts, strict=True):
+            if isinstance(verdict, Decision):
+                self._by_post[comment["post_id"]].comments.append((self.now, float(cast("int", verdict.answer))))
+
+    # -- measures
+
+    def scores(self) -> dict[Group, list[int]]:
+        """Return the score of everything treated, first votes included, by group."""
+        if self.treats_comments:
+            rows = {row["comment_id"]: row["likes"] - row["dislikes"] for row in self.world.comments_table()}
+        else:
+            rows = {post_id: likes - dislikes for post_id, (likes, dislikes) in self.world.engagement().items()}
+        scores: dict[Group, list[int]] = {group: [] for group in GROUPS}
+        for one in self.treated:
+            scores[one.group].append(rows[one.item_id])
+        return scores
+
+    def mean_score(self, group: Group) -> float | None:
+        """Return the mean score of a group after the last step; None while it is empty.
+
+        Args:
+            group: The group.
+        """
+        scores = self._scores[group]
+        return fmean(scores) if scores else None
+
+    def mean_disagreement(self, group: Group) -> float | None:
+        """Return the mean disagree score of all comments so far on posts of a group; None while there are none.
+
+        Args:
+            group: The group.
+        """
+        scores = [score for one in self.treated if one.group == group for _, score in one.comments]
+        return fmean(scores) if scores else None
+
+    score_up = property(lambda self: self.mean_score("up"))
+    score_control = property(lambda self: self.mean_score("control"))
+    score_down = property(lambda self: self.mean_score("down"))
+    disagree_up = property(lambda self: self.mean_disagreement("up"))
+    disagree_control = property(lambda self: self.mean_disagreement("control"))
+    disagree_down = property(lambda self: self.mean_disagreement("down"))

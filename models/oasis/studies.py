@@ -1,0 +1,485 @@
+"""The studies of OASIS, each one command: `python -m models.oasis.studies herd --seeds 30 --json`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+from mesa_llm import ConfigError
+from mesa_llm.benchmark.scores import Estimate, bootstrap
+from mesa_llm.engine.access import Access
+from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
+from models.oasis.herd import GROUPS, HerdModel
+from models.oasis.polarisation import PolarisationModel
+from models.oasis.rumours import TOPICS, RumourModel
+from models.oasis.spreading import (
+    CURVE_TOPIC,
+    FITTED,
+    MINUTES,
+    QUANTITIES,
+    SpreadingModel,
+    Topic,
+    baseline_curves,
+    held_out_predictions,
+    nrmse,
+    read_topics,
+    split_topics,
+    twin_prediction,
+)
+from models.social.model import SocialModel
+
+FloatArray = npt.NDArray[np.float64]
+
+Results = Mapping[str, float]
+"""Measures of a run after its last step, by name."""
+
+N_SEEDS = 30
+"""Number of seeds of a study."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """A measure over the steps: mean over runs, with a 95 % bootstrap interval of the runs."""
+
+    mean: FloatArray
+    """Mean by step, from step 0; NaN where no run has a value."""
+
+    low: FloatArray
+    """Lower end; NaN where a run has no value."""
+
+    high: FloatArray
+    """Upper end."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study found."""
+
+    study: str
+    """Name of the study."""
+
+    seeds: tuple[int, ...]
+    """Seeds; each ran once in each arm."""
+
+    steps: int
+    """Number of steps of a run."""
+
+    bands: Mapping[str, Mapping[str, Band]]
+    """Arm → measure → its course over the steps."""
+
+    outcomes: Mapping[str, Estimate]
+    """Name of a figure → its mean over seeds, with a 95 % bootstrap interval of the seeds."""
+
+    seconds: float
+    """Seconds that it took."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as JSON can hold them."""
+        outcomes = {name: asdict(estimate) for name, estimate in self.outcomes.items()}
+        own = {"study": self.study, "seeds": len(self.seeds), "steps": self.steps, "seconds": round(self.seconds, 1)}
+        return own | {"outcomes": outcomes}
+
+    def text(self) -> str:
+        """Return the figures as lines."""
+        width = max(map(len, self.outcomes), default=0)
+        lines = [f"{name:<{width}}  {estimate_text(one)}" for name, one in self.outcomes.items()]
+        return "\n".join([f"{self.study}: {len(self.seeds)} seeds, {self.steps} steps", *lines])
+
+
+@dataclass(frozen=True)
+class Study:
+    """A model that runs in several arms, each with the same seeds."""
+
+    name: str
+    """Name, in one word."""
+
+    model: type[SocialModel]
+    """Class of the model."""
+
+    arms: Mapping[str, Mapping[str, Any]]
+    """Name of an arm → parameters and options that set it apart; they go before those of the command."""
+
+    steps: int
+    """Number of steps of a run."""
+
+    measures: tuple[str, ...]
+    """Measures of the model that are followed over the steps."""
+
+    outcomes: Callable[[Mapping[str, Results]], Mapping[str, float]]
+    """Computes the figures of one seed, from the results of its run in each arm."""
+
+    setting: Mapping[str, Any] | None = None
+    """Parameters of all arms; those of the command go before them."""
+
+    def run(
+        self, seeds: Sequence[int], steps: int | None = None, log: Path | None = None, **parameters: Any
+    ) -> Findings:
+        """Run each arm with each seed.
+
+        Args:
+            seeds: The seeds.
+            steps: Number of steps of a run; None: the study's own.
+            log: Folder of one run log a run, which are gone on with; None: nothing is recorded.
+            **parameters: Parameters and options of the model, for all arms.
+        """
+        start = time.perf_counter()
+        n_steps = self.steps if steps is None else steps
+        courses: dict[str, list[FloatArray]] = {arm: [] for arm in self.arms}
+        figures: list[Mapping[str, float]] = []
+        for seed in seeds:
+            results: dict[str, Results] = {}
+            for arm, changes in self.arms.items():
+                options = {**(self.setting or {}), **parameters, **changes, "rng": seed}
+                options |= {} if log is None else {"log": log / f"{self.name}-{arm}-{seed}.sqlite"}
+                with closing(self.model(**options)) as model:
+                    model.run(n_steps)
+                    results[arm] = model.results()
+                    courses[arm].append(course(model, self.measures, n_steps))
+            figures.append(self.outcomes(results))
+        bands = {arm: bands_of(np.array(runs), self.measures) for arm, runs in courses.items()}
+        return Findings(self.name, tuple(seeds), n_steps, bands, estimates(figures), time.perf_counter() - start)
+
+
+def course(model: SocialModel, measures: Sequence[str], steps: int) -> FloatArray:
+    """Return measures of a run over the steps, shape `(measures, steps + 1)`; NaN where there is no value.
+
+    Args:
+        model: A model that has run.
+        measures: Names of what its data collector collects.
+        steps: Number of steps.
+    """
+    table = np.full((len(measures), steps + 1), np.nan)
+    for row, name in enumerate(measures):
+        values = model.datacollector.model_vars[name][: steps + 1]
+        table[row, : len(values)] = [np.nan if value is None else value for value in values]
+    return table
+
+
+def bands_of(runs: FloatArray, measures: Sequence[str]) -> dict[str, Band]:
+    """Average measures over runs, step by step.
+
+    Args:
+        runs: Courses, shape `(runs, measures, steps + 1)`.
+        measures: Names of the measures.
+    """
+    return {name: Band(*bootstrap(runs[:, row])) for row, name in enumerate(measures)}
+
+
+def estimates(figures: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
+    """Average the figures of several seeds, with bootstrap intervals.
+
+    Args:
+        figures: Figures of each seed, by name.
+    """
+    names = list(dict.fromkeys(name for one in figures for name in one))
+    table = np.array([[one.get(name, np.nan) for name in names] for one in figures], dtype=np.float64)
+    columns = zip(names, *bootstrap(table.reshape(len(figures), len(names))), strict=True)
+    ends = {name: (float(mean), _number(low), _number(high)) for name, mean, low, high in columns}
+    return {name: Estimate(*values, len(figures)) for name, values in ends.items()}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def estimate_text(one: Estimate) -> str:
+    """Return a figure with its interval, as a text."""
+    interval = "" if one.low is None or one.high is None else f"  [{one.low:.3f}, {one.high:.3f}]"
+    return f"{one.value:.3f}{interval}"
+
+
+CURVES = ("scale", "depth", "max_breadth")
+"""The three curves of a post that spreads."""
+
+
+@dataclass(frozen=True)
+class SpreadingStudy:
+    """Spreads a post by the frozen twin, and compares it with real posts where OASIS's files are at hand."""
+
+    name: str = "spreading"
+    """Name, in one word."""
+
+    model: type[SocialModel] = SpreadingModel
+    """Class of the model."""
+
+    steps: int = MINUTES - 1
+    """Number of steps of a run, of a minute each."""
+
+    def run(
+        self,
+        seeds: Sequence[int],
+        steps: int | None = None,
+        log: Path | None = None,
+        data: Path | None = None,
+        **parameters: Any,
+    ) -> Findings:
+        """Run the twin with each seed on a generated population, and on the people of the topic with a real curve.
+
+        Args:
+            seeds: The seeds.
+            steps: Number of minutes; None: 149, so that minutes 0 to 149 are compared.
+            log: Folder of one run log a run, which are gone on with; None: nothing is recorded.
+            data: Folder with OASIS's files; None: nothing is compared.
+            **parameters: Parameters and options of the model.
+        """
+        start = time.perf_counter()
+        n_steps = self.steps if steps is None else steps
+        arms: dict[str, dict[str, Any]] = {"twin": {}}
+        if data is not None:
+            arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
+        runs = {
+            arm: [self._curves(arm, seed, n_steps, log, parameters | own) for seed in seeds]
+            for arm, own in arms.items()
+        }
+        bands = {
+            name: {
+                arm: Band(*bootstrap(np.array([getattr(curves, name) for curves in arm_runs])))
+                for arm, arm_runs in runs.items()
+            }
+            for name in CURVES
+        }
+        lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
+        outcomes = estimates(lasts)
+        if data is not None:
+            training, held_out = split_topics(read_topics(data / "all_topics.csv"))
+            real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_steps + 1)
+            others = baseline_curves(real, parameters.get("n_agents", 111))
+            runs |= {name: [curves] for name, curves in others.items()}
+            for name in CURVES:
+                lines = {"real": real, **others}
+                bands[name] |= {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
+            outcomes |= curve_errors(runs, real) | held_out_errors(training, held_out, seeds)
+        return Findings(self.name, tuple(seeds), n_steps, bands, outcomes, time.perf_counter() - start)
+
+    def _curves(self, arm: str, seed: int, steps: int, log: Path | None, options: dict[str, Any]) -> SpreadCurves:
+        path = (
+            {}
+            if log is None
+            else {"log": log / f"{self.name}-{arm.replace(', ', '-').replace(' ', '-')}-{seed}.sqlite"}
+        )
+        with closing(SpreadingModel(**{**options, **path, "rng": seed})) as model:
+            model.run(steps)
+            return model.curves().until(steps + 1)
+
+
+def line_of(values: FloatArray) -> Band:
+    """Return a single curve as a band without width.
+
+    Args:
+        values: Values by step or minute.
+    """
+    return Band(values, values, values)
+
+
+def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves) -> dict[str, Estimate]:
+    """Compute the error of each run, and of each baseline, to a real curve, in the form of the paper and of the code.
+
+    Args:
+        runs: Who predicts → its curves, one a seed.
+        real: The real curves.
+    """
+    found: dict[str, Estimate] = {}
+    for name in CURVES:
+        for form in ("paper", "code"):
+            for who, curves in runs.items():
+                key = f"NRMSE of {name} ({form}), {who}"
+                found |= estimates([{key: nrmse(getattr(one, name), getattr(real, name), form)} for one in curves])
+    return found
+
+
+def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds: Sequence[int]) -> dict[str, Estimate]:
+    """Compute the errors on topics that were held out, with intervals of bootstrap samples of the topics.
+
+    Of times, the mean absolute difference of logarithms (0.69: wrong by a factor of two); of depths, the mean absolute
+    difference.
+
+    Args:
+        training: The topics fitted on.
+        held_out: The others; those without times are left out.
+        seeds: Seeds of the twin, whose prediction is the mean over them.
+    """
+    rows: list[dict[str, float]] = []
+    for index, topic in enumerate(held_out):
+        if not np.isfinite(topic.median_minutes):
+            continue
+        runs = [twin_prediction(FITTED, topic, 1_000 * seed + index) for seed in seeds]
+        twin = {name: float(np.mean([run[name] for run in runs])) for name in QUANTITIES}
+        row: dict[str, float] = {}
+        for who, predicted in {"twin": twin, **held_out_predictions(topic, training)}.items():
+            for name in QUANTITIES:
+                value, real = predicted[name], getattr(topic, name)
+                error = abs(value - real) if name == "depth" else abs(np.log(max(value, 0.1) / real))
+                row[f"held out: {name.replace('_', ' ')}, {who}"] = float(error)
+        rows.append(row)
+    return estimates(rows)
+
+
+def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
+    """Compute by how much a first vote changes the votes that come after it.
+
+    A group's mean score less its first vote, less the mean score of the control group.
+    """
+    figures: dict[str, float] = {}
+    for arm, results in arms.items():
+        for group, first_vote in GROUPS.items():
+            figures[f"{arm}: score, {group}"] = results[f"score_{group}"]
+            if first_vote:
+                later = results[f"score_{group}"] - first_vote
+                figures[f"{arm}: effect, {group}"] = later - results["score_control"]
+    return figures
+
+
+def counterfactual_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
+    """Compute by how much comments on posts with a first vote disagree more than those on others."""
+    figures: dict[str, float] = {}
+    for arm, results in arms.items():
+        scores = {group: results[f"disagree_{group}"] for group in GROUPS}
+        scores = {group: np.nan if score is None else score for group, score in scores.items()}
+        figures |= {f"{arm}: disagree score, {group}": score for group, score in scores.items()}
+        figures |= {
+            f"{arm}: effect, {group}": scores[group] - scores["control"] for group, vote in GROUPS.items() if vote
+        }
+    return figures
+
+
+BLIND = {"herding": 0.0, "llm": "rule"}
+"""The control of a herd study: rule twins that vote whatever the score."""
+
+HERD = Study(
+    "herd",
+    HerdModel,
+    {"herding": {}, "blind": BLIND},
+    40,
+    tuple(f"score_{group}" for group in GROUPS),
+    herd_outcomes,
+)
+
+COUNTERFACTUAL = Study(
+    "counterfactual",
+    HerdModel,
+    {"herding": {}, "blind": BLIND},
+    30,
+    tuple(f"disagree_{group}" for group in GROUPS),
+    counterfactual_outcomes,
+    {"preset": "counterfactual_herd"},
+)
+
+
+def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
+    """Return how many answers became more extreme in each arm, where they lean, and how helpful they are."""
+    names = ("more_extreme", "less_extreme", "neutral", "leaning", "helpfulness")
+    figures = {f"{arm}: {name.replace('_', ' ')}": results[name] for arm, results in arms.items() for name in names}
+    return {name: np.nan if value is None else value for name, value in figures.items()}
+
+
+def rumour_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
+    """Compute how many more posts there are on rumours than on truths, of all topics and of each."""
+    figures: dict[str, float] = {}
+    for arm, results in arms.items():
+        figures[f"{arm}: posts on truths"] = results["truths"]
+        figures[f"{arm}: posts on rumours"] = results["rumours"]
+        figures[f"{arm}: rumours less truths"] = results["rumours"] - results["truths"]
+        figures |= {
+            f"{arm}: rumour less truth, {topic}": results[f"{topic}_rumour"] - results[f"{topic}_truth"]
+            for topic in TOPICS
+        }
+    return figures
+
+
+SPREADING = SpreadingStudy()
+
+POLARISATION = Study(
+    "polarisation",
+    PolarisationModel,
+    {"cautious": {}, "bold": {"leaning": "bold"}, "nobody is moved": {"persuasion": 0.0, "llm": "rule"}},
+    30,
+    ("more_extreme", "neutral", "leaning"),
+    polarisation_outcomes,
+)
+
+RUMOURS = Study(
+    "rumours",
+    RumourModel,
+    {"alluring": {}, "no allure": {"allure": 1.0, "llm": "rule"}},
+    60,
+    ("truths", "rumours"),
+    rumour_outcomes,
+)
+
+SIZES = (50, 200, 1000)
+"""Numbers of users in the scale study; posts in a step grow with them."""
+
+SCALE = Study(
+    "scale",
+    HerdModel,
+    {f"{n} users": {"n_agents": n, "posts_per_step": max(1, n // 12)} for n in SIZES},
+    10,
+    tuple(f"disagree_{group}" for group in GROUPS),
+    counterfactual_outcomes,
+    {"preset": "counterfactual_herd"},
+)
+
+STUDIES: dict[str, Study | SpreadingStudy] = {
+    study.name: study for study in (SPREADING, POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE)
+}
+"""Studies by name."""
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def run_study(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(STUDIES)}.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = N_SEEDS,
+    rng: Annotated[int, typer.Option(min=0, help="The first seed.")] = 1,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; the study's own by default.")] = None,
+    llm: Annotated[str, typer.Option(help="What agents think with.")] = "rule",
+    api_base: Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Folder of the run logs; the same command goes on.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Budget of live replies, of all runs together.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder with OASIS's files, to compare spreading with.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the figure: PNG, SVG or PDF.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """Run a study; the last line of --json is its figures."""
+    from mesa_llm.cli.run import demand_no_secret, parameters
+    from models.oasis.charts import study_figure
+
+    try:
+        if name not in STUDIES:
+            raise ConfigError(f"there is no study {name!r}; choose one of {', '.join(STUDIES)}")
+        for option, text in (("--llm", llm), ("--api-base", api_base)):
+            demand_no_secret(option, text)
+        study = STUDIES[name]
+        changes = parameters(study.model, set_ or [], None)
+        access = Access(api_base=api_base, max_calls=max_calls)
+        if log is not None:
+            log.mkdir(parents=True, exist_ok=True)
+        if data is not None and not isinstance(study, SpreadingStudy):
+            raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
+        changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})
+        findings = study.run(range(rng, rng + seeds), steps, log, **changes)
+    except ConfigError as error:
+        sys.stderr.write(f"{error}\n")
+        raise typer.Exit(2) from None
+    sys.stdout.write(findings.text() + "\n")
+    if plot is not None:
+        study_figure(findings).savefig(plot)
+    if as_json:
+        sys.stdout.write(json.dumps(findings.summary()) + "\n")
+
+
+if __name__ == "__main__":
+    app()

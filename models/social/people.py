@@ -1,0 +1,138 @@
+"""The people of a social network: who they are, whom they follow, and when they are active."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from mesa_llm import ConfigError
+from mesa_llm.population import (
+    DrawnPeople,
+    Users,
+    activity_table,
+    from_distributions,
+    read_activity,
+    read_users,
+)
+from mesa_llm.population.columns import IntArray, InventedPeople, People, people_of, preferential_edges
+
+PopulationName = Literal["invented", "oasis_x", "oasis_reddit"]
+"""Where people come from who are in no file."""
+
+N_INVENTED = 20
+"""Number of users where neither a number nor a file is given."""
+
+MAX_CORE = 196
+"""Maximum number of core users, where the number is not given (OASIS has 196 real ones)."""
+
+
+def check_people(scenario: Any) -> None:
+    """Check that the parameters of the people fit together.
+
+    Raises:
+        ConfigError: If people are to come from two sources, or an activity is to be made from counts and there are
+            none.
+    """
+    if scenario.users is not None and scenario.population != "invented":
+        raise ConfigError(
+            f"users={scenario.users!r} and population={scenario.population!r} both say where people come from; "
+            "give one of them"
+        )
+    needs_counts = scenario.activity_form in ("paper", "code")
+    if needs_counts and scenario.activity_table is None and scenario.users is None:
+        raise ConfigError(
+            f"activity_form={scenario.activity_form!r} is made from counts of activity; give activity_table=, a file "
+            "with the column activity_level_frequency or 24 counts a row, or choose 'reddit' or 'core'"
+        )
+
+
+def n_core_of(scenario: Any, n: int) -> int:
+    """Return the number of core users among so many: as the scenario says, else a tenth, up to `MAX_CORE`.
+
+    Raises:
+        ConfigError: If the scenario wants more core users than there are users.
+    """
+    if scenario.core_users is not None and scenario.core_users > n:
+        raise ConfigError(f"core_users={scenario.core_users} is more than the {n} users")
+    return min(MAX_CORE, n // 10) if scenario.core_users is None else scenario.core_users
+
+
+def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
+    """Return the people of a network, and what their file holds; nothing, without a file.
+
+    Args:
+        scenario: Parameters of the network.
+        rng: Source of random draws.
+
+    Raises:
+        ConfigError: If the file cannot be used.
+    """
+    n = scenario.n_agents
+    if scenario.users is not None:
+        users = read_users(Path(scenario.users), skip=scenario.skip_broken)
+        return people_of(users.personas[:n]), users
+    n = n or N_INVENTED
+    match scenario.population:
+        case "oasis_x":
+            return from_distributions(n, rng, "x", n_core_of(scenario, n)), Users([])
+        case "oasis_reddit":
+            return from_distributions(n, rng, "reddit"), Users([])
+        case _:
+            return InventedPeople(n, rng), Users([])
+
+
+def follow_edges(people: People, scenario: Any, rng: random.Random) -> IntArray:
+    """Return who follows whom: what the population brings, core users by topic, or new users following popular ones.
+
+    Args:
+        people: The population.
+        scenario: Parameters of the network.
+        rng: Source of random draws.
+
+    Returns:
+        (follower, followee), as indices of the population, sorted, shape `(follows, 2)`.
+    """
+    n = len(people)
+    if isinstance(people, DrawnPeople) and people.kind == "x":
+        return people.follow_edges(scenario.follow_probability, rng=rng).astype(np.int32)
+    if (edges := people.edges) is not None:
+        return np.array(edges, dtype=np.int32).reshape(-1, 2)
+    if n < 2 or scenario.follows < 1:
+        return np.zeros((0, 2), dtype=np.int32)
+    return preferential_edges(n, min(scenario.follows, n - 1), rng)
+
+
+def is_hourly(scenario: Any) -> bool:
+    """Check whether users are active by the hour of the day."""
+    return scenario.hourly or scenario.activity_form is not None or scenario.activity_table is not None
+
+
+def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -> None:
+    """Set everybody's probabilities of being active, hour by hour, unless those that the people bring are wanted.
+
+    Args:
+        people: The population.
+        scenario: Parameters of the network.
+        users: What their file holds.
+        rng: Source of random draws.
+
+    Raises:
+        ConfigError: If there are no counts to make them from, or the table is none of 24 counts a row.
+    """
+    form, table, n = scenario.activity_form, scenario.activity_table, len(people)
+    if form is None and table is None:
+        return
+    counts = None if users.counts is None else users.counts[:n]
+    shares = {"share": scenario.active_share, "ordinary_share": scenario.ordinary_share}
+    n_core = n_core_of(scenario, n)
+    try:
+        if table is not None:
+            counts = read_activity(table) if isinstance(table, str) else np.array(table)
+        hours = activity_table(form or "paper", n, counts, n_core=n_core, rng=rng, **shares)
+    except ValueError as error:
+        raise ConfigError(f"{error}; give activity_table=, with 24 counts a row") from error
+    for index, day in enumerate(hours.tolist()):
+        people.hours[index] = day

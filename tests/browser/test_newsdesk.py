@@ -1,0 +1,40 @@
+"""The news desk in a real browser: news in the run, and what would come of it in a branch."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_pages import expect_step, press, shown, turn_to
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_visitor_sends_news_and_tries_other_news_in_a_branch(page: Page) -> None:
+    shown(page, "/three_worlds")
+    press(page, "Step")
+    expect_step(page, "1")
+    turn_to(page, "News")
+    press(page, "Try in a branch")
+    expect(page.get_by_text("Write something first.")).to_be_visible()
+    page.get_by_label("Text", exact=True).fill("The mayor has <b>resigned</b>.")
+    press(page, "Try in a branch")
+    expect(page.get_by_text("The branch ran 5 steps from step 1 on")).to_be_visible()
+    expect(page.get_by_role("img", name="this run and its branches")).to_be_visible()
+    expect_step(page, "1")
+    press(page, "Send")
+    expect(page.get_by_text("Done: it bears on step 2.")).to_be_visible()
+    expect(page.get_by_role("cell", name="news for everyone: The mayor has <b>resigned</b>.")).to_be_visible()
+    press(page, "Change of a variable")
+    page.get_by_label("New value", exact=True).fill("best")
+    press(page, "Send")
+    expect(page.get_by_text("there is no feed 'best'")).to_be_visible()
+    turn_to(page, "Report")
+    press(page, "Write the report")
+    expect(page.get_by_role("heading", name="Three worlds after 1 step")).to_be_visible()
+    expect(page.get_by_text("Written by rule.")).to_be_visible()
+    with page.expect_download() as download:
+        press(page, "Tables and graph (zip)")
+    assert {"measures.csv", "interventions.csv"} <= set(zipfile.ZipFile(download.value.path()).namelist())

@@ -1,0 +1,59 @@
+"""Branches of recorded runs, as they are typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from mesa_llm.cli.app import app
+from models.three_worlds.model import ThreeWorldsModel
+
+
+def typed(*words: Any) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> Path:
+    model = ThreeWorldsModel(n_agents=4, rng=1, log=tmp_path / "parent.sqlite")
+    model.run_for(4)
+    model.close()
+    return tmp_path / "parent.sqlite"
+
+
+def test_a_branch_is_compared_with_its_parent_and_replays(parent: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.sqlite"
+    changes = ["--set", "minimum_wage=30", "--inject", "Wages are raised.", "--csv", tmp_path / "both.csv"]
+    done = typed("branch", parent, "--at", 2, *changes, "--log", new, "--json")
+    assert done.exit_code == 0, done.output
+    figures = json.loads(done.stdout)
+    heard = figures["series"]["heard"]
+    assert (figures["at"], figures["steps"], heard["step"]) == (2, 4, [1, 2, 3, 4])
+    assert heard["difference"][:2] == [0, 0]
+    assert heard["difference"][2] == 4
+    assert (tmp_path / "both.csv").read_text().startswith("step,measure,parent,branch,difference\n")
+    replayed = typed("replay", new, "--json")
+    assert json.loads(replayed.stdout)["digest"] == figures["digest"]
+    assert typed("replay", parent).exit_code == 0
+    assert "step 3:" in typed("branch", parent, "--at", 2, "--steps", 1).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--at", 9], "step 9: the parent has the steps 0 to 4"),
+        (["--at", 4], "say by --steps how many steps the branch runs"),
+        (["--at", 2, "--set", "wage=nan:"], "wage"),
+        (["--at", 2, "--inject", "{bad"], "--inject {bad: this is no JSON"),
+        (["--at", 2, "--inject", '{"kind": "post"}'], "is no intervention: post.text: field required"),
+    ],
+)
+def test_what_cannot_be_branched_is_one_line(parent: Path, words: list[Any], reason: str) -> None:
+    done = typed("branch", parent, *words)
+    assert done.exit_code == 2
+    assert reason in done.stderr
+    assert len(done.stderr.splitlines()) == 1

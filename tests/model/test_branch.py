@@ -1,0 +1,110 @@
+"""Branches: a run forked from its log, with a change, and compared with its parent."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesa_llm import AgentDesign, ConfigError, LLMModel, ScriptedLLM, branch
+from mesa_llm.llm.replies import call
+from mesa_llm.model.recording import Recording
+from models.market.model import MarketModel
+from models.three_worlds.model import ThreeWorldsModel
+from tests.pot import PotModel
+
+
+class Payers:
+    """Pays by what the prompt says, and counts who is asked."""
+
+    def __init__(self) -> None:
+        self.n_calls = 0
+        self.llm = ScriptedLLM(self.reply)
+
+    def reply(self, request: Any) -> Any:
+        self.n_calls += 1
+        return call("pay", coins=9 if "Be generous" in request.messages[-1].content else 1)
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> Path:
+    """Return the log of a run of four steps, with news before step 4."""
+    model = PotModel(3, Payers().llm, rng=1, log=tmp_path / "parent.sqlite")
+    model.run_for(3)
+    model.inject("Nothing new.")
+    model.step()
+    model.close()
+    return tmp_path / "parent.sqlite"
+
+
+def coins(fork: Any) -> list[tuple[float, float]]:
+    table = fork.compare()
+    rows = table[table["measure"] == "coins"]
+    return list(zip(rows["parent"], rows["branch"], strict=True))
+
+
+def test_a_branch_asks_only_for_what_its_parent_was_not_asked(parent: Path, tmp_path: Path) -> None:
+    before = hashlib.sha256(parent.read_bytes()).digest()
+    payers = Payers()
+    fork = branch(parent, 2, inject=["Be generous."], log=tmp_path / "fork.sqlite", llm=payers.llm)
+    assert payers.n_calls == 0
+    fork.run()
+    assert coins(fork) == [(3, 3), (6, 6), (9, 33), (12, 36)]
+    assert (fork.model.runlog.n_copied, payers.n_calls) == (6, 6)  # in step 4 the pot holds other sums
+    assert [applied.step for applied in fork.model.interventions.log] == [3, 3, 4]
+    fork.close()
+    assert hashlib.sha256(parent.read_bytes()).digest() == before
+
+
+def test_a_branch_without_a_change_is_its_parent(parent: Path) -> None:
+    fork = branch(parent, 2)
+    fork.run()
+    assert fork.model.runlog.digest == Recording.read(parent).digests[4]
+    assert fork.model.usage.calls == 0
+    assert set(fork.compare()["difference"]) == {0.0}
+
+
+def test_a_branch_is_a_run_log_that_replays_and_goes_on_alone(tmp_path: Path) -> None:
+    log, new = tmp_path / "parent.sqlite", tmp_path / "fork.sqlite"
+    MarketModel(n_agents=3, rng=1, log=log, horizon=5).run_for(3)
+
+    def fork() -> LLMModel:
+        made = branch(log, 2, changes={"fee": 0.05, "horizon": 4}, design=AgentDesign(llm="random"), log=new)
+        made.run(3)
+        made.close()
+        return made.model
+
+    first = fork()
+    assert not first.running
+    assert first.time == 4
+    assert fork().runlog.digest == first.runlog.digest
+    log.rename(tmp_path / "gone.sqlite")
+    assert Recording.read(new).replayed().runlog.digest == first.runlog.digest
+
+
+def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
+    model = ThreeWorldsModel(n_agents=4, rng=1)
+    model.run_for(2)
+    fork = branch(model, 0, changes={"bridged": False})
+    fork.run()
+    table = fork.compare()
+    assert not fork.model.scenario.bridged
+    assert set(table[table["step"] == 2]["measure"]) >= {"heard", "posts"}
+    assert model.time == 2
+
+
+def test_what_cannot_be_branched_is_one_clear_error(parent: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="step 9: the parent has the steps 0 to 4"):
+        branch(parent, 9)
+    with pytest.raises(ConfigError, match="is the parent's log"):
+        branch(parent, 2, log=parent)
+    with pytest.raises(ConfigError, match="'n_agents' cannot be changed during a run of PotModel"):
+        branch(parent, 2, changes={"n_agents": 4}, log=tmp_path / "new.sqlite")
+    assert not (tmp_path / "new.sqlite").exists()
+    branch(parent, 2, inject=["Be generous."], log=tmp_path / "new.sqlite", llm=Payers().llm).close()
+    with pytest.raises(ConfigError, match="a branch with other changes"):
+        branch(parent, 2, inject=["Be mean."], log=tmp_path / "new.sqlite")
+    with pytest.raises(ConfigError, match="say how many steps"):
+        branch(parent, 4).run()

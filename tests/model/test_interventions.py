@@ -1,0 +1,132 @@
+"""News, posts and changes from outside a run: made once, recorded, and made again by replays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mesa_llm import Change, ConfigError, News, Post, ScriptedLLM
+from mesa_llm.llm.replies import call
+from models.social.model import SocialModel
+from models.three_worlds.model import ThreeWorldsModel
+from tests.pot import PotModel, QuizModel
+
+
+def prompts_of(model_class: type[Any], value: Any, steps: int = 2) -> list[list[str]]:
+    """Return what each agent reads, by step, where a value is injected before step 2."""
+    prompts: list[list[str]] = [[]]
+
+    def script(request: Any) -> Any:
+        prompts[-1].append(request.messages[-1].content)
+        return "1" if request.schema else call("pay", coins=1)
+
+    model = model_class(2, ScriptedLLM(script), rng=1)
+    model.step()
+    model.inject(value)
+    for _ in range(steps):
+        prompts.append([])
+        model.step()
+    return prompts
+
+
+def test_news_is_read_by_everyone_in_the_next_step_alone() -> None:
+    before, told, after = prompts_of(PotModel, "The mint has burned down.")
+    line = "- The mint has burned down."
+    assert not any(line in prompt for prompt in [*before, *after])
+    assert [prompt.count(line) for prompt in told] == [1, 1]
+
+
+def test_news_reaches_agents_whose_observations_are_made_for_them() -> None:
+    _, told = prompts_of(QuizModel, "The quiz is rigged.", steps=1)
+    assert len(told) == 10
+    assert all("- The quiz is rigged." in prompt for prompt in told)
+
+
+def test_news_is_for_whom_it_names_and_as_long_as_it_says() -> None:
+    _, told, again, after = prompts_of(PotModel, News(text="Pay less.", to=(2,), steps=2), steps=3)
+    assert [sum("Pay less." in prompt for prompt in prompts) for prompts in (told, again, after)] == [1, 1, 0]
+
+
+def town(log: Any, **options: Any) -> ThreeWorldsModel:
+    return ThreeWorldsModel(n_agents=4, rng=options.pop("rng", 3), log=log, **options)
+
+
+def one_run(log: Any, **options: Any) -> str:
+    """Run a town in which something is done from outside before step 3."""
+    model = town(log, **options)
+    model.run_for(2)
+    assert model.inject("A ship has come in.") == 3
+    model.inject({"kind": "post", "text": "Read all about it!", "author": "Harbour News"})
+    model.inject(Change(variable="bridge_toll", value=2, world="economy"))
+    model.run_for(2)
+    model.close()
+    return model.runlog.digest
+
+
+def test_a_replay_and_a_second_run_with_the_log_make_them_again(tmp_path: Any) -> None:
+    digest = one_run(tmp_path / "run.sqlite")
+    assert one_run(tmp_path / "run.sqlite") == digest
+    assert one_run(tmp_path / "run.sqlite", replay=True) == digest
+    replay = town(tmp_path / "run.sqlite", replay=True)
+    replay.run_for(4)
+    assert replay.runlog.digest == digest
+    assert [applied.step for applied in replay.interventions.log] == [3, 3, 3]
+    assert replay.economy.state.variables["bridge_toll"] == 2
+    assert "Harbour News" in replay.social.names.values()
+    plain = town(None)
+    plain.run_for(4)
+    assert plain.runlog.digest != digest
+
+
+def test_a_run_that_the_log_holds_otherwise_is_refused(tmp_path: Any) -> None:
+    one_run(tmp_path / "run.sqlite")
+    model = town(tmp_path / "run.sqlite")
+    with pytest.raises(ConfigError, match="the run log holds step 1 with another intervention"):
+        model.inject("Too early.")
+    model.run_for(2)
+    with pytest.raises(ConfigError, match=r"A ship has come in.*now: news for everyone: A boat"):
+        model.inject("A boat has come in.")
+
+
+def test_what_is_done_while_a_step_runs_waits_for_the_next() -> None:
+    model = PotModel(2, rng=1)
+    model.observations()
+    assert model.inject("Later.") == 2
+    model.step()
+    assert not model.interventions.log
+    model.step()
+    assert [applied.step for applied in model.interventions.log] == [2]
+
+
+def test_a_post_from_outside_is_in_the_feeds_under_the_account_that_it_names() -> None:
+    model = SocialModel(n_agents=3, rng=1)
+    model.inject(Post(text="We are hiring.", author=model.world.names[2]))
+    model.inject(Post(text="Elections today."))
+    posts = [item.post for item in model.world.facts(1).feed]
+    assert {(post.author, post.content) for post in posts} >= {
+        (model.world.names[2], "We are hiring."),
+        ("Newsroom", "Elections today."),
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("", "is no intervention: news.text: string should have at least 1 character"),
+        ({"kind": "storm"}, "is no intervention.*wanted a text, or an object with the kind news, post, change"),
+        (News(text="x", to="moon"), r"news to 'moon': wanted all, a world \(social, market, economy\), or agents"),
+        (News(text="x", to=(99,)), "news to 99: there is no such agent"),
+        (Post(text="x", world="market"), "no world market has posts to add to; those that have: social"),
+        (Post(text=" "), "refused: "),
+        (Change(variable="fee", value=2), "refused: fee = 2; wanted fee, a share from 0 on and below 1"),
+        (Change(variable="feed", value="best"), "refused: there is no feed 'best'"),
+        (Change(variable="n_agents", value=3, world="social"), "refused: n_agents = 3; wanted feed"),
+        (Change(variable="n_agents", value=3), r"cannot be changed.*what can be: social.feed, .*economy.tax_rate"),
+    ],
+)
+def test_bad_interventions_are_one_clear_error_and_nothing_happens(value: Any, reason: str) -> None:
+    model = town(None)
+    with pytest.raises(ConfigError, match=reason):
+        model.inject(value)
+    assert not model.interventions.log

@@ -1,0 +1,53 @@
+"""One account and its followers: Shachi's task 9, and the studies of OASIS."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mesa_llm import ScriptedLLM
+from mesa_llm.llm.scripted import call
+from mesa_llm.memory import ChatMemory
+from models.oasis.charts import activity_figure, cascade_figure
+from models.oasis.model import POST, OasisModel
+from models.oasis.task import TASK, scores
+
+DATA = os.environ.get("MESA_LLM_DATA")
+
+
+def test_the_task_is_shachis() -> None:
+    model = OasisModel(**TASK.setting, rng=1)
+    followed = [model.world.ties(agent.unique_id).followed.tolist() for agent in model.agents]
+    assert (len(model.agents), TASK.max_steps, TASK.level) == (111, 10, 3)
+    assert sum(model.influencer.unique_id in one for one in followed) == 110
+    assert sum(map(len, followed)) == 110 + 11  # a tenth of 110 follows among themselves
+    memory = model.influencer.memory
+    assert isinstance(memory, ChatMemory)
+    assert (memory.max_tokens, memory.pairs) == (100_000, 5)
+    assert model.world.post_view(model.root_id).content == POST
+
+
+def test_who_shares_the_post_is_in_its_cascade_and_who_shares_from_them_is_one_deeper() -> None:
+    model = OasisModel(n_agents=4, rng=1)
+    boss, near, far, other = (agent.unique_id for agent in model.agents)
+    model.world.repost(near, model.root_id)
+    model.world.repost(other, model.root_id)
+    model.world.repost(far, int(model.world.posts_table()[-2]["post_id"]))
+    assert boss == model.influencer.unique_id
+    assert (model.scale, model.depth, model.max_breadth) == (4, 2, 2)
+
+
+def test_scores_are_those_of_what_was_done() -> None:
+    llm = ScriptedLLM(lambda request: call("like_post", post_id=1))
+    model = OasisModel(n_agents=5, rng=1, llm=llm)
+    model.run(4)
+    assert scores(model) == {"scale": 1, "depth": 0, "max_breadth": 1, "activity": pytest.approx(4 / 5 / 4)}
+    assert model.n_likes == 4
+    assert [len(figure.axes) for figure in (cascade_figure(model), activity_figure(model))] == [1, 1]
+
+
+@pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
+def test_oasis_own_file_of_this_topic_brings_the_influencer_and_its_post() -> None:
+    model = OasisModel(users=str(Path(DATA or "", "oasis", "False_Business_0.csv")), rng=1)
+    assert (len(model.agents), model.influencer.config.name, model.n_follows) == (111, "user_32", 85)
+    assert "amazon" in model.world.post_view(model.root_id).content

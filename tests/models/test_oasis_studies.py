@@ -1,0 +1,305 @@
+"""The studies of OASIS: herds, spreading posts, polarised groups, rumours."""
+
+import json
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import ipyvuetify as vuetify
+import numpy as np
+import pytest
+import reacton
+import solara
+from typer.testing import CliRunner
+
+from mesa_llm import ConfigError, ScriptedLLM
+from mesa_llm.benchmark.scores import Estimate
+from mesa_llm.llm.scripted import call
+from mesa_llm.worlds.social.curves import SpreadCurves
+from models.oasis.charts import course_figure, study_figure
+from models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
+from models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
+from models.oasis.rumours import TOPICS, RumourModel
+from models.oasis.spreading import (
+    CURVE_TOPIC,
+    FITTED,
+    LOG_SLOPE,
+    SEES,
+    SpreadingModel,
+    Topic,
+    Twin,
+    baseline_curves,
+    curves_of,
+    early_minutes,
+    fit_ties,
+    fit_times,
+    log_slope,
+    nrmse,
+    read_topics,
+    run_twin,
+    split_topics,
+    spread,
+)
+from models.oasis.studies import COUNTERFACTUAL, CURVES, HERD, SPREADING, STUDIES, app
+from models.oasis.studies_app import PAGES, Studies
+
+DATA = os.environ.get("MESA_LLM_DATA")
+
+
+def ends(estimate: Estimate) -> tuple[float, float]:
+    """Return both ends of an interval."""
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low, estimate.high
+
+
+def test_first_votes_are_cast_by_lot_and_evenly() -> None:
+    model = HerdModel(n_agents=10, active_share=0, rng=1)
+    model.run(4)
+    groups = [one.group for one in model.treated]
+    assert len(groups) == 4 * 8 * 3
+    assert {group: groups.count(group) for group in GROUPS} == dict.fromkeys(GROUPS, 32)
+    assert model.scores() == {group: [vote] * 32 for group, vote in GROUPS.items()}
+
+
+def test_a_vote_blind_population_shows_no_effect_and_a_herding_one_does() -> None:
+    outcomes = HERD.run(range(1, 13), 8, n_agents=60, posts_per_step=4, active_share=0.3).outcomes
+    for group, sign in (("up", 1), ("down", -1)):
+        assert ends(outcomes[f"blind: effect, {group}"])[0] < 0 < ends(outcomes[f"blind: effect, {group}"])[1]
+        assert all(sign * end > 0 for end in ends(outcomes[f"herding: effect, {group}"]))
+
+
+def test_votes_follow_the_score_up_to_a_bound() -> None:
+    assert like_probability(0, 0.7, 3) == pytest.approx(0.7)
+    assert like_probability(5, 0.7, 0) == pytest.approx(0.7)
+    assert like_probability(-1, 0.7, 1) < 0.7 < like_probability(1, 0.7, 1) < like_probability(2, 0.7, 1)
+    assert like_probability(2, 0.7, 1) == like_probability(9, 0.7, 1)
+
+
+def test_comments_on_false_posts_are_judged_once_each_and_a_missing_verdict_stays_missing() -> None:
+    verdicts = iter([{"answer": 9}, *["no number"] * 1000])
+    llm = {"judge": ScriptedLLM(lambda _: next(verdicts)), "*": "rule"}
+    model = HerdModel(n_agents=20, preset="counterfactual_herd", active_share=0.5, llm=llm, rng=2)
+    model.run(2)
+    judged = [score for one in model.treated for _, score in one.comments]
+    assert judged == [9.0]
+    assert len(model.world.comments_table()) > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("Nonsense, this is simply not true.", 9), ("True, I agree.", 1), ("Not true? I doubt it.", 9), ("Hm.", 5)],
+)
+def test_the_rule_counts_words_of_disagreement(text, score) -> None:
+    assert rule_disagreement(f"Post:\nThat is true.\n\nComment:\n{text}") == score
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "no readable JSON"),
+        ("[]", "holds no list of posts"),
+        ('[{"post": " "}]', "entry 0: wanted 'post', a text"),
+        ('[{"RS": {"title": "a", "selftext": "b"}, "RC_1": {"body": "c", "group": "sideways"}}]', "a group is one of"),
+        ('[{"RS": {"title": "a"}, "RC_1": {}}]', "wanted RS with title"),
+    ],
+)
+def test_files_of_threads_are_refused_with_the_entry(tmp_path, content, message) -> None:
+    path = tmp_path / "threads.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match=message):
+        read_threads(path)
+
+
+@pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
+def test_oasis_own_counterfactual_posts_keep_their_groups() -> None:
+    path = str(Path(DATA or "", "oasis", "counterfactual_36.json"))
+    model = HerdModel(n_agents=10, preset="counterfactual_herd", threads=path, rng=1)
+    model.run(2)
+    by_text = {thread.post: thread.groups[0] for thread in model.threads}
+    assert len(model.threads) == 220
+    assert all(by_text[model.world.post_view(one.item_id).content] == one.group for one in model.treated)
+
+
+def test_each_study_draws_what_it_found() -> None:
+    for study in STUDIES.values():
+        findings = study.run([1, 2], 3, n_agents=20)
+        assert len(study_figure(findings).axes) == len(findings.bands) > 0
+        assert json.loads(json.dumps(findings.summary()))["seeds"] == 2
+
+
+def test_a_study_is_one_command_that_goes_on_with_its_logs(tmp_path) -> None:
+    command = ["herd", "--seeds", "2", "--steps", "2", "--set", "n_agents=10", "--log", str(tmp_path), "--json"]
+    first, second = (json.loads(CliRunner().invoke(app, command).stdout.splitlines()[-1]) for _ in range(2))
+    assert first["outcomes"] == second["outcomes"]
+    assert len(list(tmp_path.glob("herd-*.sqlite"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["swarm"], "there is no study 'swarm'"), (["herd", "--set", "herding=-1"], "greater than or equal to 0")],
+)
+def test_a_study_that_cannot_be_is_one_line(options, message) -> None:
+    done = CliRunner().invoke(app, options)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert message in done.stderr
+
+
+def test_the_counterfactual_study_reads_votes_into_comments() -> None:
+    outcomes = COUNTERFACTUAL.run(range(1, 4), 10, active_share=0.4).outcomes
+    assert ends(outcomes["herding: effect, down"])[0] > 0 > ends(outcomes["herding: effect, up"])[1]
+
+
+def topic(index: int, category: str = "Business", **changes: Any) -> Topic:
+    """Make a topic whose first 50 shares took two and four minutes."""
+    return replace(Topic(f"topic_{index}", category, f"2014-{index:03}", 300, 3, 2.0, 4.0), **changes)
+
+
+def test_topics_are_halved_by_category_and_the_one_with_a_curve_is_held_out() -> None:
+    for seed in range(4):
+        topics = [topic(index, "AB"[index % 3 == 0]) for index in range(12)] + [topic(12, name=CURVE_TOPIC)]
+        training, held_out = split_topics(topics, seed)
+        assert CURVE_TOPIC in [one.name for one in held_out]
+        assert len(training) + len(held_out) == 13
+        for category in "AB":
+            counts = [sum(one.category == category for one in half) for half in (training, held_out)]
+            assert abs(counts[0] - counts[1]) <= 1
+
+
+def test_the_fit_finds_the_twin_that_made_the_topics() -> None:
+    twin = Twin(15.0, 1.6, 0.4)
+    made = []
+    for index in range(40):
+        joins = run_twin(twin, 200 + 5 * index, index)
+        median, last = early_minutes(joins)
+        depth = max(distance for _, distance in joins)
+        made.append(topic(index, users=200 + 5 * index, depth=depth, median_minutes=median, last_minutes=last))
+    assert fit_times(made) == pytest.approx((15, 1.6), rel=0.15)
+    assert fit_ties(made[:6], twin).ties == pytest.approx(0.4, abs=0.2)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_fast_form_of_the_twin_is_the_model(seed) -> None:
+    model = SpreadingModel(n_agents=60, ties=1.0, rng=seed)
+    model.run(40)
+    edges = [(follower - 1, followee - 1) for follower, followee in model.world.follow_edges().tolist()]
+    joins = spread(edges, [agent.look_step for agent in model.agents], 40)
+    fast, slow = curves_of(joins, 40), model.curves().until(41)
+    for name in CURVES:
+        assert getattr(fast, name).tolist() == getattr(slow, name).tolist()
+    assert slow.depth[-1] > 1
+
+
+def test_errors_of_curves_are_a_share_of_the_real_one() -> None:
+    real = np.array([1.0, 2.0, 4.0])
+    assert nrmse(real, real) == 0
+    assert nrmse(real + 2, real) == nrmse(real + 2, real, "code") == 0.5
+    assert nrmse(real[::-1] + 2, real[::-1], "paper") == 2  # a falling curve: the paper divides by its end
+    with pytest.raises(ValueError, match="one length, got 2 and 3"):
+        nrmse(real[:2], real)
+
+
+def test_five_baselines_know_what_they_say_they_know() -> None:
+    real = SpreadCurves(*(np.arange(1.0, 21) * factor for factor in (5, 0.1, 3)))
+    curves = baseline_curves(real, 200)
+    assert set(curves) == set(SEES)
+    assert set(curves["constant at the mean"].scale) == {real.scale.mean()}
+    assert curves["persistence"].scale[9] == curves["persistence"].scale[-1] == real.scale[9]
+    assert curves["everyone at once"].scale.tolist() == [1.0] + [200.0] * 19
+    assert set(curves["constant one"].scale) == {1.0}
+    assert curves["logarithmic fit"].scale[0] == 1
+    made = [topic(0, median_minutes=math.e - 1, last_minutes=math.e**2 - 1, users=250)]
+    assert log_slope(made) == pytest.approx(0.1)  # 25 of 250 after ln(1 + t) = 1, 50 after 2
+
+
+@pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
+def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines_on_the_real_curve() -> None:
+    folder = Path(DATA or "", "oasis")
+    training, held_out = split_topics(read_topics(folder / "all_topics.csv"))
+    assert (len(training), len(held_out)) == (99, 99)
+    findings = SPREADING.run([1, 2], data=folder)
+    errors = {who: findings.outcomes[f"NRMSE of scale (paper), {who}"].value for who in ("twin", *SEES)}
+    assert min(errors, key=lambda who: errors[who]) == "twin"
+    assert findings.outcomes["held out: depth, twin"].n == 99
+    assert len(study_figure(findings).axes) == 3
+    assert log_slope(training) == pytest.approx(LOG_SLOPE, abs=5e-5)
+    assert fit_times(training) == pytest.approx((FITTED.look_minutes, FITTED.look_sigma), abs=0.005)
+
+
+def test_a_broken_table_of_topics_is_refused_with_the_line(tmp_path) -> None:
+    path = tmp_path / "topics.csv"
+    path.write_text("topic_name,num_users\na,many\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="line 2: no topic"):
+        read_topics(path)
+
+
+@pytest.mark.parametrize(("leaning", "sign"), [("cautious", -1), ("bold", 1)])
+def test_a_group_that_leans_one_way_and_listens_moves_further_that_way(leaning, sign) -> None:
+    model = PolarisationModel(n_agents=15, leaning=leaning, interval=8, persuasion=0.3, rng=1)
+    model.run(16)
+    by_step = {step: [one for one in model.verdicts if one.step == step] for step in (0, 8, 16)}
+    assert {len(interview) for interview in by_step.values()} == {14}
+    assert {one.change for one in by_step[0]} == {None}
+    assert model.more_extreme > 0.5 > model.less_extreme
+    first, last = (fmean(stance_of(one.answer) for one in by_step[step]) for step in (0, 16))
+    assert sign * last > sign * first > 0
+
+
+def test_who_listens_to_nobody_stays_as_extreme_as_before() -> None:
+    model = PolarisationModel(n_agents=8, persuasion=0, interval=2, rng=1)
+    model.run(4)
+    assert (model.more_extreme, model.less_extreme, model.neutral) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("stance", ANSWERS)
+def test_the_rule_reads_what_the_rule_twin_says(stance) -> None:
+    assert stance_of(ANSWERS[stance]) == stance
+
+
+def test_a_language_model_is_interviewed_aside_and_judged_by_another() -> None:
+    judge = ScriptedLLM(lambda request: {"answer": 7} if "1 (not at all)" in request.messages[-1].content else "?")
+    user = ScriptedLLM(lambda request: "Keep the houses." if not request.tools else call("do_nothing"), name="user")
+    model = PolarisationModel(n_agents=4, interval=1, active_share=1, llm={"judge": judge, "*": user}, rng=1)
+    model.run(1)
+    assert [one.answer for one in model.verdicts] == ["Keep the houses."] * 6
+    assert (model.helpfulness, model.more_extreme) == (7, None)  # an unreadable verdict is none
+    assert set(model.usage_by_purpose) >= {"decide", "interview", "judge", "judge_help"}
+
+
+def test_posts_on_truths_and_rumours_are_counted_with_what_passes_them_on() -> None:
+    model = RumourModel(n_agents=20, core_activity=1, activity=1, sharing=1, allure=0, rng=1)
+    model.run(3)
+    by_root = [model.stories[post["root_id"]].kind for post in model.world.posts_table()]
+    assert (model.rumours, model.truths) == (4, by_root.count("truth"))
+    assert by_root.count("rumour") == 4 < model.truths
+    assert {story.topic for story in model.stories.values()} == set(TOPICS)
+    assert sum(agent.is_core for agent in model.agents) == model.n_core == 2
+
+
+def test_core_users_are_active_and_followed() -> None:
+    model = RumourModel(n_agents=100, core_activity=1, activity=0, rng=1)
+    model.run(2)
+    core = {agent.unique_id for agent in model.agents if agent.is_core}
+    assert set(model.last_outcomes) == core
+    assert {int(followee) for _, followee in model.world.follow_edges()} == core
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_study_has_a_page_that_draws_a_single_run(name) -> None:
+    page = PAGES[name]
+    model = STUDIES[name].model(rng=1, n_agents=12)
+    figure = course_figure(STUDIES[name])
+    assert len(figure(model).axes) >= 1
+    model.run(2)
+    assert len(figure(model).axes) >= 1
+    assert page.kwargs["name"]
+
+
+def test_a_visitor_chooses_a_study() -> None:
+    _, shown = reacton.render(solara.AppLayout(children=[Studies()]), handle_error=False)
+    shown.find(vuetify.Select, label="Study").widget.v_model = "rumours"
+    assert shown.find(vuetify.Slider, label="Allure of rumours: 1.5").widgets
+    shown.close()

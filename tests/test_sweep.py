@@ -1,0 +1,131 @@
+"""Sweeps: one tidy table, made again only where it is missing, with one purse for all workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from mesa_llm import AgentDesign, ConfigError
+from mesa_llm.errors import BudgetSpent
+from mesa_llm.sweep import sweep
+from models.market.model import MarketModel
+from models.social.model import SocialModel
+from tests.faulty_server import FaultyServer
+
+COUNTED = ["follows", "llm", "design", "seed", "steps", "posts", "likes", "digest"]
+
+
+def small(folder: Path, **changes: Any) -> Any:
+    """Make a sweep of eight short runs, in this process."""
+    options: dict[str, Any] = {"steps": 2, "seeds": 2, "fixed": {"n_agents": 5}, "workers": 1, **changes}
+    designs = {"own": None, "forgetful": AgentDesign(memory="none")}
+    return sweep(SocialModel, {"follows": [1, 2]}, folder=folder, designs=designs, **options)
+
+
+def test_a_sweep_is_one_row_a_run_and_each_has_its_log(tmp_path: Path) -> None:
+    made = small(tmp_path)
+    assert (made.n_runs, made.n_done, made.n_failed, made.error) == (8, 8, 0, None)
+    table = made.table
+    assert table[["follows", "design", "seed"]].drop_duplicates().shape == (8, 3)
+    assert table["steps"].eq(2).all()
+    assert table["decisions"].eq(10).all()
+    assert table["digest"].nunique() == 4  # a rule twin does not read its memory
+    assert all((tmp_path / log).is_file() for log in table["log"])
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv").filter(COUNTED), table.filter(COUNTED))
+
+
+def test_what_was_made_is_not_made_again_and_what_is_missing_is(tmp_path: Path) -> None:
+    first = small(tmp_path).table
+    next(iter(tmp_path.glob("*-2.json"))).unlink()
+    again = small(tmp_path)
+    assert (again.n_runs, again.n_done) == (8, 1)
+    pd.testing.assert_frame_equal(again.table.filter(COUNTED), first.filter(COUNTED))
+    longer = small(tmp_path, steps=3)
+    assert (longer.n_done, longer.table["steps"].eq(3).all()) == (8, True)
+
+
+def test_processes_make_the_same_runs_as_this_one(tmp_path: Path) -> None:
+    here, there = small(tmp_path / "here"), small(tmp_path / "there", workers=2)
+    pd.testing.assert_frame_equal(here.table.filter(COUNTED), there.table.filter(COUNTED))
+
+
+def test_a_run_that_breaks_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
+    users = tmp_path / "users.csv"
+    made = small(tmp_path / "runs", fixed={"users": str(users)})
+    assert (made.n_done, made.n_failed) == (8, 8)
+    assert made.table["error"].str.contains("users.csv").all()
+    users.write_text("name,username,user_char,description\nAda,ada,curious,hello\nBen,ben,calm,hi\n")
+    assert small(tmp_path / "runs", fixed={"users": str(users)}).n_failed == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_all_workers_spend_from_one_purse(tmp_path: Path, workers: int) -> None:
+    with FaultyServer() as server:
+        options = {"llm": "tiny", "api_base": server.url, "workers": workers}
+        spent = small(tmp_path, **options, max_calls=25)
+        assert isinstance(spent.error, BudgetSpent)
+        assert server.count == 25
+        done = small(tmp_path, **options)
+        assert (done.error, server.count) == (None, 80)
+        assert done.table["calls"].sum() == 80  # those of before count, too
+
+
+def test_an_unknown_name_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"vary": {"followers": [1]}}, "no parameter 'followers' to vary; it has"),
+        ({"vary": {"follows": []}}, "over no values"),
+        ({"vary": {"follows": [1]}, "fixed": {"follows": 2}}, "both varied and fixed"),
+        ({"seeds": 0}, "1 or more"),
+        ({"workers": 0}, "1 or more"),
+        ({"on": "threads"}, "'processes', 'ray', or an executor"),
+        ({"options": {"reasonings": 1}}, "no option 'reasonings'"),
+        ({"max_calls": 0}, "allows nothing"),
+    ]
+    for arguments, fault in cases:
+        with pytest.raises(ConfigError, match=fault):
+            sweep(SocialModel, **arguments, folder=tmp_path / "none")
+        assert not list(tmp_path.glob("none/*.sqlite"))
+
+
+def test_a_class_of_a_script_is_not_sent_to_workers(tmp_path: Path) -> None:
+    class Local(MarketModel):
+        """A model that no other process can import."""
+
+    with pytest.raises(ConfigError, match="workers=1"):
+        sweep(Local, seeds=2, workers=2, folder=tmp_path)
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    """Return the command of a sweep over two values and three seeds."""
+    arguments = ["social", "--vary", "follows=1,2", "--set", "n_agents=10", "--seeds", "3", "--steps", "40"]
+    return [sys.executable, "-m", "mesa_llm.cli.app", "sweep", *arguments, "--out", str(folder), "--json", *more]
+
+
+def last_line(text: str) -> dict[str, Any]:
+    """Read the JSON that the command ends with."""
+    return json.loads(text.strip().splitlines()[-1])
+
+
+def test_a_killed_sweep_makes_only_what_is_missing(tmp_path: Path) -> None:
+    killed = subprocess.Popen(command(tmp_path, "--workers", "1"), stdout=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob("*.json")) and killed.poll() is None:
+        time.sleep(0.02)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    n_made = len(list(tmp_path.glob("*.json")))
+    again = last_line(subprocess.run(command(tmp_path, "--workers", "1"), capture_output=True, text=True).stdout)
+    assert (again["runs"], again["done"], again["failed"]) == (6, 6 - n_made, 0)
+    assert set(again) == {"runs", "done", "failed", "tokens", "dollars", "table"}
+    table = pd.read_csv(again["table"])
+    whole = sweep(SocialModel, {"follows": [1, 2]}, fixed={"n_agents": 10}, seeds=3, steps=40, workers=1,
+                  folder=tmp_path / "whole").table  # fmt: skip
+    assert table["digest"].tolist() == whole["digest"].tolist()

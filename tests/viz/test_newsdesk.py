@@ -1,0 +1,64 @@
+"""The news desk: what stands in its fields, and what it does to a run."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from mesa_llm import Change, News, Post
+from mesa_llm.viz.newsdesk import MAX_BRANCHES, Choices, NewsDesk, branches_figure, intervention_of
+from models.three_worlds.model import ThreeWorldsModel
+from tests.pot import PotModel
+
+
+def finished(desk: NewsDesk) -> NewsDesk:
+    give_up = time.monotonic() + 30
+    while desk.working and time.monotonic() < give_up:
+        time.sleep(0.005)
+    return desk
+
+
+def test_the_fields_make_interventions() -> None:
+    assert intervention_of("News", " x ", "all") == News(text="x")
+    assert intervention_of("News", "x", "social") == News(text="x", to="social")
+    assert intervention_of("News", "x", "agent 3: Ann") == News(text="x", to=(3,))
+    assert intervention_of("Post", "x", "") == Post(text="x", author="Newsroom")
+    assert intervention_of("Change of a variable", "0.5", "economy.tax_rate") == Change(
+        variable="tax_rate", value=0.5, world="economy"
+    )
+    with pytest.raises(ValueError, match="Write something"):
+        intervention_of("News", " ", "all")
+
+
+def test_a_model_offers_what_it_has() -> None:
+    assert Choices.of(PotModel(2, rng=1)).kinds == ["News"]
+    town = Choices.of(ThreeWorldsModel(n_agents=2, rng=1))
+    assert town.kinds == ["News", "Post", "Change of a variable"]
+    assert list(town.readers)[:4] == ["all", "social", "market", "economy"]
+    assert "market.fee" in town.variables
+
+
+def test_a_branch_leaves_the_run_as_it_is_and_is_drawn_beside_it() -> None:
+    model, desk = PotModel(3, rng=1), NewsDesk()
+    model.run_for(2)
+    digest = model.runlog.digest
+    for _ in range(MAX_BRANCHES + 1):
+        desk.branch(model, None, 3)
+        finished(desk)
+    assert desk.note == "The branch ran 3 steps from step 2 on, with 0 live replies."
+    assert (model.runlog.digest, model.time, len(desk.branches)) == (digest, 2, MAX_BRANCHES)
+    desk.branch(model, News(text="Pay up."), 3)
+    assert finished(desk).branches[-1].title == "news for everyone: Pay up."
+    model.run_for(3)
+    axes = branches_figure("coins", desk.branches)(model).axes[0]
+    ours, same = axes.lines[0].get_ydata(), axes.lines[1].get_ydata()
+    assert list(ours)[2:] == list(same)
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    model, desk = PotModel(2, rng=1), NewsDesk()
+    desk.send(model, Post(text="x"))
+    assert "has posts" in finished(desk).error
+    desk.send(model, News(text="x"))
+    assert (finished(desk).note, desk.error) == ("Done: it bears on step 1.", "")

@@ -1,0 +1,192 @@
+"""Parts of pages for social worlds, without a browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mesa_llm import ScriptedLLM
+from mesa_llm.errors import ConfigError
+from mesa_llm.testing import honest
+from mesa_llm.viz.gate import gate_of
+from mesa_llm.viz.interview import MAX_QUESTION, InterviewDesk, Waiting, interviews_with
+from mesa_llm.viz.markup import markup
+from mesa_llm.viz.picker import Option, options_in
+from mesa_llm.viz.social.cascade import MAX_SHARERS, cascade_figure, root_of, spread_figure, tree_of
+from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_figure
+from mesa_llm.viz.social.reader import feed_values
+from mesa_llm.viz.upload import read_text
+from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves
+from models.social.model import SocialModel
+from tests.viz.test_page import until
+
+
+def world_of(users: int, **changes: Any) -> SocialWorld:
+    """Make a world of users whose first has published post 1."""
+    world = SocialWorld("x", rng=1, self_rating=False, **changes)
+    world.sign_up_many(Account(number) for number in range(1, users + 1))
+    world.create_post(1, "Bread at six.")
+    return world
+
+
+# -- feeds
+
+
+def test_a_feed_shows_what_the_user_sees_with_its_votes_and_warnings() -> None:
+    world = world_of(5)
+    world.quote_post(2, 1, "Look <b>here</b>")
+    world.like_post(3, 1)
+    for user in (4, 5):
+        world.report_post(user, 1, "It is a lie.")
+    feed = markup("feed.html", **feed_values(world, 3))
+    assert "<b>here" not in feed
+    for part in ("user 2 · post 2", "Look &lt;b&gt;here", '<span class="liked">♥ 1</span>', "reported 2 times"):
+        assert part in feed
+
+
+def test_a_very_long_post_is_cut_and_says_how_long_it_is() -> None:
+    world = world_of(2)
+    world.create_post(1, "x" * 100_000)
+    feed = markup("feed.html", **feed_values(world, 2))
+    assert len(feed) < 10_000
+    assert "(100,000 characters)" in feed
+
+
+# -- cascades
+
+
+def test_a_cascade_is_drawn_from_whom_to_whom_and_step_by_step() -> None:
+    world = world_of(5)
+    world.repost(2, 1)
+    world.repost(3, 2)
+    world.end_step()
+    world.repost(4, 1)
+    nodes = tree_of(1, 0, world.shares(1))
+    assert [(node.user_id, int(node.x), node.parent) for node in nodes] == [(1, 0, -1), (2, 0, 0), (3, 0, 1), (4, 1, 0)]
+    assert nodes[0].x < nodes[1].x < nodes[2].x < 1
+    assert len({node.y for node in nodes if node.user_id in (3, 4)}) == 2
+    assert root_of(world, 3) == 1
+
+
+def test_a_large_cascade_is_drawn_in_part_and_says_so() -> None:
+    world = world_of(MAX_SHARERS + 20)
+    for user in range(2, MAX_SHARERS + 21):
+        world.repost(user, 1)
+    figure, nodes = cascade_figure(world, 1)
+    assert len(nodes) == MAX_SHARERS + 1
+    assert f"the first {MAX_SHARERS} of {MAX_SHARERS + 19}" in figure.axes[0].get_title(loc="left")
+
+
+def test_a_spread_stands_beside_a_real_one_minute_by_minute() -> None:
+    world = world_of(5, step_minutes=3)
+    world.end_step()
+    world.repost(2, 1)
+    world.end_step()
+    real = SpreadCurves(np.array([1.0, 4.0]), np.array([0.0, 1.0]), np.array([0.0, 3.0]))
+    alone, beside = spread_figure(world, 1), spread_figure(world, 1, {"real": real})
+    assert [line.get_ydata().tolist() for line in alone.axes[0].lines] == [[1, 2]]
+    assert [line.get_ydata().tolist() for line in beside.axes[0].lines] == [[1, 1, 1, 2], [1, 4]]
+    assert [text.get_text() for text in beside.legends[0].get_texts()] == ["post 1", "real"]
+
+
+def test_a_file_that_holds_no_cascade_is_named_as_its_visitor_calls_it() -> None:
+    with pytest.raises(ConfigError, match=r"^mine\.json is no readable JSON file"):
+        read_text(read_curves, "mine.json", "{")
+
+
+# -- who follows whom
+
+
+def test_follows_that_began_during_the_run_are_drawn() -> None:
+    model = SocialModel(n_agents=6, follows=1, rng=1)
+    before = len(model.world.follow_edges())
+    stranger = next(user for user in range(2, 7) if [1, user] not in model.world.follow_edges().tolist())
+    model.world.follow(1, stranger)
+    colourings = colourings_of(model, {})
+    assert list(colourings) == [TONE, ACTIVITY, "followers"]
+    for name, colouring in colourings.items():
+        figure, places = follow_figure(model, name, colouring)
+        old, new = (len(lines.get_segments()) for lines in figure.axes[0].collections[:2])
+        assert (old, new, len(places)) == (before, 1, 6)
+
+
+def test_of_many_users_the_most_connected_are_drawn_and_the_picture_says_so() -> None:
+    model = SocialModel(n_agents=MAX_USERS + 30, rng=1)
+    figure, places = follow_figure(model, ACTIVITY, colourings_of(model, {})[ACTIVITY])
+    drawn = {place.agent.n_followers for place in places}
+    assert len(places) == MAX_USERS
+    assert max(user.n_followers for user in model.agents) in drawn
+    assert f"the {MAX_USERS} most connected" in figure.axes[0].get_title(loc="left")
+
+
+# -- pickers
+
+
+def test_a_picker_finds_numbers_and_words_and_sends_few_of_many() -> None:
+    texts = [(number, f"{number} · Anna {number}") for number in range(1, 10_001)]
+    assert options_in(texts, "", 50) == [Option(*text) for text in texts[:50]]
+    assert options_in(texts, "777", 2) == [Option(777, "777 · Anna 777"), Option(7770, "7770 · Anna 7770")]
+    assert options_in(texts, "anna 9999", 50) == [Option(9999, "9999 · Anna 9999")]
+
+
+# -- interviews
+
+
+def ask(model: SocialModel, question: str) -> InterviewDesk:
+    """Ask the first user, and wait."""
+    desk = InterviewDesk.of(model)
+    desk.ask(model.agents.to_list()[0], question)
+    until(lambda: not desk.waiting)
+    return desk
+
+
+def test_an_interview_is_answered_beside_those_before() -> None:
+    model = SocialModel(n_agents=3, llm=honest(), rng=1)
+    ask(model, "Who are you?")
+    assert model.usage.calls == 1
+    model.step()
+    ask(model, "And now?")
+    now, before = interviews_with(model, 1)
+    assert (now.step, now.question, before.step, before.question) == (1, "And now?", 0, "Who are you?")
+    assert (bool(now.answer), bool(before.answer), now.failure) == (True, True, "")
+
+
+def test_a_failed_interview_says_why() -> None:
+    def fail(request: Any) -> Any:
+        raise ConfigError("the key is refused")
+
+    model = SocialModel(n_agents=2, llm=ScriptedLLM(fail), rng=1)
+    desk = ask(model, "Well?")
+    reasons = [desk.error, *(interview.failure for interview in interviews_with(model, 1))]
+    assert any("the key is refused" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(("question", "why"), [(" ", "Write a question"), ("x" * (MAX_QUESTION + 1), "4,000 at most")])
+def test_a_question_that_cannot_be_asked_costs_nothing(question: str, why: str) -> None:
+    model = SocialModel(n_agents=2, llm=honest(), rng=1)
+    assert why in ask(model, question).error
+    assert model.usage.calls == 0
+
+
+def test_a_question_waits_until_the_step_is_over_and_may_be_withdrawn() -> None:
+    model = SocialModel(n_agents=2, llm=honest(), rng=1)
+    desk = InterviewDesk.of(model)
+    with gate_of(model).writing(), gate_of(model).waiting():
+        desk.ask(model.agents.to_list()[0], "Well?")
+        (job,) = desk.waiting
+        assert isinstance(job, Waiting)
+        desk.withdraw(job)
+    until(lambda: not desk.waiting)
+    assert (model.usage.calls, interviews_with(model, 1), desk.error) == (0, [], "")
+
+
+def test_a_question_in_flight_is_withdrawn() -> None:
+    model = SocialModel(n_agents=2, llm=ScriptedLLM(lambda request: "late", lambda request: 30.0), rng=1)
+    desk = InterviewDesk.of(model)
+    desk.ask(model.agents.to_list()[0], "Well?")
+    until(lambda: desk._in_flight is not None and model.engine._running is not None)
+    desk.withdraw(desk.waiting[0])
+    until(lambda: not desk.waiting)
+    assert (interviews_with(model, 1), desk.error) == ([], "")
