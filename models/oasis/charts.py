@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mesa_llm.text import counted
-from mesa_llm.viz.figures import GREY, Figure
-from models.figures import COLOURS, frame, headline, legend_below, marker, sheet
+from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from models.oasis.model import OasisModel
 from models.oasis.spreading import SpreadingModel
 from models.oasis.studies import CURVES, Band, Findings, SpreadingStudy, Study, bands_of, course, line_of
