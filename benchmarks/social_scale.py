@@ -23,7 +23,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from goals import Goal, shown, table
+from goals import Goal, figure_text, table
 from shares import Shares
 from sides import HERE, NotRun, environment_of, last_line
 
@@ -247,7 +247,7 @@ def _cell(value: Any) -> str:
         case None:
             return "–"
         case float():
-            return shown(value)
+            return figure_text(value)
         case int():
             return f"{value:,}"
         case _:
