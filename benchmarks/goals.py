@@ -52,11 +52,11 @@ class Goal:
     def row(self) -> tuple[str, str, str, str]:
         """Name, goal, measured, verdict, as they are printed."""
         sign = "≥" if self.is_least else "≤"
-        measured = "–" if self.measured is None else f"{shown(self.measured)} {self.unit}".strip()
-        return self.name, f"{sign} {shown(self.wanted)} {self.unit}".strip(), measured, self.verdict
+        measured = "–" if self.measured is None else f"{figure_text(self.measured)} {self.unit}".strip()
+        return self.name, f"{sign} {figure_text(self.wanted)} {self.unit}".strip(), measured, self.verdict
 
 
-def shown(value: float) -> str:
+def figure_text(value: float) -> str:
     """Write a figure with three or four digits that mean something."""
     if abs(value) >= 100 or value == round(value):
         return f"{value:,.0f}"

@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any
 
 from comparison import CONCURRENCY, GROWTH_CONCURRENCY, QUICK, REFERENCE, SETTINGS, Comparison, Row
-from goals import Goal, shown, table
+from goals import Goal, figure_text, table
 from imports import import_goals
 
 
@@ -103,7 +103,7 @@ def limit_goals(comparison: Comparison) -> Iterator[Goal]:
 def figures(row: Row, what: str, best: Any) -> str:
     """Write the median of a figure, and its best in parentheses; or why there is none."""
     values = row.each(what)
-    return f"{shown(median(values))} ({shown(best(values))})" if values else row.trouble or "not run"
+    return f"{figure_text(median(values))} ({figure_text(best(values))})" if values else row.trouble or "not run"
 
 
 def compared(comparison: Comparison) -> str:
@@ -119,8 +119,8 @@ def compared(comparison: Comparison) -> str:
         calls = at_once.middle("requests")
         costs = ((ours, "us"), (at_once, "ms"), (in_turn, "ms"))
         sides = [figures(row, *shape) for row, cost in costs for shape in (("per_s", max), (cost, min))]
-        told = [f"{agents:,}", str(latency_ms), *sides[:4], "–" if calls is None else shown(calls), *sides[4:]]
-        rows.append(told + ["–" if times is None else shown(times) for times in less])
+        told = [f"{agents:,}", str(latency_ms), *sides[:4], "–" if calls is None else figure_text(calls), *sides[4:]]
+        rows.append(told + ["–" if times is None else figure_text(times) for times in less])
     return table(head, rows)
 
 
@@ -133,19 +133,21 @@ def besides(comparison: Comparison) -> str:
         told = [trouble if reading is None else tell(reading) for reading, trouble in zip(both, troubles, strict=True)]
         rows.append((what, told[0], told[1]))
     seconds = comparison.single["imports"]["seconds"]
-    told = [(statement, shown(found["median"]), shown(found["min"])) for statement, found in seconds.items()]
+    told = [
+        (statement, figure_text(found["median"]), figure_text(found["min"])) for statement, found in seconds.items()
+    ]
     return table(["", "ours", "upstream"], rows) + "\n\n" + table(["import", "CPU s, median", "minimum"], told)
 
 
 def of_growth(reading: dict[str, Any]) -> str:
     """Write the first and the last step of a run that was watched."""
     first, last = reading["rows"][0], reading["rows"][-1]
-    bytes_each = f"{shown(round(first['prompt']))} → {shown(round(last['prompt']))}"
+    bytes_each = f"{figure_text(round(first['prompt']))} → {figure_text(round(last['prompt']))}"
     return f"{len(reading['rows'])} steps: files {first['files']} → {last['files']}, bytes a request {bytes_each}"
 
 
 TOLD = {
-    "memory": lambda reading: f"{shown(reading['kilobytes'])} kB a new agent",
+    "memory": lambda reading: f"{figure_text(reading['kilobytes'])} kB a new agent",
     "growth": of_growth,
     "50 in flight": lambda reading: f"{reading['requests']:,} requests for {reading['answers']:,} answers",
     "60 a second": lambda reading: f"{reading['requests']:,} requests for {reading['answers']:,} answers",

@@ -23,7 +23,7 @@ from statistics import median
 from typing import Any
 
 from cell import Cell
-from goals import Goal, shown, table
+from goals import Goal, figure_text, table
 from overhead import load
 from sides import NotRun, Side
 from stub import Terms
@@ -140,7 +140,7 @@ def costs(readings: Readings, troubles: dict[str, str]) -> str:
         is_task = "stages" in found[0]
         width, times = (width_of(found), times_plain(readings, name)) if is_task else (None, None)
         figures = [cost, best, width, times, cost / widest_plain if widest_plain else None, requests]
-        rows.append([name, *("" if one is None else shown(one) for one in figures), f"{failed:.1f}"])
+        rows.append([name, *("" if one is None else figure_text(one) for one in figures), f"{failed:.1f}"])
     head = ["task", "CPU µs a decision", "best", "at once", "× plain, as wide"]
     return table([*head, f"× plain, {WIDTHS[-1]} at once", "requests a decision", "failed %"], rows)
 

@@ -30,7 +30,7 @@ from statistics import median
 
 from alone import WORLDS
 from climb import Ascent, Rung
-from goals import shown, table
+from goals import figure_text, table
 from overhead import load
 from sides import HERE, environment
 
@@ -94,7 +94,8 @@ def written(rungs: Sequence[Rung], kind: str) -> str:
             rows.append([*row, rung.trouble, *[""] * (len(head) - 3)])
             continue
         speed = median(rung.steps_per_s)
-        row += [shown(speed), shown(max(rung.steps_per_s)), shown(1e6 / speed / rung.agents), f"{rung.build_s:.2f}"]
+        figures = (speed, max(rung.steps_per_s), 1e6 / speed / rung.agents)
+        row += [*map(figure_text, figures), f"{rung.build_s:.2f}"]
         rows.append(row + [f"{100 * rung.shares.get(part, 0.0):.0f}" for part in parts])
     return table(head, rows)
 

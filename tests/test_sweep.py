@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +16,7 @@ from mesa_llm.sweep import sweep
 from models.market.model import MarketModel
 from models.social.model import SocialModel
 from tests.faulty_server import FaultyServer
+from tests.processes import Python, run
 
 COUNTED = ["follows", "llm", "design", "seed", "steps", "posts", "likes", "digest"]
 
@@ -107,7 +104,7 @@ def test_a_class_of_a_script_is_not_sent_to_workers(tmp_path: Path) -> None:
 def command(folder: Path, *more: str) -> list[str]:
     """Return the command of a sweep over two values and three seeds."""
     arguments = ["social", "--vary", "follows=1,2", "--set", "n_agents=10", "--seeds", "3", "--steps", "40"]
-    return [sys.executable, "-m", "mesa_llm.cli.app", "sweep", *arguments, "--out", str(folder), "--json", *more]
+    return ["-m", "mesa_llm.cli.app", "sweep", *arguments, "--out", str(folder), "--json", *more]
 
 
 def last_line(text: str) -> dict[str, Any]:
@@ -116,13 +113,13 @@ def last_line(text: str) -> dict[str, Any]:
 
 
 def test_a_killed_sweep_makes_only_what_is_missing(tmp_path: Path) -> None:
-    killed = subprocess.Popen(command(tmp_path, "--workers", "1"), stdout=subprocess.PIPE, text=True)
+    killed = Python(*command(tmp_path, "--workers", "1"))
     while not list(tmp_path.glob("*.json")) and killed.poll() is None:
         time.sleep(0.02)
-    os.kill(killed.pid, signal.SIGKILL)
+    killed.kill()
     killed.wait()
     n_made = len(list(tmp_path.glob("*.json")))
-    again = last_line(subprocess.run(command(tmp_path, "--workers", "1"), capture_output=True, text=True).stdout)
+    again = last_line(run(*command(tmp_path, "--workers", "1")).out)
     assert (again["runs"], again["done"], again["failed"]) == (6, 6 - n_made, 0)
     assert set(again) == {"runs", "done", "failed", "tokens", "dollars", "table"}
     table = pd.read_csv(again["table"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Observation
-from mesa_llm.tools.toolbox import shown_names, takers
+from mesa_llm.tools.toolbox import display_names, takers
 
 
 def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observation:
@@ -32,7 +32,7 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
     question = seen[questioners[0]] if questioners else Observation()
     kinds = {world.name: type(world) for world in worlds}
     world_kinds = tuple((kind, name) for name, kind in kinds.items())
-    tool_names = dict(zip(kinds, shown_names(world_kinds), strict=True))
+    tool_names = dict(zip(kinds, display_names(world_kinds), strict=True))
     argument_takers = dict(zip(kinds, takers(world_kinds), strict=True))
     is_limited = any(part.tools is not None for part in seen.values())
     tools: list[str] = []

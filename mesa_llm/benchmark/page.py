@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 from matplotlib.figure import Figure
 
-from mesa_llm.benchmark.report import Report, shown
+from mesa_llm.benchmark.report import Report
 from mesa_llm.benchmark.scores import Estimate, constant_error, people_error
 from mesa_llm.benchmark.task import Task
 
@@ -33,7 +33,7 @@ def page(report: Report) -> str:
     plots = {task.name: picture(plot_of(report, task)) for task in report.tasks}
     compared = [task for task in report.tasks if has_error(report, task)]
     errors = picture(error_plot(report, compared)) if compared else ""
-    return environment.from_string(template).render(report=report, plots=plots, errors=errors, shown=shown)
+    return environment.from_string(template).render(report=report, plots=plots, errors=errors)
 
 
 def has_error(report: Report, task: Task) -> bool:

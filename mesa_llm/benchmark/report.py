@@ -148,7 +148,7 @@ class Report:
             beside = [first.split_error, constant_error(task), people_error(task)] if is_compared else [None] * 3
             published = task.published
             study = [None, None] if published is None else [published.agent, published.baseline]
-            row = [task.name, str(task.level), str(n), *errors, *map(shown, beside), *map(shown, study)]
+            row = [task.name, str(task.level), str(n), *errors, *map(figure_text, beside), *map(figure_text, study)]
             yield [*row, task.unit]
 
     def score_rows(self, task: Task) -> list[list[str]]:
@@ -160,7 +160,7 @@ class Report:
             [
                 name,
                 *(with_interval(result.scores.get(name)) for result in results),
-                *(shown(values.get(name)) for values in published),
+                *(figure_text(values.get(name)) for values in published),
             ]
             for name in names
         ]
@@ -199,7 +199,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def shown(value: float | None) -> str:
+def figure_text(value: float | None) -> str:
     """Write a figure with three digits that mean something."""
     if value is None:
         return NOT_KNOWN
@@ -213,8 +213,8 @@ def with_interval(estimate: Estimate | None) -> str:
     if estimate is None:
         return NOT_KNOWN
     if estimate.low is None or estimate.high is None:
-        return shown(estimate.value)
-    return f"{shown(estimate.value)} [{shown(estimate.low)}, {shown(estimate.high)}]"
+        return figure_text(estimate.value)
+    return f"{figure_text(estimate.value)} [{figure_text(estimate.low)}, {figure_text(estimate.high)}]"
 
 
 def _run(run: Run) -> dict[str, Any]:

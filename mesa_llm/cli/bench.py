@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.rehearsal import Cost, rehearse
-from mesa_llm.benchmark.report import NOT_KNOWN, Report, shown, table
+from mesa_llm.benchmark.report import NOT_KNOWN, Report, figure_text, table
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.run import Say, parameters
@@ -236,7 +236,7 @@ def _write(report: Report, folder: Path, *, as_json: bool, say: Say) -> None:
     say(report.text())
     say(
         f"\n{len(report.runs)} runs, {used.calls} live replies, {used.replayed} from run logs, {used.tokens} tokens, "
-        f"${used.dollars:.4f}, {shown(report.seconds)} s"
+        f"${used.dollars:.4f}, {figure_text(report.seconds)} s"
     )
     say(f"page: {folder / 'report.html'} (also report.json, and a run log of each run; the same command goes on)")
 

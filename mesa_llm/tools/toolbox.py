@@ -66,7 +66,7 @@ def checked_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Callable[...
 
 
 @lru_cache(maxsize=256)
-def shown_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, str], ...]:
+def display_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, str], ...]:
     """Return what the tools of each world are called where an agent is in all of them; see `ToolBox.of`.
 
     Args:
@@ -89,7 +89,7 @@ def shown_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, str]
 def takers(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, tuple[str, ...]], ...]:
     """Return which tools of each world take an argument of a name, by what the tools are called."""
     by_world: list[Mapping[str, tuple[str, ...]]] = []
-    for (kind, _), names in zip(worlds, shown_names(worlds), strict=True):
+    for (kind, _), names in zip(worlds, display_names(worlds), strict=True):
         by_argument: dict[str, tuple[str, ...]] = {}
         for name, tool_name in names.items():
             for argument in compile_tool(getattr(kind, name), 2).spec.parameters.get("properties", ()):
@@ -104,7 +104,7 @@ def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Ca
     tools: dict[str, tuple[Tool, int]] = {}
     for name in marked_methods(agent):
         tools[name] = (compile_tool(getattr(agent, name), 1), 0)
-    for n, ((kind, _), names) in enumerate(zip(worlds, shown_names(worlds), strict=True), 1):
+    for n, ((kind, _), names) in enumerate(zip(worlds, display_names(worlds), strict=True), 1):
         for name, tool_name in names.items():
             tools.setdefault(tool_name, (compile_tool(getattr(kind, name), 2), n))
     for n, function in enumerate(functions, len(worlds) + 1):

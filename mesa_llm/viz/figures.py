@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from numbers import Real
 from typing import Any
 
@@ -21,36 +20,13 @@ from mesa_llm.model.model import USAGE, LLMModel
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import label_of
-
-GREY = "#475569"
+from mesa_llm.viz.style import FEW, GREY, Figure, frame, picture_of, tidy
 
 LEGIBLE = 1.3
 """How much larger text is than Matplotlib's, in relation to its plot: it has to be read from the last row."""
 
-FEW = 12
-"""Up to so many points, each is marked: a line of one point is invisible."""
-
 COST = "Cost"
 """Title of the plots of what a run has used."""
-
-
-class Figure(matplotlib.figure.Figure):
-    """A Matplotlib figure that a notebook shows, also one that has not loaded Matplotlib's inline backend."""
-
-    def _repr_png_(self) -> bytes:
-        return picture_of(self)
-
-
-def picture_of(figure: matplotlib.figure.Figure, kind: str = "png") -> bytes:
-    """Return a figure as a file.
-
-    Args:
-        figure: The figure.
-        kind: `png` or `svg`.
-    """
-    file = BytesIO()
-    figure.savefig(file, format=kind, bbox_inches=None if figure.get_layout_engine() else "tight")
-    return file.getvalue()
 
 
 def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any], Any]:
@@ -142,36 +118,12 @@ def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: boo
         axes.set_ylim(min(0, low), high if high >= 1 else 1)
         if max((len(line.get_xdata()) for line in axes.lines), default=0) < 2:
             axes.set_xlim(-0.05, 1.05)
-        is_crowded = axes.get_legend() is not None
-        axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if is_crowded else 10)
         axes.set_ylabel("")
-        tidy(axes)
-        if is_crowded:
-            axes.legend(
-                frameon=False,
-                loc="lower left",
-                bbox_to_anchor=(-0.02, 1.0),
-                ncols=4,
-                borderaxespad=0.2,
-                handlelength=1.3,
-                columnspacing=1.2,
-            )
+        frame(axes, title, legend=axes.get_legend() is not None)
         axes.get_figure().set_size_inches(7, 3.6)
         enlarge(axes.get_figure())
 
     return finished
-
-
-def tidy(axes: Any) -> None:
-    """Leave of the frame of a plot what is needed: light lines across, and no ticks.
-
-    Args:
-        axes: Matplotlib axes.
-    """
-    axes.grid(axis="y", color="#e2e8f0")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(colors=GREY, length=0)
 
 
 # -- Mesa's own plots

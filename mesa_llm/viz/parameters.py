@@ -196,7 +196,7 @@ def secrets_of(api_base: str) -> set[str]:
     return {*secrets, *map(unquote, secrets)} - {""}
 
 
-def shown_address(api_base: str) -> str:
+def public_address(api_base: str) -> str:
     """Return an address to be shown: user, password and query are hidden."""
     match = ADDRESS.fullmatch(api_base.strip())
     if match is None:
@@ -366,11 +366,11 @@ def _Other(choice: Choice, choose: Callable[..., None]) -> None:
     """Ask for a model by name, where it is asked, and what it may cost; the server's budget goes before a visitor's."""
 
     def move(text: str) -> None:
-        if text != shown_address(choice.api_base):
+        if text != public_address(choice.api_base):
             choose(api_base=text, api_key="")  # a key goes to no endpoint that it was not typed for
 
     _Text("Model", choice.model_id, lambda text: choose(model_id=text), placeholder="ollama/qwen3")
-    _Text("Endpoint (empty: the provider's)", shown_address(choice.api_base), move)
+    _Text("Endpoint (empty: the provider's)", public_address(choice.api_base), move)
     if choice.endpoint:
         label = "Key: taken, not shown again" if choice.api_key else "Key (empty: none is sent)"
         _Text(label, "", lambda text: choose(api_key=text.strip()), type="password")

@@ -21,9 +21,10 @@ from solara.core import component
 from mesa_llm.engine.activation import minded
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.download import Picture, Spot
-from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads, title_of
+from mesa_llm.viz.figures import enlarge, plot_downloads, title_of
 from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.inspector import called, inspect_agent
+from mesa_llm.viz.style import GREY, Figure, picture_of
 
 MakeRenderer = Callable[[LLMModel], SpaceRenderer]
 """Sets a renderer up for a model: `SpaceRenderer(model).setup_agents(portray)`."""

@@ -66,7 +66,7 @@ class Call:
     tools: tuple[OfferedTool, ...]
     """Tools and actions that could be called."""
 
-    asked_for: str
+    form: str
     """Schema of the reply and sampling settings, as JSON."""
 
     reply: str
@@ -197,7 +197,7 @@ def _call(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> Call:
         model=row["model"],
         prompt=prompt,
         tools=_offered_tools(parameters, specs),
-        asked_for=_indented({name: value for name, value in parameters.items() if value and "tools" not in name}),
+        form=_indented({name: value for name, value in parameters.items() if value and "tools" not in name}),
         reply=shortened("\n".join(filter(None, (reply["text"], calls_text)))),
         raw=_indented(reply) if row["reply"] else "",
         reasoning=shortened(reply.get("reasoning") or ""),

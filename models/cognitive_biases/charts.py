@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, headline
 from models.cognitive_biases.scores import BiasScore, published
-from models.figures import COLOURS, GREY, LIGHT, headline
 
 if TYPE_CHECKING:
     from models.cognitive_biases.model import CognitiveBiasesModel

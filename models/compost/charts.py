@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.text import one_line
 from mesa_llm.viz import Figure
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT
 from models.compost.scores import CHANCE
-from models.figures import COLOURS, GREY, LIGHT
 
 if TYPE_CHECKING:
     from models.compost.model import CompostModel

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mesa_llm.viz import Figure
+from mesa_llm.viz.style import GREY
 from models.discussion.studies import choice_shares, curve
-from models.figures import GREY
 
 COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#ea580c", "#0891b2", "#be185d", "#4d7c0f")
 """Colours of persons and parties, in the order they sit."""

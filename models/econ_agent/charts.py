@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
+from mesa_llm.viz.style import GREY, LIGHT, frame
 from mesa_llm.worlds.macro import MONTHS_PER_YEAR, UNEMPLOYED, title_of
 from models.econ_agent.scores import Regression, comparable, nominal_okun, okun, phillips
 
-GREY, PALE = "#475569", "#e2e8f0"
 BLUE, ORANGE, GREEN, RED = "#2563eb", "#f97316", "#16a34a", "#dc2626"
 PUBLISHED = {"GPT-3.5": ("#7c3aed", "^"), "Llama-2": ("#94a3b8", "s")}
 """Published model → colour and marker."""
@@ -164,20 +164,6 @@ def _frame(axes: Any, title: str, xlabel: str) -> None:
     if np.isneginf(axes.dataLim.width):  # nothing yet: ticks would count what is not there
         axes.set(xlim=(0, 1), xticks=[], yticks=[])
     is_named = bool(axes.get_legend_handles_labels()[0])
-    axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if is_named else 10)
+    frame(axes, title, legend=is_named, fontsize=9)
     axes.set_xlabel(xlabel, color=GREY)
-    axes.grid(color=PALE)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(colors=GREY, length=0)
-    if is_named:
-        axes.legend(
-            frameon=False,
-            loc="lower left",
-            bbox_to_anchor=(-0.02, 1.0),
-            ncols=4,
-            borderaxespad=0.2,
-            fontsize=9,
-            handlelength=1.3,
-            columnspacing=1.2,
-        )
+    axes.grid(color=LIGHT)

@@ -6,9 +6,8 @@ from typing import Any
 
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 
-from mesa_llm.viz.figures import GREY, Figure
+from mesa_llm.viz.style import COLOURS, GREY, Figure, legend_below, marker, sheet, stacked
 from models.economy.model import EconomyModel
-from models.figures import COLOURS, legend_below, marker, sheet, stacked
 
 CENTS = StrMethodFormatter("${x:,.2f}")
 

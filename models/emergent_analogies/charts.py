@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
-from models.figures import COLOURS, GREY, LIGHT
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT
 
 if TYPE_CHECKING:
     from models.emergent_analogies.model import EmergentAnalogiesModel

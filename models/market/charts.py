@@ -5,8 +5,7 @@ from __future__ import annotations
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.text import one_line
-from mesa_llm.viz.figures import GREY, Figure
-from models.figures import COLOURS, LIGHT, legend_below, sheet, stacked
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, legend_below, sheet, stacked
 from models.market.model import MarketModel
 
 MAX_QUESTIONS = 8

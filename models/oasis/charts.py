@@ -8,8 +8,7 @@ from typing import Any
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.text import counted
-from mesa_llm.viz.figures import GREY, Figure
-from models.figures import COLOURS, frame, headline, legend_below, marker, sheet
+from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from models.oasis.model import OasisModel
 from models.oasis.spreading import SpreadingModel
 from models.oasis.studies import CURVES, SpreadingStudy, line_of

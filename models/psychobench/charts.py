@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
-from models.figures import COLOURS, GREY, LIGHT, headline
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, headline
 
 if TYPE_CHECKING:
     from models.psychobench.model import PsychoBenchModel

@@ -14,8 +14,8 @@ from solara.core import component
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import one_line
 from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz.style import COLOURS
 from mesa_llm.viz.tables import Row
-from models.figures import COLOURS
 from models.sotopia.charts import goal_figure, score_figure
 from models.sotopia.episodes import Episode
 from models.sotopia.model import SotopiaModel

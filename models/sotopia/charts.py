@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mesa_llm.text import clip
-from mesa_llm.viz.figures import GREY, Figure
-from models.figures import COLOURS, LIGHT, frame
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, frame
 from models.sotopia.scores import GOAL, OVERALL, interval, normalised, score_table
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from mesa_llm.viz.figures import GREY, Figure
-from models.figures import COLOURS, LIGHT, frame, legend_below, marker, sheet, stacked
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, frame, legend_below, marker, sheet, stacked
 from models.three_worlds.agents import Claim
 from models.three_worlds.model import ThreeWorldsModel
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.worlds.questionnaire import Instrument, Mode, Scale, Subscale, in_item_order, last_digits, summary
+from mesa_llm.worlds.questionnaire import Instrument, Mode, Scale, Subscale, in_item_order, summary
 from models.emotionbench.instruments import load_instruments
 from models.emotionbench.scores import changes
 from models.emotionbench.situations import load_situations
+from tests.golden.last_digits import last_digits
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("emotionbench")

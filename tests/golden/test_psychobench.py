@@ -14,10 +14,10 @@ from mesa_llm.worlds.questionnaire import (
     Summary,
     compare,
     in_item_order,
-    last_digits,
     summary,
 )
 from models.psychobench.instruments import FORMS, proper_name
+from tests.golden.last_digits import last_digits
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("psychobench")

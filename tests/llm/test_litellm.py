@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -28,6 +26,7 @@ from tests.faulty_server import (
     refused,
 )
 from tests.llm.human.questions import ACTIONS, VOTE, ask
+from tests.processes import run
 
 KEY = "sk-very-secret"
 
@@ -174,5 +173,5 @@ assert looked_up == [], looked_up
 
 @pytest.mark.slow
 def test_it_loads_late_says_nothing_and_calls_nobody() -> None:
-    ran = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, timeout=280)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    ran = run("-c", QUIET)
+    assert (ran.returncode, ran.out, ran.err) == (0, "", "")

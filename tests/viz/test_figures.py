@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure as PlainFigure
 
-from mesa_llm.viz.figures import Figure, cost_figure, enlarge, measure_figure, numbers_of, picture_of, title_of
+from mesa_llm.viz.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
+from mesa_llm.viz.style import Figure, picture_of
 from tests.browser.apps.village import Village
 from tests.processes import run
 

@@ -31,7 +31,7 @@ from mesa_llm.viz.gate import Gate, gate_of, place_steady, steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.inspector import AgentInspector
 from mesa_llm.viz.page import tabs_of
-from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, share, shown_address, takes, worded
+from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import Runs
 from mesa_llm.viz.session import Session
@@ -443,11 +443,11 @@ SECRET = "http://ann:pass%40word@localhost:1/v1?key=sk-query&v=1"
 
 
 def test_an_address_is_shown_without_what_may_be_secret() -> None:
-    assert shown_address(SECRET) == "http://•••@localhost:1/v1?•••"
-    assert shown_address("ann:secret@localhost") == "•••@localhost"
-    assert shown_address("http://localhost:1/v1") == "http://localhost:1/v1"
+    assert public_address(SECRET) == "http://•••@localhost:1/v1?•••"
+    assert public_address("ann:secret@localhost") == "•••@localhost"
+    assert public_address("http://localhost:1/v1") == "http://localhost:1/v1"
     with pytest.raises(ConfigError, match="type the whole address"):
-        Choice("other", model_id="m", api_base=shown_address(SECRET)).arguments(Village)
+        Choice("other", model_id="m", api_base=public_address(SECRET)).arguments(Village)
 
 
 def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
@@ -602,7 +602,7 @@ def test_components_stand_on_the_tabs_they_name() -> None:
     def plot(model: Any) -> None: ...
 
     tabs = tabs_of([(plot, 0), (plot, 2), (plot, "Feed")])
-    assert list(tabs) == ["Model", "Page 2", "Feed", "Measures", "Agents", "Actions", "News", "About"]
+    assert list(tabs) == ["Model", "Page 2", "Feed", "Measures", "Agents", "Actions", "News", "Report", "About"]
 
 
 def test_a_table_reads_only_the_page_that_is_shown() -> None:

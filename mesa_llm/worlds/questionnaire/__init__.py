@@ -12,13 +12,12 @@ The shape, for a model that asks questions:
 - `Instrument` has numbered items, a `Scale` with reversed items, and `Subscale`s with norms. It scores answers, and
   knows the exact expectation of someone who answers at random.
 - `Original` is a file of a study: fetched on request, and known by its digest.
-- `summary` and `compare` summarise scores and test them against norms; `last_digits` reads replies as PsychoBench does.
+- `summary` and `compare` summarise scores and test them against norms.
 """
 
 from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale
 from mesa_llm.worlds.questionnaire.items import Answer, Item, Sheet, in_item_order, pages, sheets_of
 from mesa_llm.worlds.questionnaire.originals import ORIGINAL, Original
-from mesa_llm.worlds.questionnaire.replies import last_digits
 from mesa_llm.worlds.questionnaire.state import ItemCount, Lack, Place
 from mesa_llm.worlds.questionnaire.statistics import Comparison, Summary, compare, summary
 from mesa_llm.worlds.questionnaire.text import describe_scale, describe_sheet
@@ -45,7 +44,6 @@ __all__ = [
     "describe_scale",
     "describe_sheet",
     "in_item_order",
-    "last_digits",
     "pages",
     "sheets_of",
     "summary",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import subprocess
 import sys
 import time
 import weakref
@@ -21,6 +20,7 @@ from mesa_llm.records import ChatMessage, Reply, Request
 from mesa_llm.tools.toolbox import ToolBox
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
 from tests.llm.schema.test_grammar import Tree
+from tests.processes import run
 
 SHORT: dict[str, Any] = {"max_tokens": 60, "temperature": 0.7}
 
@@ -130,10 +130,9 @@ asyncio.run(main())
 
 def test_a_fresh_process_gives_the_same_replies_and_prints_nothing(local: LocalLLM, model_path: Path) -> None:
     backwards = [replied(local, request) for request in reversed(PROMPTS)]
-    command = [sys.executable, "-c", IN_A_PROCESS, str(model_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == [[reply.text, repr(reply.tool_calls)] for reply in reversed(backwards)]
+    done = run("-c", IN_A_PROCESS, str(model_path))
+    assert (done.returncode, done.err) == (0, "")
+    assert json.loads(done.out) == [[reply.text, repr(reply.tool_calls)] for reply in reversed(backwards)]
 
 
 def test_without_xllamacpp_the_text_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,44 @@
-"""Parts of the figures that several models draw: an empty sheet over steps, a stacked sum, a legend below."""
+"""How figures look: colours, frames and legends; an empty sheet over steps, and a stacked sum."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
+import matplotlib.figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from mesa_llm.viz.figures import FEW, GREY, Figure, tidy
-
-LIGHT = "#e2e8f0"
+GREY, LIGHT = "#475569", "#e2e8f0"
 
 COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea", "#dc2626", "#0891b2", "#ca8a04", "#db2777")
 
 DOLLARS = StrMethodFormatter("${x:,.0f}")
 
+FEW = 12
+"""Up to so many points, each is marked: a line of one point is invisible."""
+
 MAX_LINE = 48
 """Maximum number of characters of all names in a legend of one line."""
+
+
+class Figure(matplotlib.figure.Figure):
+    """A Matplotlib figure that a notebook shows, also one that has not loaded Matplotlib's inline backend."""
+
+    def _repr_png_(self) -> bytes:
+        return picture_of(self)
+
+
+def picture_of(figure: matplotlib.figure.Figure, kind: str = "png") -> bytes:
+    """Return a figure as a file.
+
+    Args:
+        figure: The figure.
+        kind: `png` or `svg`.
+    """
+    file = BytesIO()
+    figure.savefig(file, format=kind, bbox_inches=None if figure.get_layout_engine() else "tight")
+    return file.getvalue()
 
 
 def sheet(title: str, *, width: float = 7.0, height: float = 3.9) -> tuple[Figure, Any]:
@@ -38,15 +60,31 @@ def sheet(title: str, *, width: float = 7.0, height: float = 3.9) -> tuple[Figur
     return figure, axes
 
 
-def frame(axes: Any, title: str) -> None:
+def frame(axes: Any, title: str, *, legend: bool = False, fontsize: float | None = None) -> None:
     """Set a title, and leave of the frame what is needed.
 
     Args:
         axes: Matplotlib axes.
         title: Title of the plot.
+        legend: Whether a legend stands between the title and the plot, where it hides nothing.
+        fontsize: Size of its text; None: Matplotlib's own.
     """
-    axes.set_title(title, loc="left", fontsize=13, color=GREY)
+    axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if legend else 10)
     tidy(axes)
+    if legend:
+        legend_above(axes, fontsize)
+
+
+def tidy(axes: Any) -> None:
+    """Leave of the frame of a plot what is needed: light lines across, and no ticks.
+
+    Args:
+        axes: Matplotlib axes.
+    """
+    axes.grid(axis="y", color=LIGHT)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(colors=GREY, length=0)
 
 
 def headline(figure: Figure, title: str) -> None:
@@ -82,6 +120,25 @@ def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[
     axes.yaxis.set_major_formatter(DOLLARS)
     legend_below(axes, len(parts))
     return figure
+
+
+def legend_above(axes: Any, fontsize: float | None = None) -> None:
+    """Put the legend over the plot, in lines of four.
+
+    Args:
+        axes: Matplotlib axes.
+        fontsize: Size of its text; None: Matplotlib's own.
+    """
+    axes.legend(
+        frameon=False,
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=4,
+        borderaxespad=0.2,
+        fontsize=fontsize,
+        handlelength=1.3,
+        columnspacing=1.2,
+    )
 
 
 def legend_below(axes: Any, columns: int) -> None:
