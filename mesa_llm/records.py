@@ -322,7 +322,7 @@ class LazyObservation(Observation):
     __slots__ = ("_text",)
 
     @property
-    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def text(self) -> str:
         """The text of the prompt."""
         text = self._text
         if not isinstance(text, str):
@@ -331,7 +331,7 @@ class LazyObservation(Observation):
         return text
 
     @text.setter
-    def text(self, text: str | Callable[[], str]) -> None:
+    def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         object.__setattr__(self, "_text", text)
 
 

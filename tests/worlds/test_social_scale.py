@@ -164,14 +164,14 @@ def test_the_database_has_the_papers_tables_which_pandas_reads(tmp_path: Any) ->
     world = model.world
     world.close()
     with sqlite3.connect(path) as connection:
-        tables = {name: pd.read_sql(f'SELECT * FROM "{name}"', connection) for name in PAPER_TABLES}
+        tables: dict[str, Any] = {name: pd.read_sql(f'SELECT * FROM "{name}"', connection) for name in PAPER_TABLES}
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
     posts, users = tables["post"], tables["user"]
     assert len(users) == 12
     assert len(posts) == len(world.posts)
     assert posts["num_likes"].tolist() == world.posts["likes"].tolist()
     assert users["num_followers"].tolist() == world.users["followers"][1:].tolist()
-    assert len(tables["follow"]) == len(world.follows) == int(users["num_followings"].sum())
+    assert len(tables["follow"]) == len(world.follows) == users["num_followings"].sum()
     assert len(tables["like"]) + len(tables["dislike"]) == len(world.votes)
     assert set(tables["trace"]["action"]) >= {"create_post", "create_comment"}
     assert tables["rec"]["user_id"].nunique() <= 12
