@@ -28,8 +28,8 @@ from shares import Shares
 from sides import HERE, NotRun, environment_of, last_line
 
 from mesa_llm.engine.activation import RandomShare
-from mesa_llm.llm.scripted import ScriptedLLM
-from mesa_llm.testing import honest_reply
+from mesa_llm.llm.scripted import ScriptedLLM, call
+from mesa_llm.records import Reply, Request
 from mesa_llm.worlds.social import Account, FeedName, SocialWorld
 from models.social.model import SocialModel
 
@@ -105,9 +105,21 @@ def world_s(model: SocialModel, steps: int = 3) -> float:
     return median(found)
 
 
+def stub_reply(request: Request) -> Reply:
+    """Post, like the first post shown, or do nothing, by turns, as the stub of `social_peer.py` does."""
+    posts = request.options.get("post_id", ())
+    match request.salt.agent % 3:
+        case 0:
+            return call("create_post", content="Has anybody else been thinking about it?")
+        case 1 if posts:
+            return call("like_post", post_id=posts[0])
+        case _:
+            return call("do_nothing")
+
+
 def stub(users: int, preset: str, steps: int = 12) -> dict[str, Any]:
     """Measure decisions of a language model in this process that answers at once."""
-    llm = ScriptedLLM(honest_reply)
+    llm = ScriptedLLM(stub_reply)
     model = SocialModel(n_agents=users, follows=FOLLOWS, preset=preset, rng=1, llm=llm)
     each: list[float] = []
     for _ in range(steps):

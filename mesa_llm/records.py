@@ -322,7 +322,7 @@ class LazyObservation(Observation):
     __slots__ = ("_text",)
 
     @property
-    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def text(self) -> str:
         """The text of the prompt."""
         text = self._text
         if not isinstance(text, str):

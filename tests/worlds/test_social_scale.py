@@ -164,7 +164,7 @@ def test_the_database_has_the_papers_tables_which_pandas_reads(tmp_path: Any) ->
     world = model.world
     world.close()
     with sqlite3.connect(path) as connection:
-        tables = {name: pd.read_sql(f'SELECT * FROM "{name}"', connection) for name in PAPER_TABLES}
+        tables: dict[str, Any] = {name: pd.read_sql(f'SELECT * FROM "{name}"', connection) for name in PAPER_TABLES}
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
     posts, users = tables["post"], tables["user"]
     assert len(users) == 12
