@@ -14,9 +14,10 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 IS_FORKED = "forkserver" in multiprocessing.get_all_start_methods()
-CONTEXT = multiprocessing.get_context("forkserver" if IS_FORKED else "spawn")
+CONTEXT: Any = multiprocessing.get_context("forkserver" if IS_FORKED else "spawn")
 IMPORTED = [
     "mesa.visualization",
     "mesa_llm.cli.run",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter_client.provisioning import LocalProvisioner
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from nbclient import NotebookClient
 
 from tests.processes import Python
