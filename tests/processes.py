@@ -12,7 +12,6 @@ import runpy
 import signal
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +131,6 @@ def _become(command: list[str], out: str, err: str, environment: dict[str, str],
     try:
         _run(command)
     finally:
-        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue] - what the interpreter does at its end
         atexit._run_exitfuncs()
 
 
