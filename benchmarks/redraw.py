@@ -15,7 +15,7 @@ from typing import Any
 os.environ["MESA_LLM_RUNS"] = "none"
 
 import solara
-import solara.server.app
+import solara.server.app  # pyright: ignore[reportUnusedImport] - the server's own components
 from mesa.visualization.utils import force_update
 from solara.server.kernel import Kernel
 from solara.server.kernel_context import VirtualKernelContext
@@ -71,7 +71,7 @@ def measure(users: int, steps: int) -> dict[str, Any]:
         kernel.session.websockets.add(browser)
         page = LLMPage(make, model_params={"n_agents": users}, components=app.components, keeps_runs=False)
         started, spent = time.perf_counter(), time.process_time()
-        _, rendering = solara.render(page, handle_error=False)
+        _, rendering = solara.render(page, handle_error=False)  # pyright: ignore[reportPrivateImportUsage]
         model = made[-1]
         costs["first_s"] = round(time.process_time() - spent, 3)
         model.run_for(steps)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -92,16 +93,35 @@ def peer() -> Side:
     Raises:
         NotRun: If it cannot be made.
     """
-    folder = ROOT / ".venv-peer"
+    python = environment_of(".venv-peer", PEER_PACKAGES, constraints=True)
+    return Side("mesa-llm 0.3.2", python, "peer.py")
+
+
+def environment_of(name: str, packages: Sequence[str], *, constraints: bool, version: str | None = None) -> str:
+    """Return the Python of an environment with these packages, which is made unless it is there.
+
+    Args:
+        name: Its folder, in the root of the project.
+        packages: What is installed.
+        constraints: Whether the project's own versions hold in it.
+        version: Version of Python; None: this one.
+
+    Raises:
+        NotRun: If it cannot be made.
+    """
+    folder = ROOT / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = folder / ".ready"
-    wanted = " ".join((*PEER_PACKAGES, sys.version))
+    wanted = " ".join((*packages, version or sys.version))
     if not ready.exists() or ready.read_text() != wanted:
-        install = ["uv", "pip", "install", "--quiet", "--constraints", str(ROOT / "constraints.txt"), "--python"]
-        run("venv", "--clear", "--without-pip", str(folder))
-        run(*install, str(python), *PEER_PACKAGES)
+        pins = ["--constraints", str(ROOT / "constraints.txt")] if constraints else []
+        if version is None:
+            run("venv", "--clear", "--without-pip", str(folder))
+        else:
+            run("uv", "venv", "--quiet", "--clear", "--python", version, str(folder))
+        run("uv", "pip", "install", "--quiet", *pins, "--python", str(python), *packages)
         ready.write_text(wanted)
-    return Side("mesa-llm 0.3.2", str(python), "peer.py")
+    return str(python)
 
 
 def run(*module: str) -> None:
@@ -114,4 +134,4 @@ def run(*module: str) -> None:
     try:
         subprocess.run([sys.executable, "-m", *module], check=True, stdout=sys.stderr)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise NotRun(f"the environment of mesa-llm cannot be made: {error}") from error
+        raise NotRun(f"the environment of the other side cannot be made: {error}") from error

@@ -23,12 +23,13 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from goals import Goal, figure_text, table
 from shares import Shares
-from sides import HERE, last_line
+from sides import HERE, NotRun, environment_of, last_line
 
 from mesa_llm.engine.activation import RandomShare
-from mesa_llm.llm.scripted import ScriptedLLM
-from mesa_llm.testing import honest_reply
+from mesa_llm.llm.scripted import ScriptedLLM, call
+from mesa_llm.records import Reply, Request
 from mesa_llm.worlds.social import Account, FeedName, SocialWorld
 from models.social.model import SocialModel
 
@@ -40,6 +41,11 @@ MAX_ACTIVE = 10_000
 """Maximum number of users who act in a step, on average."""
 
 PRESETS = ("x", "reddit", "simswarm")
+
+PEER_PACKAGES = ("mcp<2", "camel-oasis==0.2.5")
+"""The other side, and what it does not start without: newer versions of `mcp` lack what it imports."""
+
+PEER_SIZES = (100, 1_000)
 
 EARLY = slice(7, 12)
 """Steps that later ones are compared with."""
@@ -99,9 +105,21 @@ def world_s(model: SocialModel, steps: int = 3) -> float:
     return median(found)
 
 
+def stub_reply(request: Request) -> Reply:
+    """Post, like the first post shown, or do nothing, by turns, as the stub of `social_peer.py` does."""
+    posts = request.options.get("post_id", ())
+    match request.salt.agent % 3:
+        case 0:
+            return call("create_post", content="Has anybody else been thinking about it?")
+        case 1 if posts:
+            return call("like_post", post_id=posts[0])
+        case _:
+            return call("do_nothing")
+
+
 def stub(users: int, preset: str, steps: int = 12) -> dict[str, Any]:
     """Measure decisions of a language model in this process that answers at once."""
-    llm = ScriptedLLM(honest_reply)
+    llm = ScriptedLLM(stub_reply)
     model = SocialModel(n_agents=users, follows=FOLLOWS, preset=preset, rng=1, llm=llm)
     each: list[float] = []
     for _ in range(steps):
@@ -145,32 +163,107 @@ def looks() -> dict[str, Any]:
 CELLS: dict[str, Callable[..., dict[str, Any]]] = {"scale": scale, "stub": stub, "looks": looks}
 
 
-def measure(name: str, limit_s: float = 3_600, **arguments: Any) -> dict[str, Any]:
-    """Measure in a fresh process."""
+def measure(name: str, limit_s: float = 7_200, **arguments: Any) -> dict[str, Any]:
+    """Measure in a fresh process.
+
+    Raises:
+        NotRun: If it takes too long, or ends in an error.
+    """
     return last_line([sys.executable, str(HERE / "social_scale.py"), "--cell", json.dumps([name, arguments])], limit_s)
 
 
-def main() -> None:
-    """Measure what the command line asks for."""
+def peer(users: int, steps: int = 3) -> dict[str, Any]:
+    """Measure `camel-oasis` in an environment of its own.
+
+    Raises:
+        NotRun: If it cannot be installed, or does not run.
+    """
+    python = environment_of(".venv-oasis", PEER_PACKAGES, constraints=False, version="3.11")
+    return last_line([python, str(HERE / "social_peer.py"), str(users), str(steps)], 3_600)
+
+
+def goals(rows: list[dict[str, Any]], stub_ms: float | None, ratio: float | None, peers: list[Any]) -> list[Goal]:
+    """Hold what was measured to what is wanted."""
+    million = [row for row in rows if row["users"] >= 1_000_000]
+    wide = [row for row in rows if row["active"] > 0.9 * MAX_ACTIVE]
+
+    def largest(name: str, among: list[dict[str, Any]]) -> float | None:
+        return max((row[name] for row in among if row[name] is not None), default=None)
+
+    after = "peak with a million, after the steps"
+    name = "agent-steps a CPU second, times camel-oasis"
+    beside = [
+        Goal(f"{name} at {row['users']:,}", row["agent_ms"] / stub_ms, 50, "×", is_least=True)
+        for row in peers
+        if stub_ms
+    ]
+    return [
+        Goal("build a million users", largest("build_s", million), 90, "s"),
+        Goal("peak after that", largest("build_peak_mb", million), 3_000, "MB"),
+        Goal(after, largest("peak_mb", million), 3_500, "MB"),
+        Goal("world, of a step of 10,000", largest("world_s", wide), 0.5, "s"),
+        Goal("a step of 10,000 by rule", largest("step_s", wide), 2, "s"),
+        Goal("step 100 over step 10", largest("growth", [row for row in rows if row["steps"] >= 100]), 1.15, "×"),
+        Goal("bytes of a follow", largest("edge_bytes", rows), 16, "B"),
+        Goal("a decision through a stub", stub_ms, 0.176, "ms"),
+        Goal("action and look, 300,000 posts over 1,000", ratio, 1.5, "×"),
+        *beside,
+    ]
+
+
+def parsed() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, nargs="+", default=SIZES, metavar="N", help="numbers of users")
-    parser.add_argument("--presets", nargs="+", default=PRESETS, choices=PRESETS, help="actions and feeds")
-    parser.add_argument("--steps", type=int, default=12, help="steps of each size; 100 to see how steps grow")
+    parser.add_argument("--presets", nargs="+", default=["x"], choices=PRESETS, help="actions and feeds (x)")
+    parser.add_argument("--steps", type=int, default=12, help="steps of each size (12); 100 shows how steps grow")
     parser.add_argument("--no-peer", action="store_true", help="leave camel-oasis out")
-    parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
+    parser.add_argument("--json", action="store_true", help="sizes alone; the last line is one JSON object")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure what the command line asks for, and print it."""
+    given = parsed()
     if given.cell:
         name, arguments = json.loads(given.cell)
         print(json.dumps(CELLS[name](**arguments)))
         return
-    rows = []
-    for users in given.users:
-        for preset in given.presets:
-            rows.append(measure("scale", users=users, preset=preset, steps=given.steps))
-            print(rows[-1], flush=True)
+    rows = [
+        measure("scale", users=users, preset=preset, steps=given.steps)
+        for users in given.users
+        for preset in given.presets
+    ]
+    names = ("users", "preset", "build_s", "build_peak_mb", "step_s", "agent_ms", "world_s", "peak_mb", "growth")
+    print(table(names, [[_cell(row[name]) for name in names] for row in rows]))
     if given.json:
         print(json.dumps(rows[0] if len(rows) == 1 else {"sizes": rows}))
+        return
+    stub_ms, ratios = measure("stub", users=1_000, preset="reddit")["stub_ms"], measure("looks")
+    print(f"\nA decision through a stub: {stub_ms:.3f} ms. Action and look: {ratios['look_ratios']}")
+    peers: list[dict[str, Any]] = []
+    for users in () if given.no_peer else PEER_SIZES:
+        try:
+            peers.append(peer(users))
+            print(f"camel-oasis 0.2.5: {peers[-1]}", flush=True)
+        except NotRun as reason:
+            print(f"camel-oasis 0.2.5 with {users} users was not run: {reason}")
+    print()
+    head = ("goal", "wanted", "measured", "verdict")
+    print(table(head, [goal.row for goal in goals(rows, stub_ms, ratios["look_ratio"], peers)]))
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return "–"
+        case float():
+            return figure_text(value)
+        case int():
+            return f"{value:,}"
+        case _:
+            return str(value)
 
 
 if __name__ == "__main__":

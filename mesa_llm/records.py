@@ -331,7 +331,7 @@ class LazyObservation(Observation):
         return text
 
     @text.setter
-    def text(self, text: str | Callable[[], str]) -> None:
+    def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         object.__setattr__(self, "_text", text)
 
 

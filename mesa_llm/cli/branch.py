@@ -83,7 +83,7 @@ def run_branch(
         ConfigError: If the run cannot be branched there, or changed like that.
     """
     recording = recording_of(file, trust=trust)
-    made = branch(
+    forked_run = branch(
         file,
         fork.at,
         inject=map(_intervention, fork.inject),
@@ -94,21 +94,21 @@ def run_branch(
         log=fork.log,
         **{name: value for name, value in options.items() if value is not None},
     )
-    with closing(made):
-        last = made.parent_steps if steps is None else fork.at + steps
+    with closing(forked_run):
+        last = forked_run.parent_steps if steps is None else fork.at + steps
         if last <= fork.at:
             raise ConfigError(f"--at {fork.at}: the parent ends there; say by --steps how many steps the branch runs")
         figures: dict[str, Any] = {}
         lines: list[str] = []
         also = {"at": fork.at, "parent": str(file)}
         name = listed_as(recording.model)
-        figures |= run_model(name, made.model, last, as_json=False, say=lines.append, also=also, closes=False)
-        figures |= {"copied": made.model.runlog.n_copied, "series": columns_of(made.compare())}
-        _write(csv, made)
+        figures |= run_model(name, forked_run.model, last, as_json=False, say=lines.append, also=also, closes=False)
+        figures |= {"copied": forked_run.model.runlog.n_copied, "series": columns_of(forked_run.compare())}
+        _write(csv, forked_run)
         if as_json:
             say(json.dumps(figures))
         else:
-            for line in [*lines, f"replies from the parent's log: {figures['copied']}", "", *table_of(made)]:
+            for line in [*lines, f"replies from the parent's log: {figures['copied']}", "", *table_of(forked_run)]:
                 say(line)
     return figures
 
@@ -151,9 +151,9 @@ def columns_of(comparison: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
     }
 
 
-def table_of(made: Branch) -> Iterator[str]:
+def table_of(forked_run: Branch) -> Iterator[str]:
     """Write what both have measured in the last step that both have."""
-    comparison = made.compare().dropna()
+    comparison = forked_run.compare().dropna()
     if comparison.empty:
         yield "parent and branch have no step in common in which anything was measured"
         return
@@ -168,10 +168,10 @@ def table_of(made: Branch) -> Iterator[str]:
         yield "  ".join([name.ljust(widths[0]), *(n.rjust(w) for n, w in zip(numbers, widths[1:], strict=True))])
 
 
-def _write(csv: Path | None, made: Branch) -> None:
+def _write(csv: Path | None, forked_run: Branch) -> None:
     if csv is None:
         return
     try:
-        made.compare().to_csv(csv, index=False, lineterminator="\n")
+        forked_run.compare().to_csv(csv, index=False, lineterminator="\n")
     except OSError as error:
         raise ConfigError(f"--csv {csv}: cannot be written: {error.strerror}") from error

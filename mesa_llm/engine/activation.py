@@ -61,10 +61,10 @@ def uniform_draws(rng: random.Random, n: int) -> FloatArray:
         return np.array([rng.random() for _ in range(n)])
     version, words, spare = rng.getstate()
     twin = np.random.RandomState()
-    twin.set_state(("MT19937", np.array(words[:-1], dtype=np.uint32), words[-1]))
+    twin.set_state(("MT19937", np.array(words[:-1], dtype=np.uint32), words[-1], 0, 0.0))
     draws = twin.random_sample(n)
-    _, key, position, *_ = twin.get_state()
-    rng.setstate((version, (*map(int, key), int(position)), spare))
+    state: Any = twin.get_state()
+    rng.setstate((version, (*map(int, state[1]), int(state[2])), spare))
     return draws
 
 

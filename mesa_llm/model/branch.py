@@ -19,6 +19,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import class_named, parameter_as_json
 from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.records import canonical_json
 from mesa_llm.runlog.log import RunLog
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def branch(
         **options: Options of the model, such as budgets.
 
     Returns:
-        The branch at step `at`, with its changes made; or where its log ends.
+        The branch at step `at`, with its changes made.
 
     Raises:
         ConfigError: If the parent does not reach the step, a change cannot be made, or `log` holds another run.
@@ -71,24 +72,24 @@ def branch(
         raise ConfigError(f"step {at}: the parent has the steps 0 to {recording.last_step}")
     values = dict(changes or {})
     parameters = _parameters(recording, values, parent.kind) if at == 0 else {}
-    made: list[Intervention] = [
+    interventions: list[Intervention] = [
         Change(variable=name, value=value) for name, value in values.items() if name not in parameters
     ]
-    made += map(intervention_from, inject)
+    interventions += map(intervention_from, inject)
     if llm is not None or design is not None:
-        made.append(Minds(llm=llm, design=design))
+        interventions.append(Minds(llm=llm, design=design))
     documents = [{"parameter": name, "value": value} for name, value in parameters.items()]
-    documents += [intervention.document for intervention in made]
+    documents += [intervention.document for intervention in interventions]
     digest = recording.digests.get(at, "")
     origin: dict[str, Any] = {"at": at, "digest": digest, "keeps_later": keeps_later, "changes": documents}
     is_new = log is None or not Path(log).exists()
     own = _own_log(log, recording, at, origin)
     model: LLMModel | None = None
     try:
-        model = recording.rebuilt(parent.own | parameters, parent.kind, log=own, **{**parent.options, **options})
+        model = recording.rebuilt({**parent.own, **parameters}, parent.kind, log=own, **{**parent.options, **options})
         own.note(BRANCH, {"of": parent.name, **origin})
         _replay(model, recording, at)
-        for intervention in made:
+        for intervention in interventions:
             model.inject(intervention)
         if keeps_later:
             model.interventions.plan([row for row in recording.interventions if row["step"] > at])
@@ -236,8 +237,8 @@ def _own_log(log: str | Path | None, recording: Recording, at: int, origin: Mapp
     own = RunLog(log, parent=RunLog(recording.file, "replay"), parent_steps=at)
     recorded = own.manifest
     found = recorded.get(BRANCH)
-    held = {name: value for name, value in found.items() if name != "of"} if isinstance(found, dict) else None
-    if recorded and held != json.loads(json.dumps(origin)):
+    known = {name: value for name, value in found.items() if name != "of"} if isinstance(found, dict) else None
+    if recorded and known != json.loads(canonical_json(origin)):
         own.close()
         raise ConfigError(f"{str(log)!r} holds another run, or a branch with other changes; give another log")
     return own

@@ -208,11 +208,11 @@ class Bridge:
             hook(event)
 
     @property
-    def has_announced(self) -> bool:
+    def has_announcements(self) -> bool:
         """Whether there is news from outside the run at all."""
         return bool(self._announced)
 
-    def announced(self, worlds: Iterable[str], agent: int) -> list[Event]:
+    def announcements_for(self, worlds: Iterable[str], agent: int) -> list[Event]:
         """Return the news from outside the run that reaches an agent, and record that it did.
 
         Args:

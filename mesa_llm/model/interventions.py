@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.activation import minded
@@ -36,11 +36,25 @@ NEWSROOM = "Newsroom"
 INTERVENTIONS = "interventions"
 """Their name in the manifest of a run log."""
 
-Text = Annotated[str, Field(min_length=1, max_length=2000)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5000)]
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
+"""Text of news, which a digest shows whole."""
 
 
 class _Intervention(BaseModel, frozen=True, extra="forbid"):
     """Something that is done to a run from outside."""
+
+    def __init__(self, **fields: Any) -> None:
+        """Check the fields.
+
+        Raises:
+            ConfigError: If one is missing, unknown or cannot be.
+        """
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise ConfigError(f"{type(self).__name__}: {describe(error)}") from None
 
     @property
     def document(self) -> dict[str, Any]:
@@ -54,7 +68,7 @@ class News(_Intervention, frozen=True):
     kind: Literal["news"] = "news"
     """What it is."""
 
-    text: Text
+    text: Line
     """Text of the news."""
 
     to: str | tuple[int | str, ...] = EVERYONE
@@ -145,7 +159,7 @@ def intervention_from(value: Any) -> Intervention:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class InterventionRecord:
     """An intervention that took place."""
 
     step: int
@@ -179,7 +193,7 @@ class Interventions:
         self._model_ref = weakref.ref(model)
         self._lock = threading.RLock()
         self._line: list[Intervention] = []
-        self.log: list[Applied] = []
+        self.log: list[InterventionRecord] = []
         rows = model.runlog.manifest.get(INTERVENTIONS, [])
         self._recorded: list[dict[str, Any]] = rows if isinstance(rows, list) else []
 
@@ -243,7 +257,7 @@ class Interventions:
 
     def _due(self, step: int) -> list[dict[str, Any]]:
         """Return what the log holds for a step and was not made yet."""
-        n_made = sum(applied.step == step for applied in self.log)
+        n_made = sum(record.step == step for record in self.log)
         return [row for row in self._recorded if row["step"] == step][n_made:]
 
     def _apply(
@@ -267,10 +281,10 @@ class Interventions:
                 if not is_late:
                     raise ConfigError(f"{description(intervention)}: refused: {error}") from None
                 refusal = str(error)
-        applied = Applied(now, intervention, refusal)
-        self.log.append(applied)
+        record = InterventionRecord(now, intervention, refusal)
+        self.log.append(record)
         facts = {**intervention.document, **({"refusal": refusal} if refusal else {})}
-        model.runlog.add(Event(SOURCE, intervention.kind, facts, applied.text, now), now)
+        model.runlog.add(Event(SOURCE, intervention.kind, facts, record.text, now), now)
         if row is None:
             own = {"step": now, "intervention": intervention.document}
             self._recorded.append({**own, "refusal": refusal} if refusal else own)

@@ -366,9 +366,10 @@ class LLMModel(ResumableModel):
     def _view_of(self, turn: Turn) -> Observation:
         """Return what an agent sees at its turn: its observation, and the news from outside that is not in it."""
         seen = turn.agent.observe() if turn.observation is None else turn.observation
-        if not self.bridge.has_announced:
+        if not self.bridge.has_announcements:
             return seen
-        news = self.bridge.announced([world.name for world in turn.agent.worlds], turn.agent.unique_id)
+        worlds = turn.agent.worlds if isinstance(turn.agent, LLMMixin) else ()
+        news = self.bridge.announcements_for([world.name for world in worlds], turn.agent.unique_id)
         lines = [line for line in map(self.bridge.line, news) if line not in seen.text]
         if not lines:
             return seen

@@ -18,13 +18,21 @@ from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.tool import describe
 
 
+class _Row(BaseModel, strict=True):
+    """An intervention, as a manifest keeps it."""
+
+    step: int
+    intervention: dict[str, Any]
+    refusal: str = ""
+
+
 class _Manifest(BaseModel, strict=True):
     """Fields of a manifest that are needed to run it again."""
 
     model: str
     parameters: dict[str, Any]
     rng: int | None
-    interventions: list[dict[str, Any]] = []
+    interventions: list[_Row] = []
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,8 @@ class Recording:
         if not isinstance(steps, int) or steps > 2 * len(digests) + 100:
             fault = f"it holds {len(digests)} steps, the last of which is step {steps}"
             raise ConfigError(f"{str(file)!r} is damaged: {fault}")
-        return cls(file, run.model, run.parameters, run.rng, tuple(run.interventions), dict(digests))
+        rows = tuple(row.model_dump(exclude_defaults=True) for row in run.interventions)
+        return cls(file, run.model, run.parameters, run.rng, rows, dict(digests))
 
     @property
     def last_step(self) -> int:

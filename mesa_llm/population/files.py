@@ -34,6 +34,9 @@ NOT_USERS: dict[frozenset[str], str] = {
 }
 """Columns of files of OASIS that hold no users → what they hold."""
 
+MAX_POST = 5000
+"""Maximum number of characters of an earlier post, as of posts that users write."""
+
 MAX_LINES = 10
 """Maximum number of lines that an error about broken rows lists."""
 
@@ -302,6 +305,12 @@ def _x_user(row: Row, path: str, row_number: int, n: int) -> Persona:
         if not 0 <= followed < n:
             position = _place(path, row_number, "following_agentid_list")
             raise ConfigError(f"{position}: found user {followed}; the file has users 0 to {n - 1}")
+    posts = _literals(row, "previous_tweets", path, row_number, str)
+    for post in posts:
+        if not post.strip() or len(post) > MAX_POST:
+            found = f"a post of {len(post):,} characters" if post.strip() else "an empty post"
+            position = _place(path, row_number, "previous_tweets")
+            raise ConfigError(f"{position}: found {found}; wanted 1 to {MAX_POST:,} characters")
     bio = str(row.get("description", ""))
     return Persona(
         name=str(row.get("name", "")),
@@ -309,7 +318,7 @@ def _x_user(row: Row, path: str, row_number: int, n: int) -> Persona:
         username=str(row.get("username", "")),
         bio=bio,
         follows=tuple(sorted({followed for followed in follows if followed != row_number - 1})),
-        posts=tuple(_literals(row, "previous_tweets", path, row_number, str)),
+        posts=tuple(posts),
     )
 
 

@@ -147,36 +147,52 @@ class DrawnPeople(People):
         kind: `x` or `reddit`.
         n_core: Number of core users, which come first.
         columns: Trait → its codes; `topics` has the shape `(people, 3)`, with -1 for none.
+        core: Core users who were not drawn but given, with their hours, posts and follows among themselves.
     """
 
-    def __init__(self, kind: Literal["x", "reddit"], n_core: int, columns: Mapping[str, CodeArray]) -> None:
+    def __init__(
+        self,
+        kind: Literal["x", "reddit"],
+        n_core: int,
+        columns: Mapping[str, CodeArray],
+        core: Sequence[Persona] = (),
+    ) -> None:
         """Store the columns."""
         super().__init__(len(columns["age"]))
         self.kind: Literal["x", "reddit"] = kind
         self.n_core = n_core
         self.columns = columns
+        self.core = tuple(core)
+        for index, persona in enumerate(self.core):
+            self.hours[index] = persona.activity
 
     def __eq__(self, other: object) -> bool:
         """Check whether all people are the same."""
         if not isinstance(other, DrawnPeople):
             return NotImplemented
-        same = (self.kind, self.n_core) == (other.kind, other.n_core)
+        same = (self.kind, self.n_core, self.core) == (other.kind, other.n_core, other.core)
         return same and all(np.array_equal(column, other.columns[name]) for name, column in self.columns.items())
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def topics(self, index: int) -> tuple[str, ...]:
         """Return what a person is interested in."""
+        if index < len(self.core) and self.core[index].topics:
+            return self.core[index].topics
         names = X_TOPICS if self.kind == "x" else REDDIT_TOPICS
         return tuple(names[code] for code in self.columns["topics"][index].tolist() if code >= 0)
 
     def description(self, index: int) -> str:
         """Return a person's description, for a prompt."""
+        if index < len(self.core):
+            return self.core[index].persona
         text = _persona(list(MBTI)[self.columns["mbti"][index]], self.topics(index))
         return f"{text} Many follow you." if index < self.n_core else text
 
     def persona(self, index: int) -> Persona:
         """Return a person."""
+        if index < len(self.core):
+            return self.core[index].model_copy(update={"topics": self.topics(index)})
         code = {name: int(column[index]) for name, column in self.columns.items() if column.ndim == 1}
         gender = list(self._genders)[code["gender"]]
         traits: dict[str, JsonValue] = {"age": code["age"], "gender": gender, "mbti": list(MBTI)[code["mbti"]]}
@@ -190,12 +206,18 @@ class DrawnPeople(People):
 
     def profiles(self) -> Iterator[tuple[str, str, str]]:
         """Go through everybody's name, handle and public profile."""
+        for persona in self.core:
+            yield persona.name, persona.username, persona.bio
         genders = list(self._genders)
         names = ("gender", "given", "family", "profession")
-        for start in range(0, len(self), 10_000):
+        for start in range(len(self.core), len(self), 10_000):
             columns = [self.columns[name][start : start + 10_000].tolist() for name in names]
             for index, (gender, *codes) in enumerate(zip(*columns, strict=True), start):
                 yield self._profile(index, genders[gender], *codes)
+
+    def posts(self) -> Iterator[tuple[int, str]]:
+        """Go through the earlier posts of the given core users, each with the index of its author."""
+        yield from ((index, post) for index, persona in enumerate(self.core) for post in persona.posts)
 
     @property
     def _genders(self) -> Mapping[str, float]:
@@ -210,6 +232,8 @@ class DrawnPeople(People):
     def follow_edges(self, probability: float = 0.2, *, rng: random.Random | int) -> npt.NDArray[np.int64]:
         """Let ordinary users follow core users who share a topic, as `core_ordinary_follows` does.
 
+        Core users who were given follow whom they followed before.
+
         Args:
             probability: Probability of each follow: 0.2 in OASIS's section 2.6 and code, 0.1 in its appendix E.2.
             rng: Source of random draws, or a seed.
@@ -220,11 +244,18 @@ class DrawnPeople(People):
         Raises:
             ValueError: If the probability is outside 0 to 1.
         """
-        return topical_follows(self.columns["topics"], self.n_core, probability, rng)
+        n = len(self.core)
+        among = {(a, b) for a, persona in enumerate(self.core) for b in persona.follows if b < n and a != b}
+        topical = topical_follows(self.columns["topics"], self.n_core, probability, rng)
+        return np.concatenate([np.array(sorted(among), dtype=np.int64).reshape(-1, 2), topical])
 
 
 def from_distributions(
-    n: int, rng: random.Random | int, kind: Literal["x", "reddit"] = "x", n_core: int = 0
+    n: int,
+    rng: random.Random | int,
+    kind: Literal["x", "reddit"] = "x",
+    n_core: int = 0,
+    core: Sequence[Persona] = (),
 ) -> DrawnPeople:
     """Draw people from the distributions of OASIS's generated users.
 
@@ -237,6 +268,8 @@ def from_distributions(
         rng: Source of random draws, or a seed.
         kind: `x` or `reddit`.
         n_core: Number of core users, whom others follow; they come first. Only on X.
+        core: Core users who are not drawn, such as OASIS's 196 real ones; they stand for `n_core`. Those of their
+            topics that are among `X_TOPICS` decide who follows them; without any, one is dealt to them.
 
     Raises:
         ValueError: If the kind is another, or there are more core users than people.
@@ -246,6 +279,7 @@ def from_distributions(
     """
     if kind not in ("x", "reddit"):
         raise ValueError(f"kind must be 'x' or 'reddit', got {kind!r}")
+    n_core = len(core) or n_core
     if not 0 <= n_core <= n or (n_core and kind == "reddit"):
         raise ValueError(f"n_core must be 0 to {n if kind == 'x' else 0} among {n} people of {kind!r}, got {n_core}")
     generator = np.random.default_rng(_source(rng).getrandbits(64))
@@ -262,7 +296,10 @@ def from_distributions(
     }
     if kind == "reddit":
         columns["country"] = _codes(COUNTRY_WEIGHTS, n, generator)
-    return DrawnPeople(kind, n_core, columns)
+    for index, persona in enumerate(core):
+        if own := [X_TOPICS.index(topic) for topic in dict.fromkeys(persona.topics) if topic in X_TOPICS][:3]:
+            columns["topics"][index] = own + [-1] * (3 - len(own))
+    return DrawnPeople(kind, n_core, columns, core)
 
 
 def _source(rng: random.Random | int) -> random.Random:

@@ -116,10 +116,10 @@ def _failures(facts: RunFacts) -> Iterator[Finding]:
 
 
 def _outside(facts: RunFacts) -> Iterator[Finding]:
-    for applied in facts.model.interventions.log:
-        text = clip(applied.text, QUOTE)
-        evidence = f"interventions, step {applied.step}"
-        yield Finding(topic="outside", title=f"From outside, step {applied.step}.", text=text, evidence=evidence)
+    for record in facts.model.interventions.log:
+        text = clip(record.text, QUOTE)
+        evidence = f"interventions, step {record.step}"
+        yield Finding(topic="outside", title=f"From outside, step {record.step}.", text=text, evidence=evidence)
 
 
 def _paths(facts: RunFacts) -> Iterator[tuple[str, list[float]]]:
@@ -284,20 +284,20 @@ def _happened(facts: RunFacts, first: int, last: int) -> Iterator[str]:
         listed = ", ".join(f"{name} {count}" for name, count in counts.most_common(5))
         refused = now["ok"].tolist().count(0)
         yield f"Done: {listed or 'nothing'}{f'; refused by the worlds: {refused}' if refused else ''}."
-    moved: list[tuple[float, str]] = []
+    changes: list[tuple[float, str]] = []
     for name, column in facts.measures.items():
         values = column.loc[first - 1 : last].dropna()
         spread = float(column.max() - column.min())
         if len(values) > 1 and spread and (change := float(values.iloc[-1] - values.iloc[0])):
             words = str(name).replace("_", " ")
-            moved.append((-abs(change) / spread, f"{words} {values.iloc[0]:.4g} → {values.iloc[-1]:.4g}"))
-    if moved:
-        yield f"Measured: {'; '.join(text for _, text in sorted(moved)[:3])}."
+            changes.append((-abs(change) / spread, f"{words} {values.iloc[0]:.4g} → {values.iloc[-1]:.4g}"))
+    if changes:
+        yield f"Measured: {'; '.join(text for _, text in sorted(changes)[:3])}."
     events = facts.tables.get("events")
     if events is not None:
-        told = [str(text) for text in events[events["step"].between(first, last)]["text"] if text]
-        if told:
-            yield f"News: {quoted(told[-1], QUOTE)}"
+        news_texts = [str(text) for text in events[events["step"].between(first, last)]["text"] if text]
+        if news_texts:
+            yield f"News: {quoted(news_texts[-1], QUOTE)}"
 
 
 def _quotations(facts: RunFacts, first: int, last: int, quoted_agents: set[Any]) -> Iterator[Quotation]:

@@ -245,7 +245,7 @@ def NewsDeskForm(model: LLMModel) -> None:
     desk = NewsDesk.of(model)
     with steady(model):
         choices = Choices.of(model)
-        done = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
+        rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
     solara.Text(
         "From outside, between two steps. It stands in the run log, and a replay does it again. Send does it to this "
         "run; a branch leaves this run as it is, and shows beside it what would come of it.",
@@ -257,8 +257,8 @@ def NewsDeskForm(model: LLMModel) -> None:
     for text, show in ((desk.working, solara.Info), (desk.error, solara.Error), (desk.note, solara.Success)):
         if text:
             show(text, dense=True)
-    if done:
-        Markup("table.html", columns=("Step", "Done from outside"), rows=done[::-1], more=0, nothing="")
+    if rows:
+        Markup("table.html", columns=("Step", "Done from outside"), rows=rows[::-1], more=0, nothing="")
     if desk.branches:
         _Branches(model, desk)
 

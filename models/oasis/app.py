@@ -15,6 +15,7 @@ from mesa_llm.viz.social import (
 )
 from models.oasis.charts import activity_figure, cascade_figure
 from models.oasis.model import N_USERS, OasisModel
+from models.oasis.spreading import baseline_curves
 
 N_AGENTS = {"type": "SliderInt", "label": "Users", "value": N_USERS, "min": 2, "max": 200, "step": 1}
 """Control of the number of users, who are invented on this page."""
@@ -29,7 +30,7 @@ page = LLMPage(
         (FeedReader, FEED_TAB),
         (ThreadReader, FEED_TAB),
         (CascadeTree, CASCADE_TAB),
-        (spread_curves(), CASCADE_TAB),
+        (spread_curves(baselines=baseline_curves), CASCADE_TAB),
         (InterviewForm, "Interview"),
     ],
     name="One account and its followers",

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from matplotlib.ticker import MaxNLocator
+
 from mesa_llm.text import counted
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from models.oasis.model import OasisModel
 from models.oasis.spreading import SpreadingModel
-from models.oasis.studies import CURVES, Band, Findings, SpreadingStudy, Study, bands_of, course, line_of
+from models.oasis.studies import CURVES, SpreadingStudy, line_of
+from models.oasis.study import Band, Findings, Study, bands_of, course
 
 LABELS = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
 """Measure → what the legend calls it."""
@@ -67,6 +70,7 @@ def study_figure(findings: Findings) -> Figure:
     for axes, (arm, bands) in zip(panels, findings.bands.items(), strict=True):
         frame(axes, arm)
         axes.set_xlabel("minute" if is_spreading else "step", color=GREY)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         for index, (name, band) in enumerate(bands.items()):
             label = name.removeprefix(prefix).replace("_", " ")
             draw_band(axes, band, label, GROUP_COLOURS.get(label) or COLOURS[index % len(COLOURS)])

@@ -32,6 +32,9 @@ GROUPS: dict[Group, int] = {"up": 1, "control": 0, "down": -1}
 MAX_ACTIONS = 3
 """Maximum number of actions of a user who looks at a post with several comments."""
 
+MAX_TEXT = 5_000
+"""Maximum number of characters of a post or comment, as in the world."""
+
 CLIP = 2
 """Score from which on, up or down, a rule twin is not impressed further."""
 
@@ -208,24 +211,30 @@ def _thread(entry: Any, where: str) -> Thread:
     if not isinstance(entry, dict):
         raise ConfigError(f"{where}: wanted an object with a post and comments, found {entry!r:.80}")
     fields = cast("dict[str, Any]", entry)
-    if "RS" not in fields:
-        post, comments = fields.get("post"), fields.get("comments", [])
-        texts: list[Any] = [post, *cast("list[Any]", comments)] if isinstance(comments, list) else [None]
-        if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise ConfigError(f"{where}: wanted 'post', a text, and 'comments', a list of texts; found {entry!r:.80}")
-        return Thread(texts[0], tuple(texts[1:]))
+    groups: list[Any] = []
     try:
-        source = fields["RS"]
-        title = "" if source["title"] in (None, "None") else str(source["title"])
-        replies = [fields[name] for name in sorted(fields, key=_number) if name.startswith("RC_")]
-        groups: tuple[Any, ...] = tuple(reply["group"] for reply in replies)
-        bodies = tuple(str(reply["body"]) for reply in replies)
-        post = "\n".join(filter(None, (title, str(source["selftext"]))))
+        if "RS" in fields:
+            source = fields["RS"]
+            replies = [fields[name] for name in sorted(fields, key=_number) if name.startswith("RC_")]
+            groups = [reply["group"] for reply in replies]
+            title = "" if source["title"] in (None, "None") else f"{source['title']}\n"
+            texts: list[Any] = [title + source["selftext"], *(reply["body"] for reply in replies)]
+        else:
+            comments: Any = fields.get("comments", [])
+            texts = [fields["post"], *(comments if isinstance(comments, list) else [comments, None])]
     except (KeyError, TypeError) as error:
-        raise ConfigError(f"{where}: wanted RS with title and selftext, RC_1 … with body and group: {error}") from None
-    if unknown := [group for group in groups if group not in GROUPS]:
+        raise ConfigError(
+            f"{where}: wanted 'post' and 'comments', or RS with title and selftext and RC_1 … with body and group; "
+            f"{type(error).__name__}: {error}"
+        ) from None
+    for text in texts:
+        if not isinstance(text, str) or not one_line(text) or len(text) > MAX_TEXT:
+            raise ConfigError(
+                f"{where}: a post or comment is a text of 1 to {MAX_TEXT:,} characters, found {text!r:.80}"
+            )
+    if unknown := [group for group in groups if not isinstance(group, str) or group not in GROUPS]:
         raise ConfigError(f"{where}: a group is one of {', '.join(GROUPS)}, found {unknown[0]!r:.80}")
-    return Thread(post, bodies, groups)
+    return Thread(texts[0], tuple(texts[1:]), tuple(cast("Any", groups)))
 
 
 def _number(name: str) -> int:

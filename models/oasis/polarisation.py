@@ -12,6 +12,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Question, Slider, ToolCall
+from mesa_llm.engine.activation import RandomShare
 from mesa_llm.population.columns import People, people_of
 from mesa_llm.text import one_line
 from mesa_llm.worlds.social import SocialFacts
@@ -203,7 +204,7 @@ class PolarisationModel(SocialModel):
         super().__init__(scenario, **options)
         parameters = self.scenario
         if "activation" not in options:
-            self.activation = PolarisationModel.present
+            self.activation = RandomShare(parameters.active_share)
         self.asker: Any = next(iter(self.agents))
         self.root_id = 1
         centre = -0.9 if parameters.leaning == "cautious" else 0.9
@@ -246,13 +247,6 @@ class PolarisationModel(SocialModel):
             users: All users.
         """
         return [(users[0], DILEMMA)]
-
-    def present(self) -> list[list[Any]]:
-        """Draw who is active, and in which order they act."""
-        share = self.scenario.active_share
-        agents = [agent for agent in self.agents if self.random.random() < share]
-        self.random.shuffle(agents)
-        return [agents]
 
     @property
     def judge(self) -> Any:

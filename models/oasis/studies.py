@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import typer
 
 from mesa_llm import ConfigError
 from mesa_llm.benchmark.scores import Estimate, bootstrap
 from mesa_llm.engine.access import Access
+from mesa_llm.errors import BudgetSpent, NothingDecided
+from mesa_llm.records import Usage
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from models.oasis.herd import GROUPS, HerdModel
 from models.oasis.polarisation import PolarisationModel
@@ -36,166 +37,11 @@ from models.oasis.spreading import (
     split_topics,
     twin_prediction,
 )
+from models.oasis.study import Band, Findings, FloatArray, Results, Study, estimates, log_option, run_model
 from models.social.model import SocialModel
-
-FloatArray = npt.NDArray[np.float64]
-
-Results = Mapping[str, float]
-"""Measures of a run after its last step, by name."""
 
 N_SEEDS = 30
 """Number of seeds of a study."""
-
-
-@dataclass(frozen=True)
-class Band:
-    """A measure over the steps: mean over runs, with a 95 % bootstrap interval of the runs."""
-
-    mean: FloatArray
-    """Mean by step, from step 0; NaN where no run has a value."""
-
-    low: FloatArray
-    """Lower end; NaN where a run has no value."""
-
-    high: FloatArray
-    """Upper end."""
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What a study found."""
-
-    study: str
-    """Name of the study."""
-
-    seeds: tuple[int, ...]
-    """Seeds; each ran once in each arm."""
-
-    steps: int
-    """Number of steps of a run."""
-
-    bands: Mapping[str, Mapping[str, Band]]
-    """Arm → measure → its course over the steps."""
-
-    outcomes: Mapping[str, Estimate]
-    """Name of a figure → its mean over seeds, with a 95 % bootstrap interval of the seeds."""
-
-    seconds: float
-    """Seconds that it took."""
-
-    def summary(self) -> dict[str, Any]:
-        """Return the figures as JSON can hold them."""
-        outcomes = {name: asdict(estimate) for name, estimate in self.outcomes.items()}
-        own = {"study": self.study, "seeds": len(self.seeds), "steps": self.steps, "seconds": round(self.seconds, 1)}
-        return own | {"outcomes": outcomes}
-
-    def text(self) -> str:
-        """Return the figures as lines."""
-        width = max(map(len, self.outcomes), default=0)
-        lines = [f"{name:<{width}}  {estimate_text(one)}" for name, one in self.outcomes.items()]
-        return "\n".join([f"{self.study}: {len(self.seeds)} seeds, {self.steps} steps", *lines])
-
-
-@dataclass(frozen=True)
-class Study:
-    """A model that runs in several arms, each with the same seeds."""
-
-    name: str
-    """Name, in one word."""
-
-    model: type[SocialModel]
-    """Class of the model."""
-
-    arms: Mapping[str, Mapping[str, Any]]
-    """Name of an arm → parameters and options that set it apart; they go before those of the command."""
-
-    steps: int
-    """Number of steps of a run."""
-
-    measures: tuple[str, ...]
-    """Measures of the model that are followed over the steps."""
-
-    outcomes: Callable[[Mapping[str, Results]], Mapping[str, float]]
-    """Computes the figures of one seed, from the results of its run in each arm."""
-
-    setting: Mapping[str, Any] | None = None
-    """Parameters of all arms; those of the command go before them."""
-
-    def run(
-        self, seeds: Sequence[int], steps: int | None = None, log: Path | None = None, **parameters: Any
-    ) -> Findings:
-        """Run each arm with each seed.
-
-        Args:
-            seeds: The seeds.
-            steps: Number of steps of a run; None: the study's own.
-            log: Folder of one run log a run, which are gone on with; None: nothing is recorded.
-            **parameters: Parameters and options of the model, for all arms.
-        """
-        start = time.perf_counter()
-        n_steps = self.steps if steps is None else steps
-        courses: dict[str, list[FloatArray]] = {arm: [] for arm in self.arms}
-        figures: list[Mapping[str, float]] = []
-        for seed in seeds:
-            results: dict[str, Results] = {}
-            for arm, changes in self.arms.items():
-                options = {**(self.setting or {}), **parameters, **changes, "rng": seed}
-                options |= {} if log is None else {"log": log / f"{self.name}-{arm}-{seed}.sqlite"}
-                with closing(self.model(**options)) as model:
-                    model.run(n_steps)
-                    results[arm] = model.results()
-                    courses[arm].append(course(model, self.measures, n_steps))
-            figures.append(self.outcomes(results))
-        bands = {arm: bands_of(np.array(runs), self.measures) for arm, runs in courses.items()}
-        return Findings(self.name, tuple(seeds), n_steps, bands, estimates(figures), time.perf_counter() - start)
-
-
-def course(model: SocialModel, measures: Sequence[str], steps: int) -> FloatArray:
-    """Return measures of a run over the steps, shape `(measures, steps + 1)`; NaN where there is no value.
-
-    Args:
-        model: A model that has run.
-        measures: Names of what its data collector collects.
-        steps: Number of steps.
-    """
-    table = np.full((len(measures), steps + 1), np.nan)
-    for row, name in enumerate(measures):
-        values = model.datacollector.model_vars[name][: steps + 1]
-        table[row, : len(values)] = [np.nan if value is None else value for value in values]
-    return table
-
-
-def bands_of(runs: FloatArray, measures: Sequence[str]) -> dict[str, Band]:
-    """Average measures over runs, step by step.
-
-    Args:
-        runs: Courses, shape `(runs, measures, steps + 1)`.
-        measures: Names of the measures.
-    """
-    return {name: Band(*bootstrap(runs[:, row])) for row, name in enumerate(measures)}
-
-
-def estimates(figures: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
-    """Average the figures of several seeds, with bootstrap intervals.
-
-    Args:
-        figures: Figures of each seed, by name.
-    """
-    names = list(dict.fromkeys(name for one in figures for name in one))
-    table = np.array([[one.get(name, np.nan) for name in names] for one in figures], dtype=np.float64)
-    columns = zip(names, *bootstrap(table.reshape(len(figures), len(names))), strict=True)
-    ends = {name: (float(mean), _number(low), _number(high)) for name, mean, low, high in columns}
-    return {name: Estimate(*values, len(figures)) for name, values in ends.items()}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def estimate_text(one: Estimate) -> str:
-    """Return a figure with its interval, as a text."""
-    interval = "" if one.low is None or one.high is None else f"  [{one.low:.3f}, {one.high:.3f}]"
-    return f"{one.value:.3f}{interval}"
 
 
 CURVES = ("scale", "depth", "max_breadth")
@@ -232,44 +78,43 @@ class SpreadingStudy:
             data: Folder with OASIS's files; None: nothing is compared.
             **parameters: Parameters and options of the model.
         """
-        start = time.perf_counter()
+        start, usage = time.perf_counter(), Usage()
         n_steps = self.steps if steps is None else steps
         arms: dict[str, dict[str, Any]] = {"twin": {}}
         if data is not None:
             arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
-        runs = {
-            arm: [self._curves(arm, seed, n_steps, log, parameters | own) for seed in seeds]
-            for arm, own in arms.items()
-        }
-        bands = {
-            name: {
-                arm: Band(*bootstrap(np.array([getattr(curves, name) for curves in arm_runs])))
-                for arm, arm_runs in runs.items()
-            }
-            for name in CURVES
-        }
+        runs: dict[str, list[SpreadCurves]] = {arm: [] for arm in arms}
+        for arm, own in arms.items():
+            for seed in seeds:
+                options = {**parameters, **own, **log_option(log, self.name, arm, seed), "rng": seed}
+                with closing(SpreadingModel(**options)) as model:
+                    usage += run_model(model, n_steps)
+                    runs[arm].append(model.curves().until(n_steps + 1))
         lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
-        outcomes = estimates(lasts)
+        outcomes, lines = estimates(lasts), dict[str, SpreadCurves]()
         if data is not None:
             training, held_out = split_topics(read_topics(data / "all_topics.csv"))
             real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_steps + 1)
-            others = baseline_curves(real, parameters.get("n_agents", 111))
-            runs |= {name: [curves] for name, curves in others.items()}
-            for name in CURVES:
-                lines = {"real": real, **others}
-                bands[name] |= {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
-            outcomes |= curve_errors(runs, real) | held_out_errors(training, held_out, seeds)
-        return Findings(self.name, tuple(seeds), n_steps, bands, outcomes, time.perf_counter() - start)
+            lines = baseline_curves(real, parameters.get("n_agents", 111))
+            outcomes |= curve_errors({**runs, **{name: [one] for name, one in lines.items()}}, real)
+            outcomes |= held_out_errors(training, held_out, seeds)
+            lines = {"real": real, **lines}
+        bands = {name: curve_bands(name, runs, lines) for name in CURVES}
+        return Findings(self.name, tuple(seeds), n_steps, bands, outcomes, time.perf_counter() - start, usage)
 
-    def _curves(self, arm: str, seed: int, steps: int, log: Path | None, options: dict[str, Any]) -> SpreadCurves:
-        path = (
-            {}
-            if log is None
-            else {"log": log / f"{self.name}-{arm.replace(', ', '-').replace(' ', '-')}-{seed}.sqlite"}
-        )
-        with closing(SpreadingModel(**{**options, **path, "rng": seed})) as model:
-            model.run(steps)
-            return model.curves().until(steps + 1)
+
+def curve_bands(
+    name: str, runs: Mapping[str, Sequence[SpreadCurves]], lines: Mapping[str, SpreadCurves]
+) -> dict[str, Band]:
+    """Return one of the three curves of each arm as a band, and of all others as lines.
+
+    Args:
+        name: `scale`, `depth` or `max_breadth`.
+        runs: Arm → curves of its runs.
+        lines: Name → curves of one line each.
+    """
+    bands = {arm: Band(*bootstrap(np.array([getattr(one, name) for one in own]))) for arm, own in runs.items()}
+    return bands | {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
 
 
 def line_of(values: FloatArray) -> Band:
@@ -471,10 +316,13 @@ def run_study(
             raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
         changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})
         findings = study.run(range(rng, rng + seeds), steps, log, **changes)
-    except ConfigError as error:
+    except (BudgetSpent, ConfigError, NothingDecided) as error:
         sys.stderr.write(f"{error}\n")
-        raise typer.Exit(2) from None
+        code = 3 if isinstance(error, BudgetSpent) else 4 if isinstance(error, NothingDecided) else 2
+        raise typer.Exit(code) from None
     sys.stdout.write(findings.text() + "\n")
+    if findings.usage.failures:
+        sys.stderr.write(f"decisions and answers that failed: {findings.usage.failures}\n")
     if plot is not None:
         study_figure(findings).savefig(plot)
     if as_json:

@@ -164,9 +164,8 @@ class SocialUser(Mind, CellAgent):
     @property
     def interests(self) -> frozenset[str]:
         """Words that draw the rule twin's attention."""
-        people = self.model.population
-        is_own = people is None or "config" in vars(self)
-        persona = self.config.persona if is_own else people.description(self.unique_id - 1)
+        people: People | None = None if "config" in vars(self) else self.model.population
+        persona = self.config.persona if people is None else people.description(self.unique_id - 1)
         return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:

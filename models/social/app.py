@@ -17,6 +17,7 @@ from mesa_llm.viz.social import (
     opinion,
     spread_curves,
 )
+from models.oasis.spreading import baseline_curves
 from models.social.model import SocialModel
 
 N_AGENTS = {
@@ -56,7 +57,7 @@ components = [
     (FeedReader, FEED_TAB),
     (ThreadReader, FEED_TAB),
     (CascadeTree, CASCADE_TAB),
-    (spread_curves(), CASCADE_TAB),
+    (spread_curves(baselines=baseline_curves), CASCADE_TAB),
     (InterviewForm, "Interview"),
 ]
 

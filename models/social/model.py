@@ -91,7 +91,8 @@ class SocialScenario(LLMScenario):
     """Whether rows of `users` that cannot be used are left out, and counted; else they are an error."""
 
     population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
-    """Users who are in no file: invented residents, or drawn from OASIS's distributions of users of X or Reddit."""
+    """Users who are in no file: invented residents, or drawn from OASIS's distributions of users of X or Reddit. With a
+    file, `oasis_x` takes those in it as core users, and draws ordinary ones up to `n_agents`."""
 
     core_users: Annotated[Annotated[int, Field(ge=0)] | None, Hidden()] = None
     """Number of core users, whom others follow by topic (`oasis_x`); None: a tenth of all, up to 196."""

@@ -36,11 +36,13 @@ def check_people(scenario: Any) -> None:
         ConfigError: If people are to come from two sources, or an activity is to be made from counts and there are
             none.
     """
-    if scenario.users is not None and scenario.population != "invented":
+    if scenario.users is not None and scenario.population == "oasis_reddit":
         raise ConfigError(
-            f"users={scenario.users!r} and population={scenario.population!r} both say where people come from; "
-            "give one of them"
+            f"users={scenario.users!r} and population='oasis_reddit' both say where people come from; give one of "
+            "them, or population='oasis_x', which draws ordinary users around those in the file"
         )
+    if scenario.users is not None and scenario.core_users is not None:
+        raise ConfigError("core_users= is for drawn people; those in the file of users= are the core users themselves")
     needs_counts = scenario.activity_form in ("paper", "code")
     if needs_counts and scenario.activity_table is None and scenario.users is None:
         raise ConfigError(
@@ -73,7 +75,10 @@ def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
     n = scenario.n_agents
     if scenario.users is not None:
         users = read_users(Path(scenario.users), skip=scenario.skip_broken)
-        return people_of(users.personas[:n]), users
+        core = users.personas[:n]
+        if scenario.population == "oasis_x":
+            return from_distributions(n or len(core), rng, "x", core=core), users
+        return people_of(core), users
     n = n or N_INVENTED
     match scenario.population:
         case "oasis_x":
@@ -127,7 +132,10 @@ def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -
         return
     counts = None if users.counts is None else users.counts[:n]
     shares = {"share": scenario.active_share, "ordinary_share": scenario.ordinary_share}
-    n_core = n_core_of(scenario, n)
+    n_core = people.n_core if isinstance(people, DrawnPeople) else n_core_of(scenario, n)
+    if counts is not None and 0 < len(counts) < n:  # those in the file have their own, the others are dealt one
+        dealt = rng.choices(range(len(counts)), k=n - len(counts))
+        counts = counts[[*range(len(counts)), *dealt]]
     try:
         if table is not None:
             counts = read_activity(table) if isinstance(table, str) else np.array(table)

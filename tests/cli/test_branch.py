@@ -49,7 +49,7 @@ def test_a_branch_is_compared_with_its_parent_and_replays(parent: Path, tmp_path
         (["--at", 4], "say by --steps how many steps the branch runs"),
         (["--at", 2, "--set", "wage=nan:"], "wage"),
         (["--at", 2, "--inject", "{bad"], "--inject {bad: this is no JSON"),
-        (["--at", 2, "--inject", '{"kind": "post"}'], "is no intervention: post.text: field required"),
+        (["--at", 2, "--inject", '{"kind": "post"}'], "Post: text: field required"),
     ],
 )
 def test_what_cannot_be_branched_is_one_line(parent: Path, words: list[Any], reason: str) -> None:

@@ -84,6 +84,19 @@ def test_a_branch_is_a_run_log_that_replays_and_goes_on_alone(tmp_path: Path) ->
     assert Recording.read(new).replayed().runlog.digest == first.runlog.digest
 
 
+def test_a_branch_can_be_branched(parent: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.sqlite", tmp_path / "second.sqlite"
+    fork = branch(parent, 2, inject=["Be generous."], log=first, llm=Payers().llm)
+    fork.run()
+    fork.close()
+    payers = Payers()
+    again = branch(first, 3, inject=["Be generous."], log=second, llm=payers.llm, keeps_later=False)
+    again.run()
+    assert coins(again)[3:] == [(36, 60)]
+    assert payers.n_calls == 3
+    assert [applied.step for applied in again.model.interventions.log] == [3, 3, 4, 4]
+
+
 def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
     model = ThreeWorldsModel(n_agents=4, rng=1)
     model.run_for(2)

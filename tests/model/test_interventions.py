@@ -79,6 +79,17 @@ def test_a_replay_and_a_second_run_with_the_log_make_them_again(tmp_path: Any) -
     assert plain.runlog.digest != digest
 
 
+def test_a_run_that_was_killed_before_the_next_step_goes_on_with_what_was_done(tmp_path: Any) -> None:
+    model = town(tmp_path / "run.sqlite")
+    model.step()
+    model.inject("A ship has come in.")
+    model.close()
+    again = town(tmp_path / "run.sqlite")
+    again.run_for(2)
+    assert [applied.step for applied in again.interventions.log] == [2]
+    assert "A ship has come in." in [event.text for _, event in again.bridge.log]
+
+
 def test_a_run_that_the_log_holds_otherwise_is_refused(tmp_path: Any) -> None:
     one_run(tmp_path / "run.sqlite")
     model = town(tmp_path / "run.sqlite")
@@ -113,12 +124,13 @@ def test_a_post_from_outside_is_in_the_feeds_under_the_account_that_it_names() -
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("", "is no intervention: news.text: string should have at least 1 character"),
+        ("", "News: text: string should have at least 1 character"),
+        ("x" * 601, "News: text: string should have at most 600 characters"),
         ({"kind": "storm"}, "is no intervention.*wanted a text, or an object with the kind news, post, change"),
         (News(text="x", to="moon"), r"news to 'moon': wanted all, a world \(social, market, economy\), or agents"),
         (News(text="x", to=(99,)), "news to 99: there is no such agent"),
         (Post(text="x", world="market"), "no world market has posts to add to; those that have: social"),
-        (Post(text=" "), "refused: "),
+        ({"kind": "post", "text": " "}, "Post: text: string should have at least 1 character"),
         (Change(variable="fee", value=2), "refused: fee = 2; wanted fee, a share from 0 on and below 1"),
         (Change(variable="feed", value="best"), "refused: there is no feed 'best'"),
         (Change(variable="n_agents", value=3, world="social"), "refused: n_agents = 3; wanted feed"),

@@ -43,8 +43,9 @@ from models.oasis.spreading import (
     split_topics,
     spread,
 )
-from models.oasis.studies import COUNTERFACTUAL, CURVES, HERD, SPREADING, STUDIES, app
+from models.oasis.studies import COUNTERFACTUAL, CURVES, HERD, SCALE, SPREADING, STUDIES, app
 from models.oasis.studies_app import PAGES, Studies
+from tests.faulty_server import FaultyServer, refused
 
 DATA = os.environ.get("MESA_LLM_DATA")
 
@@ -102,9 +103,12 @@ def test_the_rule_counts_words_of_disagreement(text, score) -> None:
     [
         ("{", "no readable JSON"),
         ("[]", "holds no list of posts"),
-        ('[{"post": " "}]', "entry 0: wanted 'post', a text"),
+        ('[{"post": "a"}, {"post": " "}]', "entry 1: a post or comment is a text of 1 to 5,000 characters, found ' '"),
+        ('[{"post": "a", "comments": "no"}]', "entry 0: a post or comment"),
+        ('[{"post": "a"}, 7]', "entry 1: wanted an object with a post and comments, found 7"),
+        ('[{"post": "a", "comments": [["b"]]}]', "is a text of 1 to 5,000 characters, found"),
         ('[{"RS": {"title": "a", "selftext": "b"}, "RC_1": {"body": "c", "group": "sideways"}}]', "a group is one of"),
-        ('[{"RS": {"title": "a"}, "RC_1": {}}]', "wanted RS with title"),
+        ('[{"RS": {"title": "a"}, "RC_1": {}}]', "wanted 'post' and 'comments', or RS with title"),
     ],
 )
 def test_files_of_threads_are_refused_with_the_entry(tmp_path, content, message) -> None:
@@ -125,10 +129,45 @@ def test_oasis_own_counterfactual_posts_keep_their_groups() -> None:
 
 
 def test_each_study_draws_what_it_found() -> None:
-    for study in STUDIES.values():
-        findings = study.run([1, 2], 3, n_agents=20)
+    small_scale = replace(SCALE, arms={f"{n} users": {"n_agents": n} for n in (10, 20)})
+    for study in (*(one for name, one in STUDIES.items() if name != "scale"), small_scale):
+        options: Any = {} if study is small_scale else {"n_agents": 20}
+        findings = study.run([1, 2], 3, **options)
         assert len(study_figure(findings).axes) == len(findings.bands) > 0
         assert json.loads(json.dumps(findings.summary()))["seeds"] == 2
+
+
+def test_what_the_arms_differ_in_cannot_be_set() -> None:
+    with pytest.raises(ConfigError, match="n_agents cannot be set: it is what the arms of scale differ in"):
+        SCALE.run([1], n_agents=10)
+
+
+def test_a_study_with_a_language_model_asks_it_once_and_its_log_afterwards(tmp_path) -> None:
+    with FaultyServer() as server:
+        command = [
+            "polarisation",
+            "--seeds",
+            "1",
+            "--steps",
+            "1",
+            "--set",
+            "n_agents=3",
+            "--set",
+            "interval=1",
+            "--json",
+        ]
+        command += ["--llm", "stub", "--api-base", server.url, "--log", str(tmp_path)]
+        first, second = (json.loads(CliRunner().invoke(app, command).stdout.splitlines()[-1]) for _ in range(2))
+        assert first["calls"] == server.count > 0 == second["calls"]
+    assert first["outcomes"] == second["outcomes"]
+
+
+def test_a_study_of_a_dead_endpoint_finds_nothing_and_says_so() -> None:
+    command = ["polarisation", "--seeds", "1", "--steps", "1", "--set", "n_agents=3"]
+    with FaultyServer(lambda *_: refused(400, "not now")) as server:
+        done = CliRunner().invoke(app, [*command, "--llm", "stub", "--api-base", server.url])
+    assert (done.exit_code, done.stdout) == (4, "")
+    assert "none of the" in done.stderr
 
 
 def test_a_study_is_one_command_that_goes_on_with_its_logs(tmp_path) -> None:

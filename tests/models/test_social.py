@@ -21,6 +21,10 @@ EVERYTHING = {"preset": "reddit", "actions": ",".join(marked_methods(SocialWorld
 """Parameters with all actions, as the command line takes them."""
 
 
+CORE = ("Ann,ann,x,x,[1],\"['Tea!']\",", "Bo,bo,x,x,[],[],")
+"""Rows of a file of two users of X."""
+
+
 def digest(steps=3, **parameters) -> str:
     model = SocialModel(**parameters)
     model.run_for(steps)
@@ -158,6 +162,19 @@ def test_people_drawn_as_oasis_draws_them_follow_core_users_of_their_topics() ->
     assert "country" in SocialModel(population="oasis_reddit", n_agents=3, rng=1).agents[0].config.traits
 
 
+def test_ordinary_users_are_drawn_around_those_in_a_file(tmp_path) -> None:
+    path = tmp_path / "users.csv"
+    rows = ("name,username,user_char,description,following_agentid_list,previous_tweets,interested_topics", *CORE)
+    path.write_text("\n".join(rows))
+    model = SocialModel(users=str(path), population="oasis_x", n_agents=40, activity_form="core", rng=1)
+    names = [user.config.name for user in model.agents]
+    assert (names[:2], len(names), len(set(names)) > 20) == (["Ann", "Bo"], 40, True)
+    assert [user.hours[0] for user in model.agents][:3] == [0.1, 0.1, 0.01]
+    assert [post["content"] for post in model.world.posts_table()] == ["Tea!"]
+    edges = model.world.follow_edges()
+    assert ([1, 2] in edges.tolist(), set(edges[:, 1].tolist())) == (True, {1, 2})
+
+
 def test_minutes_and_hours_of_activity_are_oasis_own_under_its_presets() -> None:
     model = SocialModel(n_agents=300, preset="x", activity_form="core", core_users=100, active_share=0.9, rng=1)
     model.run_for(2)
@@ -179,7 +196,8 @@ def test_a_table_of_activity_is_a_parameter(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "why"),
     [
-        ({"users": "a.csv", "population": "oasis_x"}, "both say where people come from"),
+        ({"users": "a.csv", "population": "oasis_reddit"}, "both say where people come from"),
+        ({"users": "a.csv", "core_users": 2}, "the core users themselves"),
         ({"activity_form": "code"}, "is made from counts of activity; give activity_table="),
         ({"activity_table": ((1.0, 2.0),)}, r"counts need the shape \(users, 24\)"),
         ({"core_users": 30, "population": "oasis_x"}, "core_users=30 is more than the 20 users"),
@@ -204,8 +222,7 @@ def test_personal_feeds_compare_with_the_embedder_that_is_named() -> None:
     for model in runs.values():
         model.run_for(4)
     assert runs["x"].runlog.digest != runs["x_personal"].runlog.digest
-    users = range(1, 13)
-    world = runs["x_personal"].world
+    world, users = runs["x_personal"].world, range(1, 13)
     assert world.feeds(world.viewers(users)) == [world.feed(user) for user in users]
     with pytest.raises(ConfigError, match="there is no embedder 'word2vec'"):
         SocialModel(feed="x_personal_code", embedder="word2vec")

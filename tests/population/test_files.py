@@ -102,6 +102,8 @@ def test_x_users_bring_follows_and_earlier_posts(tmp_path: Path) -> None:
         ("['1']", "[]", "wanted a list of int"),
         ("3", "[]", "wanted a list of int"),
         ("[]", "[1]", "column 'previous_tweets'.*wanted a list of str"),
+        ("[]", "['Bread.', ' ']", "found an empty post; wanted 1 to 5,000 characters"),
+        ("[]", f"['{'x' * 100_000}']", "found a post of 100,000 characters"),
         ("[]", "__import__('os')", "wanted a Python list"),
         ("[]", "(" * 500, "wanted a Python list"),
     ],

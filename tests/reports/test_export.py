@@ -33,12 +33,12 @@ def test_the_files_hold_what_the_worlds_hold(town: ThreeWorldsModel, tmp_path: P
     read = {name: pd.read_csv(tmp_path / "out" / name) for name in written if name.endswith(".csv")}
     assert {name: len(table) for name, table in read.items()} == {n: written[n] for n in read}
     assert read["measures.csv"]["step"].tolist() == list(range(9))
-    assert read["measures.csv"]["posts"].iloc[-1] == town.posts
+    assert read["measures.csv"]["posts"].tolist()[-1] == town.posts
     own = read["trades.csv"][read["trades.csv"]["agent"] != town.crossings.crowd]
     assert len(own) == town.trades
     assert read["interventions.csv"]["kind"].tolist() == ["post"]
     assert "'=HYPERLINK(1)" in read["posts.csv"]["text"].tolist()
-    assert read["engagement.csv"]["posts"].sum() <= len(read["posts.csv"])
+    assert sum(read["engagement.csv"]["posts"].tolist()) <= len(read["posts.csv"])
     assert read["top_posts.csv"]["engagement"].is_monotonic_decreasing
 
 
@@ -62,8 +62,8 @@ def test_what_was_refused_is_in_the_actions_and_counts_nowhere_else() -> None:
     model.run_for(2)
     tables = tables_of(model)
     assert len(tables["actions"]) > 2
-    assert tables["engagement"]["likes"].sum() == tables["actions"]["ok"].sum() == 2
-    assert tables["top_posts"]["likes"].sum() == 2
+    counted = ((tables["engagement"], "likes"), (tables["actions"], "ok"), (tables["top_posts"], "likes"))
+    assert [sum(table[name].tolist()) for table, name in counted] == [2, 2, 2]
 
 
 def test_a_model_without_posts_exports_what_it_has() -> None:

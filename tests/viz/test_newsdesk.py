@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
 from mesa_llm import Change, News, Post
@@ -52,8 +53,8 @@ def test_a_branch_leaves_the_run_as_it_is_and_is_drawn_beside_it() -> None:
     assert finished(desk).branches[-1].title == "news for everyone: Pay up."
     model.run_for(3)
     axes = branches_figure("coins", desk.branches)(model).axes[0]
-    ours, same = axes.lines[0].get_ydata(), axes.lines[1].get_ydata()
-    assert list(ours)[2:] == list(same)
+    ours, same = (np.asarray(line.get_ydata()).tolist() for line in axes.lines[:2])
+    assert ours[2:] == same
 
 
 def test_what_cannot_be_done_is_said() -> None:

@@ -602,7 +602,7 @@ def test_components_stand_on_the_tabs_they_name() -> None:
     def plot(model: Any) -> None: ...
 
     tabs = tabs_of([(plot, 0), (plot, 2), (plot, "Feed")])
-    assert list(tabs) == ["Model", "Page 2", "Feed", "Measures", "Agents", "Actions", "News", "About"]
+    assert list(tabs) == ["Model", "Page 2", "Feed", "Measures", "Agents", "Actions", "News", "Report", "About"]
 
 
 def test_a_table_reads_only_the_page_that_is_shown() -> None:

@@ -86,8 +86,8 @@ def test_a_spread_stands_beside_a_real_one_minute_by_minute() -> None:
     world.end_step()
     real = SpreadCurves(np.array([1.0, 4.0]), np.array([0.0, 1.0]), np.array([0.0, 3.0]))
     alone, beside = spread_figure(world, 1), spread_figure(world, 1, {"real": real})
-    assert [line.get_ydata().tolist() for line in alone.axes[0].lines] == [[1, 2]]
-    assert [line.get_ydata().tolist() for line in beside.axes[0].lines] == [[1, 1, 1, 2], [1, 4]]
+    assert [np.asarray(line.get_ydata()).tolist() for line in alone.axes[0].lines] == [[1, 2]]
+    assert [np.asarray(line.get_ydata()).tolist() for line in beside.axes[0].lines] == [[1, 1, 1, 2], [1, 4]]
     assert [text.get_text() for text in beside.legends[0].get_texts()] == ["post 1", "real"]
 
 
@@ -108,7 +108,7 @@ def test_follows_that_began_during_the_run_are_drawn() -> None:
     assert list(colourings) == [TONE, ACTIVITY, "followers"]
     for name, colouring in colourings.items():
         figure, places = follow_figure(model, name, colouring)
-        old, new = (len(lines.get_segments()) for lines in figure.axes[0].collections[:2])
+        old, new = (len(lines.get_paths()) for lines in figure.axes[0].collections[:2])
         assert (old, new, len(places)) == (before, 1, 6)
 
 

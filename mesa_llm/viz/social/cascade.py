@@ -240,7 +240,7 @@ def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadC
     Args:
         world: The world.
         root_id: The post that the cascade began with.
-        curves: Curves to compare with, by name.
+        curves: Curves to compare with, by name; the first, a real one, sets how long the axis is.
     """
     cascade = world.cascade(root_id)
     n_steps = max(len(cascade.steps) - 1, 1)  # the last one has only begun
@@ -253,14 +253,15 @@ def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadC
         ]
     else:
         by_measure = [{f"post {root_id}": values} for values in (size, depth, breadth)]
-    figure = Figure(figsize=(6.0, 5.6), layout="constrained")
+    figure = Figure(figsize=(6.0, 5.6 + 0.3 * len(curves or ())), layout="constrained")
     plots: Any = figure.subplots(len(MEASURES), 1, sharex=True)
     for axes, title, lines in zip(plots, MEASURES, by_measure, strict=True):
         _draw_lines(axes, title, lines)
     unit = "Minutes" if curves else "Steps"
     plots[-1].set_xlabel(f"{unit} since it was published", color=GREY)
     plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    plots[-1].set_xlim(0, max(1, len(by_measure[0][f"post {root_id}"]) - 1, *map(_settled_at, (curves or {}).values())))
+    settled = [_settled_at(curve) for curve in list((curves or {}).values())[:1]]
+    plots[-1].set_xlim(0, max(1, len(by_measure[0][f"post {root_id}"]) - 1, *settled))
     if curves:
         figure.legend(*plots[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(f"Spread of post {root_id}", x=0.01, ha="left", fontsize=13, color=GREY)

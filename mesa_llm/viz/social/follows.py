@@ -153,7 +153,7 @@ def follow_figure(
     n_ties = world.totals()["follows"]
     new = _among(world.new_follows(), list(agents)).tolist() if n_ties <= MAX_COMPARED else []
     recent = {(follower, followee) for follower, followee in new}
-    lay_out(agents, ties.tolist(), positions)
+    place_users(list(agents), ties.tolist(), positions)
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     axes: Any = figure.subplots()
     axes.set_axis_off()
@@ -164,12 +164,54 @@ def follow_figure(
     axes.margins(0.06)
     title = f"Who follows whom now: {n_users:,} users, {n_ties:,} follows"
     if len(agents) < n_users:
-        title += f"\nDrawn: the {len(agents):,} most connected, and {min(len(ties), MAX_TIES):,} follows among them"
+        title += f"\nDrawn: the {len(agents):,} most connected, {min(len(ties), MAX_TIES):,} follows"
     if recent:
         title += "\nGreen: follows that began during the run"
-    axes.set_title(title, loc="left", color=GREY, fontsize=13)
+    axes.set_title(title, loc="left", color=GREY, fontsize=12)
     enlarge(figure)
     return figure, places
+
+
+def place_users(users: Sequence[int], ties: Sequence[Sequence[int]], positions: dict[int, Any]) -> None:
+    """Find a place for each user that has none yet: all at once at first, later beside those it is tied to.
+
+    Args:
+        users: User ids.
+        ties: Who follows whom among them.
+        positions: User id → its place, which is kept; added to.
+    """
+    newcomers = [user_id for user_id in users if user_id not in positions]
+    if 2 * len(newcomers) > len(users):
+        positions.clear()
+        lay_out(users, ((first, second) for first, second in ties), positions)
+        _draw_in(users, positions)
+        return
+    tied: dict[int, list[int]] = {user_id: [] for user_id in newcomers}
+    for first, second in ties:
+        for user_id, other in ((first, second), (second, first)):
+            if user_id in tied and other in positions:
+                tied[user_id].append(other)
+    if not newcomers:
+        return
+    placed = np.array([positions[user_id] for user_id in users if user_id in positions])
+    jitter = np.random.default_rng(len(positions)).uniform(-0.5, 0.5, (len(newcomers), 2)) * placed.std(axis=0)
+    places = [
+        np.mean([positions[other] for other in others], axis=0) if others else placed.mean(axis=0)
+        for others in tied.values()
+    ]
+    positions |= dict(zip(tied, places + jitter, strict=True))
+
+
+def _draw_in(users: Sequence[int], positions: dict[int, Any]) -> None:
+    """Draw users who stand far out nearer to the others, who would have no room otherwise."""
+    if len(users) < 3:
+        return
+    places = np.array([positions[user_id] for user_id in users])
+    offsets = places - np.median(places, axis=0)
+    distances = np.hypot(*offsets.T)
+    far = max(float(np.quantile(distances, 0.85)), 1e-9)
+    factors = np.where(distances > far, (1 + 0.4 * np.log(np.maximum(distances / far, 1))) * far / distances, 1.0)
+    positions |= dict(zip(users, offsets * factors[:, None], strict=True))
 
 
 def _draw_ties(

@@ -1,5 +1,6 @@
 """A social network: posts, replies, reposts, votes and follows, and the feeds that show them."""
 
+from mesa_llm.worlds.social.accounts import Account
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from mesa_llm.worlds.social.facts import (
     FeedItem,
@@ -22,7 +23,6 @@ from mesa_llm.worlds.social.recommenders import (
     Viewer,
     XFeed,
 )
-from mesa_llm.worlds.social.rules import Account
 from mesa_llm.worlds.social.settings import FEEDS, PRESETS, FeedName, PresetName, SocialSettings
 from mesa_llm.worlds.social.state import Notice
 from mesa_llm.worlds.social.world import SocialWorld

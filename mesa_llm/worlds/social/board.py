@@ -269,6 +269,10 @@ class Board:
             self.n_forgotten += len(self.changes)
             self.changes.clear()
 
+    def forget_rankings(self) -> None:
+        """Forget all rankings; each ranks all posts anew when it is next used."""
+        self._rankings.clear()
+
     def ranking(self, key: Hashable, score: Score, moment: float = 0.0, *, newest_first: bool = False) -> Ranking:
         """Return a ranking of all posts that stand for themselves, kept up to date from its first use on.
 

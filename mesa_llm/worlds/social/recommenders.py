@@ -22,7 +22,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -166,11 +166,11 @@ def followed_posts(
     board: Board,
     viewers: Viewers,
     size: int,
-    score: Callable[[IntArray], FloatArray | IntArray],
+    score: Callable[[IntArray], Any],
     *,
     reposts: bool = False,
     newest_first: bool = False,
-) -> tuple[Ragged, FloatArray | IntArray]:
+) -> tuple[Ragged, Any]:
     """Find the best posts of the users whom each viewer follows; none of muted users, nor what they wrote.
 
     Args:
@@ -187,8 +187,8 @@ def followed_posts(
     owners, followees = viewers.followed.owners, viewers.followed.values
     mutes = viewers.muted
     has_mutes = len(mutes.values) > 0
+    codes = mutes.owners << 32 | mutes.values
     if has_mutes:
-        codes = mutes.owners << 32 | mutes.values
         is_heard = ~np.isin(owners << 32 | followees, codes)
         owners, followees = owners[is_heard], followees[is_heard]
     authors, indices = np.unique(followees, return_inverse=True)
@@ -196,7 +196,11 @@ def followed_posts(
     rows = posts.values
     is_kind = (board.kind[rows] != REPLY) & board.is_shown(rows) if reposts else is_top_level(board, rows)
     posts = posts.only(is_kind)
-    order = in_order(posts.owners, posts.values, score(posts.values), newest_first=newest_first)
+    scores = score(posts.values)
+    if len(viewers) == 1 and not reposts and len(scores) > 4 * size > 0:  # of one viewer, only the best matter
+        is_best = scores >= np.partition(scores, len(scores) - size)[len(scores) - size]
+        posts, scores = posts.only(is_best), scores[is_best]
+    order = in_order(posts.owners, posts.values, scores, newest_first=newest_first)
     posts = Ragged(posts.values[order], posts.bounds)
     if not (has_mutes and reposts):  # what a muted user wrote may stand among the first, and takes no place there
         if reposts:

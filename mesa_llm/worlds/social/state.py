@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,7 @@ from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Vie
 from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged
 from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
-from mesa_llm.worlds.social.store import Store
+from mesa_llm.worlds.social.store import Names, Store
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
@@ -24,9 +24,6 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 NEVER = 2**62
 """A number of reports that no post reaches."""
-
-MAX_NAMES = 200_000
-"""Maximum number of names that are kept in memory."""
 
 NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "comment", "follow"]
 
@@ -150,13 +147,14 @@ class SocialState:
         self._comments: dict[int, list[int]] = {}
         self._sharers: set[int] = set()
         self._cascade_sizes: dict[int, int] = {}
-        self._totals = dict.fromkeys(("users", *KINDS, "likes", "dislikes", "shares", "reports"), 0)
+        self._totals: dict[str, int] = dict.fromkeys(("users", *KINDS, "likes", "dislikes", "shares", "reports"), 0)
         self._largest_cascade = 0
         self._rated: set[int] = set()  # rows that may have gone viral in this step
         self._unwritten_posts: set[int] = set()
         self._unwritten_comments: set[int] = set()
         self._unwritten_users: set[int] = set()
         self._unwritten_follows: list[tuple[IntArray, int]] = []
+        self._undone_follows: list[int] = []  # of these
 
     @property
     def is_original(self) -> bool:
@@ -214,6 +212,8 @@ class SocialState:
         self.store.flush()
         self.write_counts()
         for edges, step in self._unwritten_follows:
+            if self._undone_follows:
+                edges = edges[~np.isin(edges[:, 0].astype(np.int64) << 32 | edges[:, 1], self._undone_follows)]
             for start in range(0, len(edges), 100_000):
                 batch = edges[start : start + 100_000].tolist()
                 self.store.insert("follow", ((follower, followee, step) for follower, followee in batch))
@@ -224,6 +224,7 @@ class SocialState:
             statement = "UPDATE user SET num_followings = ?, num_followers = ? WHERE user_id = ?"
             self.store.write_many(statement, zip(*numbers, users.tolist(), strict=True))
         self._unwritten_follows.clear()
+        self._undone_follows.clear()
         self._unwritten_users.clear()
 
     def posts_texts(self, post_ids: Sequence[int]) -> dict[int, str]:
@@ -487,46 +488,3 @@ class Inbox:
             if remaining := [notice for notice in notices if notice.step >= oldest]:
                 recent[user_id] = remaining
         self._notices = recent
-
-
-class Names(Mapping[int, str]):
-    """The names of users by their ids, read from their table when they are wanted."""
-
-    def __init__(self, store: Store, users: Columns) -> None:
-        """Read names where users stand.
-
-        Args:
-            store: The tables.
-            users: Columns of the users.
-        """
-        self._store, self._users = store, users
-        self._cache: dict[int, str] = {}
-
-    def __contains__(self, user_id: object) -> bool:
-        """Check whether there is a user of this id."""
-        return isinstance(user_id, int) and 0 < user_id < len(self._users) and bool(self._users.get("is_user", user_id))
-
-    def __getitem__(self, user_id: int) -> str:
-        """Return the name of a user."""
-        name = self._cache.get(user_id)
-        if name is None:
-            if user_id not in self:
-                raise KeyError(user_id)
-            self.load([user_id])
-            name = self._cache[user_id]
-        return name
-
-    def __iter__(self) -> Iterator[int]:
-        """Go through the ids, in rising order."""
-        return iter(np.flatnonzero(self._users["is_user"]).tolist())
-
-    def __len__(self) -> int:
-        """Count the users."""
-        return int(np.count_nonzero(self._users["is_user"]))
-
-    def load(self, user_ids: Iterable[int]) -> None:
-        """Read the names of some users, all at once."""
-        missing = [user_id for user_id in dict.fromkeys(user_ids) if user_id not in self._cache]
-        if len(self._cache) + len(missing) > MAX_NAMES:
-            self._cache.clear()
-        self._cache.update(self._store.of_ids("SELECT user_id, name FROM user WHERE user_id IN ({})", missing))

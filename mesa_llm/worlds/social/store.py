@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mesa_llm.errors import ConfigError
+from mesa_llm.worlds.social.columns import Columns
 
 APPLICATION_ID = 0x50C1A1
 """Marks a database file as the file of a social world."""
@@ -113,6 +116,9 @@ MIN_INDEXED = 3
 
 MAX_MARKS = 1000
 """Maximum number of ids in one query, as SQLite takes no more than some 30,000."""
+
+MAX_NAMES = 200_000
+"""Maximum number of names that are kept in memory."""
 
 KEYED = frozenset(name for name, columns in TABLES.items() if "PRIMARY KEY (" in columns)
 """Tables whose rows are named by their first two columns."""
@@ -329,14 +335,61 @@ class Store:
         self.connection.close()
 
 
-def _columns(table: str) -> tuple[str, ...]:
-    """Return the columns of a table that are written."""
-    with sqlite3.connect(":memory:") as connection:
-        connection.execute(f'CREATE TABLE "{table}" ({TABLES[table]})')
-        return tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
+class Names(Mapping[int, str]):
+    """The names of users by their ids, read from their table when they are wanted."""
+
+    def __init__(self, store: Store, users: Columns) -> None:
+        """Read names where users stand.
+
+        Args:
+            store: The tables.
+            users: Columns of the users.
+        """
+        self._store, self._users = store, users
+        self._cache: dict[int, str] = {}
+
+    def __contains__(self, user_id: object) -> bool:
+        """Check whether there is a user of this id."""
+        return isinstance(user_id, int) and 0 < user_id < len(self._users) and bool(self._users.get("is_user", user_id))
+
+    def __getitem__(self, user_id: int) -> str:
+        """Return the name of a user."""
+        name = self._cache.get(user_id)
+        if name is None:
+            if user_id not in self:
+                raise KeyError(user_id)
+            self.load([user_id])
+            name = self._cache[user_id]
+        return name
+
+    def __iter__(self) -> Iterator[int]:
+        """Go through the ids, in rising order."""
+        return iter(np.flatnonzero(self._users["is_user"]).tolist())
+
+    def __len__(self) -> int:
+        """Count the users."""
+        return int(np.count_nonzero(self._users["is_user"]))
+
+    def load(self, user_ids: Iterable[int]) -> None:
+        """Read the names of some users, all at once."""
+        missing = [user_id for user_id in dict.fromkeys(user_ids) if user_id not in self._cache]
+        if len(self._cache) + len(missing) > MAX_NAMES:
+            self._cache.clear()
+        self._cache.update(self._store.of_ids("SELECT user_id, name FROM user WHERE user_id IN ({})", missing))
 
 
-WRITTEN = {table: _columns(table) for table in TABLES}
+def _written_columns() -> dict[str, tuple[str, ...]]:
+    """Find the columns of each table that are written, which are those that are not generated."""
+    written: dict[str, tuple[str, ...]] = {}
+    connection = sqlite3.connect(":memory:")
+    for table, columns in TABLES.items():
+        connection.execute(f'CREATE TABLE "{table}" ({columns})')
+        written[table] = tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
+    connection.close()
+    return written
+
+
+WRITTEN = _written_columns()
 """Columns of each table that are not generated, in order."""
 
 KEY_COLUMNS = {table: WRITTEN[table][:2] for table in KEYED}

@@ -397,9 +397,9 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         self.store.close()
 
 
-def trend_scores(board: Board, rows: IntArray, oldest: float) -> FloatArray:
-    """Score posts by their likes; those from before the step `oldest` come last."""
-    return np.where(board.created[rows] >= oldest, board.likes[rows], -np.inf)
+def trend_scores(board: Board, rows: IntArray, moment: float) -> FloatArray:
+    """Score posts by their likes; those from before the step `moment` come last."""
+    return np.where(board.created[rows] >= moment, board.likes[rows], -np.inf)
 
 
 def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> SocialSettings:

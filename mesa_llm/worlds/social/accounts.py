@@ -1,0 +1,126 @@
+"""Accounts of a social world, and whom they follow from the beginning: many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import batched
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.text import MAX_NAME, one_line
+from mesa_llm.worlds.social.columns import IntArray
+from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
+
+MAX_USER_ID = 100_000_000
+"""Users are numbered densely, as arrays are indexed by their ids."""
+
+BATCH = 10_000
+"""Number of accounts that are written at once."""
+
+UserId = Annotated[int, Field(gt=0, le=MAX_USER_ID)]
+
+
+class Account(NamedTuple):
+    """A user, as it signs up."""
+
+    user_id: int
+    """Mesa `unique_id` of the agent."""
+
+    name: str = ""
+    """Name that others see; empty: `user` and the id."""
+
+    username: str = ""
+    """Its handle."""
+
+    bio: str = ""
+    """Public profile."""
+
+
+class SocialAccounts(SocialState):
+    """Users sign up, and follow one another in bulk."""
+
+    def sign_up(self, user_id: int, name: str = "", username: str = "", bio: str = "") -> None:
+        """Create an account for an agent.
+
+        Raises:
+            ConfigError: If the id is taken or out of range.
+        """
+        self.sign_up_many([Account(user_id, name, username, bio)])
+
+    def sign_up_many(self, accounts: Iterable[Account]) -> None:
+        """Create accounts for many agents at once.
+
+        Raises:
+            ConfigError: If an id is taken, appears twice or is out of range, or two of them have one username; nobody
+                is signed up then.
+        """
+        signed_up: list[IntArray] = []
+        usernames: set[str] = set()
+        self.store.write("SAVEPOINT sign_up")
+        try:
+            for batch in batched(accounts, BATCH):
+                rows = [self._user_row(account) for account in batch]
+                for username in (row[1] for row in rows if row[1]):
+                    if username in usernames:
+                        raise ConfigError(f"two users have the username {username!r}; give each one of its own")
+                    usernames.add(username)
+                ids = np.array([row[0] for row in rows], dtype=np.int64)
+                self.users.grow(max(int(ids.max()) + 1, len(self.users)))
+                if len(np.unique(ids)) < len(ids) or self.users["is_user"][ids].any():
+                    known = set(ids[self.users["is_user"][ids] > 0].tolist())
+                    twice = next(
+                        user_id for index, user_id in enumerate(ids) if user_id in known or user_id in ids[:index]
+                    )
+                    raise ConfigError(f"user {twice} has an account already")
+                self.store.insert("user", rows)
+                self.users["is_user"][ids] = 1
+                signed_up.append(ids)
+        except BaseException:
+            self.store.write("ROLLBACK TO sign_up")
+            for ids in signed_up:
+                self.users["is_user"][ids] = 0
+            raise
+        finally:
+            self.store.write("RELEASE sign_up")
+        self._totals["users"] += sum(map(len, signed_up))
+
+    def _user_row(self, account: Account) -> tuple[int, str, str, str, int, int, int]:
+        """Return an account as a row of the table of users.
+
+        Raises:
+            ConfigError: If its id is out of range.
+        """
+        user_id = account.user_id
+        if not 0 < user_id <= MAX_USER_ID:
+            raise ConfigError(f"user ids run from 1 to {MAX_USER_ID}, got {user_id}")
+        name, username = (one_line(text, MAX_NAME) for text in (account.name, account.username))
+        return user_id, username, name or f"user {user_id}", UNPRINTABLE.sub("", account.bio), self.step, 0, 0
+
+    def follow_many(self, edges: IntArray | Sequence[tuple[int, int]]) -> int:
+        """Let many users follow others at once, silently; return how many follows were new.
+
+        Args:
+            edges: User ids as (follower, followee), shape `(edges, 2)`. Repeated ones count once.
+
+        Raises:
+            ConfigError: If an id is unknown or someone would follow itself; nothing is written then.
+        """
+        pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
+        pairs = pairs.astype(np.int64, copy=False).reshape(-1, 2) if pairs.dtype.kind != "i" else pairs.reshape(-1, 2)
+        has_account = self.users["is_user"] > 0 if len(self.users) else np.zeros(1, dtype=np.bool_)
+        is_inside = (pairs >= 0) & (pairs < len(has_account))
+        wrong = ~(is_inside & has_account[np.where(is_inside, pairs, 0)]).all(axis=1) | (pairs[:, 0] == pairs[:, 1])
+        if wrong.any():
+            follower, followee = pairs[np.argmax(wrong)]
+            reason = "nobody follows itself" if follower == followee else "both need an account first"
+            raise ConfigError(f"user {follower} cannot follow user {followee}: {reason}")
+        new = self.follows.add_many(pairs)
+        self.users["followings"][:] += np.bincount(new[:, 0], minlength=len(self.users)).astype(np.int32)
+        self.users["followers"][:] += np.bincount(new[:, 1], minlength=len(self.users)).astype(np.int32)
+        if len(new):
+            self._unwritten_follows.append((new, self.step))
+        self.feeds_changed()
+        return len(new)

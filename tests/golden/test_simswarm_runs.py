@@ -1,0 +1,79 @@
+"""SimSwarm's sweeps, its reading of tool calls, and the weeks of its stories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesa_llm import ConfigError, LLMModel, LLMScenario
+from mesa_llm.errors import BadReply
+from mesa_llm.llm.openai.reply import read_reply
+from mesa_llm.records import Request, Salt
+from mesa_llm.reports.findings import weeks_text
+from mesa_llm.sweep import sweep
+from tests.golden.reading import golden, section
+
+CASES: dict[str, Any] = golden("simswarm")
+
+NOT_COMPARED = {"raw*": "what is read is read by the program under test"}
+"""Parts of the cases that no test reads → why."""
+
+
+@pytest.mark.parametrize("case", section(CASES, "story_week_range"))
+def test_days_are_counted_in_weeks(case: Any) -> None:
+    assert weeks_text(*case["d"]) == case["r"]
+
+
+class SweptScenario(LLMScenario):
+    """The variables of the recorded sweeps."""
+
+    a: int = 0
+    b: str = ""
+    z: int = 0
+
+
+class SweptModel(LLMModel):
+    """A model with nobody in it."""
+
+    scenario_class = SweptScenario
+
+
+@pytest.mark.parametrize("case", section(CASES, "sweep"))
+def test_a_sweep_runs_the_combinations_in_order(case: Any, tmp_path: Path) -> None:
+    vary = dict(case["vary"].items())
+    if [] in vary.values():  # SimSwarm runs nothing, and says nothing
+        with pytest.raises(ConfigError, match="varied over no values"):
+            sweep(SweptModel, vary, folder=tmp_path, steps=1, workers=1)
+        assert case["r"] == []
+        return
+    table = sweep(SweptModel, vary, folder=tmp_path, steps=1, workers=1).table
+    wanted = [{"a": 0, "b": "", **dict(merged.items())} for _, merged in case["r"]]
+    fixed = {"a": 0, "b": "", "z": 0}
+    assert [{**fixed, **{name: row[name] for name in vary}} for row in table.to_dict("records")] == wanted
+    assert [dict(chosen.items()) for chosen, _ in case["r"]] == [
+        {name: row[name] for name in vary} for row in table.to_dict("records")
+    ]
+
+
+REFUSED = [{"refused": True}]
+
+
+def calls_in(raw: Any) -> list[dict[str, Any]]:
+    try:
+        reply = read_reply(raw, Request("m", (), Salt(1, 1, 1, "decide", 0)))
+    except BadReply:
+        return REFUSED
+    return [{"name": call.name, "args": call.arguments} for call in reply.tool_calls]
+
+
+@pytest.mark.parametrize("case", section(CASES, "parse_tool_calls"))
+def test_tool_calls_are_read_as_simswarm_does_or_refused(case: Any) -> None:
+    """What SimSwarm crashes on later (arguments that are no object, no name) or takes for silence is refused here."""
+    found, recorded = calls_in(case["raw"]), case["r"]
+    if "raises" in recorded:
+        assert (recorded["raises"], found) == ("TypeError", [])
+        return
+    wanted = [{"name": call["name"], "args": call["args"] or {}} for call in recorded["ok"]]
+    assert found == (wanted if wanted and wanted[0]["name"] else REFUSED)
