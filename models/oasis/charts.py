@@ -22,10 +22,11 @@ def cascade_figure(model: OasisModel) -> Figure:
     """Draw scale, max breadth and depth of the influencer's post, step by step."""
     figure, axes = sheet("Spread of the post")
     spread = model.cascade
+    steps = spread.steps[: int(model.time) + 1]  # in the one that begins, nothing has happened yet
     curves = dict(zip(LABELS, (spread.size, spread.breadth, spread.depth), strict=True))
     for (name, label), colour in zip(LABELS.items(), COLOURS, strict=False):
-        values = curves[name]
-        axes.plot(spread.steps, values, color=colour, lw=2.2, marker=marker(values), label=f"{label}: {values[-1]}")
+        values = curves[name][: len(steps)]
+        axes.plot(steps, values, color=colour, lw=2.2, marker=marker(values), label=f"{label}: {values[-1]}")
     axes.set_ylim(bottom=0)
     legend_below(axes, len(LABELS))
     return figure

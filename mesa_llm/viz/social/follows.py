@@ -210,7 +210,8 @@ def _draw_in(users: Sequence[int], positions: dict[int, Any]) -> None:
     offsets = places - np.median(places, axis=0)
     distances = np.hypot(*offsets.T)
     far = max(float(np.quantile(distances, 0.85)), 1e-9)
-    factors = np.where(distances > far, (1 + 0.4 * np.log(np.maximum(distances / far, 1))) * far / distances, 1.0)
+    times_far = np.maximum(distances / far, 1)
+    factors = (1 + 0.4 * np.log(times_far)) / times_far
     positions |= dict(zip(users, offsets * factors[:, None], strict=True))
 
 
