@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import mesa
 
 from mesa_llm.agents.conversion import check_components, enter
-from mesa_llm.agents.design import Decide
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.observation import join
+from mesa_llm.agents.strategies import Decide, is_plan, open_decide
 from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.decision import answer_schema, check_decision, decide, plain_answer, written_answer
+from mesa_llm.engine.decision import Query, answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.survey import JUDGING, advise, summarise
 from mesa_llm.engine.transports import OpenedModel
@@ -226,7 +226,7 @@ class LLMMixin:
     @property
     def _design_decides(self) -> Decide | None:
         design = getattr(self.model, "design", None)
-        return None if design is None else design.decide
+        return None if design is None or design.decide is None else open_decide(design.decide)
 
     async def settle(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation, and check the decision, whoever makes it; called by the engine."""
@@ -258,10 +258,27 @@ class LLMMixin:
         Raises:
             ConfigError: If the agent's config leaves it no action at all.
         """
-        engine = engine_of(self.model)
-        opened = engine.open(self.llm)
-        if opened.llm is None:
+        if self.opened.llm is None:
             return self.rule_decision(seen)
+        query = await self.query_for(seen)
+        return await decide(query) if isinstance(query, Query) else query
+
+    async def query_for(self, seen: Observation) -> Query | Decision | Failure:
+        """Prepare what its language model is asked on an observation, for a `decide` or a hook of one's own.
+
+        Each call takes a number for its request, and looks its memory up.
+
+        Args:
+            seen: What the agent observes.
+
+        Returns:
+            The query, for `mesa_llm.engine.decision.decide`; or, if there is nothing to ask, the decision to do nothing
+            or the failure of its memory.
+
+        Raises:
+            ConfigError: If the agent's config leaves it no action at all, or it thinks by rule.
+        """
+        engine, opened = engine_of(self.model), self.opened
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
         if seen.answer is None and not any(spec.is_action for spec in box.specs):
@@ -284,7 +301,7 @@ class LLMMixin:
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(engine.query(opened, seen, box, request, self.request_reasoning(opened)))
+        return engine.query(opened, seen, box, request, self.request_reasoning(opened))
 
     async def consult(
         self,
@@ -445,9 +462,11 @@ class LLMMixin:
         return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember messages, decision and outcomes; a chat memory keeps the whole observation."""
+        """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
         world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
         unit = self.unit_in(world)
+        if decision.text and is_plan(self._design_decides):
+            self.memory.add(MemoryEntry(now, "thought", decision.text[:600], world=world, unit=unit))
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)

@@ -87,6 +87,9 @@ class Query:
     reasoning: Reasoning = "none"
     """Whether, and how, the model reasons before it decides."""
 
+    question: str = THINK
+    """Prompt for a model that reasons in free text first."""
+
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
 
@@ -134,6 +137,8 @@ async def decide(query: Query) -> Decision | Failure:
             if rounds == MAX_TOOL_ROUNDS:
                 return query.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
             rounds += 1
+            if query.reasoning == "inline":
+                thought = "\n".join(filter(None, (thought, _thought_in(reply, query), *map(str, decision))))
             request = _answer_tools(request, reply, decision, query.box)
             if any(query.box[call.name].tool.shows_more for call in decision):
                 query = replace(query, seen=replace(query.seen, options={}))
@@ -182,7 +187,7 @@ async def _think(query: Query) -> tuple[Request, Reply]:
         offers = [f"an answer of this form: {canonical_json(answer_schema(query.seen.answer))}"]
     choices = "\n".join(["", "You will then be asked to decide:", *offers]) if offers else ""
     *earlier, last = request.messages
-    question = replace(last, content=f"{last.content}\n\n{THINK}{choices}")
+    question = replace(last, content=f"{last.content}\n\n{query.question}{choices}")
     thinking = replace(request, messages=(*earlier, question), tools=(), schema=None, options={})
     reply = await query.ask(thinking)
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
@@ -245,11 +250,14 @@ def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 
 
 def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box: ToolBox) -> Request:
-    """Run the tools a model called, and put their answers after its message."""
+    """Run the tools a model called, with their checked arguments, and put their answers after its message."""
     answers: list[ChatMessage] = []
-    names = {call.name for call in calls}
+    remaining = list(calls)
     for call in _with_ids(reply.tool_calls or tuple(calls)):
-        text = _result(call, box) if call.name in names else "Not run: decide after you have read the answers."
+        text = "Not run: decide after you have read the answers."
+        if checked := next((one for one in remaining if one.name == call.name), None):
+            remaining.remove(checked)
+            text = _result(checked, box)
         answers.append(ChatMessage("tool", _shortened(text), call_id=call.call_id))
     if not reply.tool_calls:
         results = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
