@@ -1,7 +1,6 @@
 """Cost of a run in advance: prompts are written and counted, rule twins decide, and nothing is sent.
 
-A rehearsal is an estimate. Its prompts are those of a course that rule twins take, which a language model would not
-take exactly; a reply is as long as the decision alone, or as long as it may be; repairs are not counted.
+A rehearsal is an estimate; `CAVEAT` says of what, for pages and command lines to show beside its figures.
 """
 
 from __future__ import annotations
@@ -29,6 +28,13 @@ from mesa_llm.records import Decision, Failure, Observation, Reply, Request, can
 
 THOUGHT = "What matters here is weighed in a few sentences, one after the other. " * 5
 """Stand-in for a reply in free text that no rule twin writes: about 70 tokens."""
+
+CAVEAT = (
+    "An estimate, for which nothing was sent: the prompts are those of a run in which rule twins decide, with the "
+    "shortest and the longest replies. Repairs of faulty replies are not counted, and replies that a run log already "
+    "holds are not deducted."
+)
+"""What an estimate does not know, for those who read it."""
 
 OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "moved")
 """Options that a rehearsal leaves out, as it neither reads nor writes a run log."""
@@ -107,7 +113,7 @@ def rehearse(make: Callable[..., LLMModel], steps: int | None = None, **argument
     """Compute what a run would cost, without sending a request or touching its log.
 
     The run is made in memory with the decisions of rule twins; where there is none, with any decision that is possible.
-    Prompts and memories are written as in the run, and counted; what a run log already holds is not deducted.
+    Prompts and memories are written as in the run, and counted.
 
         rehearse(SocialModel, 20, llm="gpt-4o-mini", n_agents=50, rng=1).total.dollars
 
