@@ -48,5 +48,5 @@ def test_what_cannot_be_made_is_said() -> None:
 
 
 def test_judges_are_counted_under_their_purpose() -> None:
-    found = rehearse(SotopiaModel, 30, llm="gpt-4o-mini", judge="gpt-4o-mini", max_turns=2, n_dyads=1, rng=1)
+    found = rehearse(SotopiaModel, 30, llm="gpt-4o-mini", judge="gpt-4o", max_turns=2, n_dyads=1, rng=1)
     assert {"decide", "judge"} <= set(found.by_purpose)
