@@ -17,7 +17,7 @@ from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import Query, answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.survey import JUDGING, advise, summarise
+from mesa_llm.engine.survey import JUDGING, advise, tend_memories
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.llm.protocol import LLM
@@ -510,7 +510,7 @@ class LLMMixin:
         if _has_moved_on(self.model, self.now):
             for message in Mailbox.of(self.model).deliver():
                 engine.runlog.add(message, self.now)
-            summarise(minded(self.model))
+            tend_memories(minded(self.model))
         seen = self.observe()
         (decision,) = engine.gather([self], [seen])
         engine.runlog.add(decision, self.now)
