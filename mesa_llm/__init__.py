@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from mesa_llm.space import MovesOnGrid
     from mesa_llm.testing import check_model
     from mesa_llm.text import one_line, quoted
+    from mesa_llm.tools.server import ToolServer
     from mesa_llm.tools.tool import action, tool
     from mesa_llm.world import DoNothing, Receiver, World
 
@@ -112,6 +113,7 @@ _HOME = {
     "engine.survey": ("Question",),
     "testing": ("check_model",),
     "text": ("one_line", "quoted"),
+    "tools.server": ("ToolServer",),
     "tools.tool": ("action", "tool"),
     "world": ("DoNothing", "Receiver", "World"),
 }
@@ -177,6 +179,7 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "ToolMixin",
+    "ToolServer",
     "Turn",
     "Usage",
     "WindowMemory",

@@ -35,6 +35,7 @@ from mesa_llm.records import (
 )
 from mesa_llm.space import describe_surroundings
 from mesa_llm.text import quoted
+from mesa_llm.tools.server import ToolServer, checked_servers
 from mesa_llm.tools.toolbox import ToolBox, checked_tools
 from mesa_llm.world import Receiver, unit_of
 
@@ -47,20 +48,30 @@ class ToolMixin:
     __slots__ = ()
 
     tools: tuple[Callable[..., Any], ...] = ()
+    servers: tuple[ToolServer, ...] = ()
 
-    def __init__(self, *args: Any, tools: Iterable[Callable[..., Any]] = (), **kwargs: Any) -> None:
-        """Store the researcher's own functions.
+    def __init__(
+        self,
+        *args: Any,
+        tools: Iterable[Callable[..., Any]] = (),
+        servers: Iterable[ToolServer] = (),
+        **kwargs: Any,
+    ) -> None:
+        """Store the researcher's own functions, and servers of more.
 
         Args:
             *args: Passed on.
             tools: Functions and methods the agent may call; marked with `@action` they are actions.
+            servers: MCP servers whose tools a language model may call while it decides.
             **kwargs: Passed on.
 
         Raises:
-            ConfigError: If one of them can be no tool.
+            ConfigError: If one of them can be no tool, or no server.
         """
         if own := checked_tools(tools):
             self.tools = own
+        if others := checked_servers(servers):
+            self.servers = others
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
@@ -284,6 +295,8 @@ class LLMMixin:
         if seen.answer is None and not any(spec.is_action for spec in box.specs):
             agent.demand_actions()
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
+        if agent.servers and opened.is_language_model:
+            box = box.joined(await engine.servers.tools(agent.servers, self.now)).only(agent.config.tools)
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)

@@ -17,6 +17,8 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.memory import Memory, open_memory
+from mesa_llm.records import canonical_json
+from mesa_llm.tools.server import ToolServer, checked_servers
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
 
@@ -57,6 +59,9 @@ class AgentDesign:
     tools: tuple[Callable[..., Any], ...] = ()
     """The researcher's own functions, besides the model's."""
 
+    servers: tuple[ToolServer, ...] = ()
+    """MCP servers whose tools they may call besides; see `mesa_llm.ToolServer`."""
+
     world_tools: bool | None = None
     """Whether they may use the tools of their worlds, which read; their actions they always may; None: as the model
     says."""
@@ -91,6 +96,7 @@ class AgentDesign:
                 f"got {self.decide!r}"
             )
         checked_tools(self.tools)
+        object.__setattr__(self, "servers", checked_servers(self.servers))
         self._settings_over(Settings())
 
     def dress(self, agent: Any) -> None:
@@ -108,6 +114,8 @@ class AgentDesign:
             agent.memory = open_memory(self.memory)
         if self.tools:
             agent.tools = (*agent.tools, *self.tools)
+        if self.servers:
+            agent.servers = checked_servers((*agent.servers, *self.servers))
 
     def _settings_over(self, settings: Settings) -> Settings:
         own = self.settings
@@ -128,6 +136,8 @@ class AgentDesign:
                 value = value.model_dump(mode="json", exclude_unset=True)
             elif own_field.name == "tools":
                 value = [_name_of(function) for function in value]
+            elif own_field.name == "servers":
+                value = [server.model_dump(mode="json", exclude_defaults=True) for server in value]
             elif own_field.name == "llm":
                 value = written_name(value) if isinstance(value, str) else Capabilities.of(value).name
             elif callable(value):
@@ -157,7 +167,7 @@ class AgentDesign:
 
     @staticmethod
     def imports(document: Mapping[str, Any]) -> list[str]:
-        """Return the names of the functions that `from_json` would import, and import nothing.
+        """Return the names of functions that `from_json` would import, and commands that a run would start; do neither.
 
         Args:
             document: What `to_json` wrote.
@@ -165,7 +175,9 @@ class AgentDesign:
         tools = document.get("tools")
         functions: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
         functions += [document[name] for name in ("decide", "memory") if _is_function(document.get(name))]
-        return [str(name) for name in functions]
+        servers = document.get("servers")
+        commands = [cast("Any", server) for server in cast("list[Any]", servers)] if isinstance(servers, list) else []
+        return [*map(str, functions), *(f"the command {canonical_json(server)}" for server in commands)]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {

@@ -86,7 +86,8 @@ def test_a_vote_without_a_valid_sample_is_a_failure() -> None:
 
 
 def test_typed_answers_are_voted_on_too() -> None:
-    model = made(ScriptedLLM(lambda request: {"answer": 1 + (request.salt.call // 8 % 3 > 0)}), "vote:3", kind=QuizModel)
+    one_or_two = ScriptedLLM(lambda request: {"answer": 1 + (request.salt.call // 8 % 3 > 0)})
+    model = made(one_or_two, "vote:3", kind=QuizModel)
     model.step()
     assert model.answers == [2] * 5
 
