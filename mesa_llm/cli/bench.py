@@ -12,15 +12,17 @@ from typing import Any
 from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.benchmark.rehearsal import Cost, rehearse
-from mesa_llm.benchmark.report import NOT_KNOWN, Report, figure_text, table
+from mesa_llm.benchmark.rehearsal import rehearse
+from mesa_llm.benchmark.report import Report, figure_text
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import parameters
 from mesa_llm.cli.command import Say
+from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.llm.address import written_name
+from mesa_llm.model.rehearsal import Cost
 from mesa_llm.model.scenario import parameters_of
 
 ALL = "all"
@@ -153,9 +155,8 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     if not is_asked:
         say(f"{candidate.name} costs nothing")
         return figures
-    head = ["task", "runs", "requests", "prompt tokens", "reply tokens", "at most", "$", "at most"]
-    rows = [_cost_row(name, str(len(benchmark.seeds)), cost) for name, cost in costs.items()]
-    for line in table(head, [*rows, _cost_row("together", str(len(plans)), total)]):
+    rows = [(name, len(benchmark.seeds), cost) for name, cost in costs.items()]
+    for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
     say(
         f"\nNothing was sent. Counted are the prompts of one run of each task (seed {benchmark.seeds[0]}), in which "
@@ -165,12 +166,6 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     if total.dollars is None:
         say(f"litellm knows no price of {candidate.name}.")
     return figures
-
-
-def _cost_row(name: str, runs: str, cost: Cost) -> list[str]:
-    counts = [cost.requests, cost.prompt_tokens, cost.reply_tokens, cost.max_reply_tokens]
-    dollars = [NOT_KNOWN if one is None else f"{one:.4f}" for one in (cost.dollars, cost.max_dollars)]
-    return [name, runs, *(f"{count:,}" for count in counts), *dollars]
 
 
 def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> Report:
