@@ -11,8 +11,9 @@ import jinja2
 from matplotlib.figure import Figure
 
 from mesa_llm.benchmark.report import Report
-from mesa_llm.benchmark.scores import Estimate, constant_error, people_error
+from mesa_llm.benchmark.scores import constant_error, people_error
 from mesa_llm.benchmark.task import Task
+from mesa_llm.statistics import Estimate
 
 COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
 """Colours of the candidates: the language model under test, then the baselines."""

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from mesa_llm.benchmark.runs import Candidate, Run
-from mesa_llm.benchmark.scores import Estimate, TaskScores, constant_error, people_error, summarise
+from mesa_llm.benchmark.scores import TaskScores, constant_error, people_error, summarise
 from mesa_llm.benchmark.task import Task, Values
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
+from mesa_llm.statistics import Estimate
 
 MAX_SCORES = 12
 """Maximum number of scores of a task that the table shows; the page and JSON hold all."""
