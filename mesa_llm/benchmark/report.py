@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -110,7 +110,7 @@ class Report:
             "task": task.name,
             "level": task.level,
             "source": task.source,
-            "setting": {name: _plain(value) for name, value in task.setting.items()},
+            "setting": {name: plain(value) for name, value in task.setting.items()},
             "max_steps": task.max_steps,
             "target": None if task.target is None else asdict(task.target),
             "people": None if task.people is None else asdict(task.people),
@@ -128,7 +128,7 @@ class Report:
             "error": None if result.error is None else asdict(result.error),
             "split_error": result.split_error,
             "scores": {name: asdict(estimate) for name, estimate in result.scores.items()},
-            "runs": [_run(run) for run in self.runs_of(task, candidate)],
+            "runs": [run_json(run) for run in self.runs_of(task, candidate)],
         }
 
     # -- as a table
@@ -185,11 +185,16 @@ class Report:
 
     def failures(self) -> list[str]:
         """Describe each run that produced nothing in a line."""
-        return [
-            f"FAILED {run.plan.task.name}, {run.plan.candidate.name}, seed {run.plan.seed}: {run.error}"
-            for run in self.runs
-            if run.error is not None
-        ]
+        return failure_lines(self.runs)
+
+
+def failure_lines(runs: Iterable[Run]) -> list[str]:
+    """Describe each run that produced nothing in a line."""
+    return [
+        f"FAILED {run.plan.task.name}, {run.plan.candidate.name}, seed {run.plan.seed}: {run.error}"
+        for run in runs
+        if run.error is not None
+    ]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -218,7 +223,8 @@ def with_interval(estimate: Estimate | None) -> str:
     return f"{figure_text(estimate.value)} [{figure_text(estimate.low)}, {figure_text(estimate.high)}]"
 
 
-def _run(run: Run) -> dict[str, Any]:
+def run_json(run: Run) -> dict[str, Any]:
+    """Return a run as JSON values."""
     return {
         "seed": run.plan.seed,
         "scores": dict(run.scores),
@@ -232,5 +238,6 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as a JSON value; what is none, as text."""
     return value if isinstance(value, bool | int | float | str | list | dict | None) else str(value)
