@@ -12,7 +12,7 @@ from typing import Any
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installation
-from mesa_llm.benchmark.report import NOT_KNOWN, failure_lines, figure_text, plain, run_json, table, with_interval
+from mesa_llm.benchmark.report import NOT_KNOWN, figure_text, plain, run_json, table, with_interval
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import Task, find_task
 from mesa_llm.engine.access import Access
@@ -22,6 +22,7 @@ from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
 from mesa_llm.statistics import Column, Comparison, Estimate, compare, correct, mean_estimate, ratio_estimate
+from mesa_llm.text import counted
 
 SIGNIFICANT = 0.05
 """Corrected p below which a difference gets a star."""
@@ -120,30 +121,27 @@ class Cross:
 
     def note_on(self, task: Task) -> str:
         """Describe what a task's column is normalised by, and why it has no ratios if it has none."""
-        diagonal = self.diagonal(task)
-        parts = [f"{task.measure_name}; normalised by {diagonal}"]
+        diagonal = self.figures(task, self.diagonal(task))
+        text = f"{task.measure_name}; normalised by {self.diagonal(task)}"
+        names = dict.fromkeys(name for run in self.runs if run.plan.task.name == task.name for name in run.scores)
+        if names and all(figure is None for figure in diagonal):
+            return f"{text}, of which no run has it; scores of this task are {', '.join(names)}"
         try:
-            ratio_estimate(self.figures(task, diagonal), self.figures(task, diagonal))
+            ratio_estimate(diagonal, diagonal)
         except ValueError as error:
-            parts.append(str(error))
-        return "; ".join(parts)
+            return f"{text}; {error}"
+        return text
 
     def notes(self) -> list[str]:
         """Return what a reader of the figures should know."""
         lines = [f"{task.name}: {self.note_on(task)}" for task in self.tasks]
-        if len(self.seeds) < FEW_SEEDS:
-            lowest = 2 / 2 ** len(self.seeds)
-            lines.append(
-                f"With {len(self.seeds)} seeds no p is below {lowest:.3g}, so that nothing can be significant: "
-                f"--repeats {FEW_SEEDS} or more."
-            )
-        if self._rule_plays:
-            lines.append("Rule twins do not read what a design changes, so that all designs decide alike.")
+        n_seeds = len(self.seeds)
+        if n_seeds < FEW_SEEDS:
+            limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
+            lines.append(f"With {counted(n_seeds, 'seed')} {limit}; {FEW_SEEDS} can make a difference significant.")
+        if all(one.llm in ("rule", "random") for one in self.candidates.values()):
+            lines.append("Rule twins and chance read nothing that a design changes, so that all designs decide alike.")
         return lines
-
-    @property
-    def _rule_plays(self) -> bool:
-        return all(one.llm == "rule" for one in self.candidates.values())
 
     @property
     def usage(self) -> Usage:
@@ -242,8 +240,15 @@ class Cross:
         return "\n\n".join(["\n".join(block) for block in blocks] + self.failures())
 
     def failures(self) -> list[str]:
-        """Describe each run that produced nothing in a line."""
-        return failure_lines(self.runs)
+        """Describe the runs of a design in a task that produced nothing in a line, with the reason of the first."""
+        lines: list[str] = []
+        for task in self.tasks:
+            for design in self.designs:
+                runs = self.runs_of(task, design)
+                failed = [run for run in runs if run.error is not None]
+                if failed:
+                    lines.append(f"FAILED {task.name}, {design}: {len(failed)} of {len(runs)} runs: {failed[0].error}")
+        return lines
 
 
 def published_ratio(task: Task, design: str) -> float | None:
@@ -304,7 +309,7 @@ def cross(
         **access: Endpoints, limits and budget of all runs together, see `Access`.
 
     Raises:
-        ConfigError: If there is no such task, or no design.
+        ConfigError: If there is no such task or no design, or a task's parameters cannot be.
     """
     found = [find_task(task) if isinstance(task, str) else task for task in tasks]
     numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
@@ -312,6 +317,6 @@ def cross(
     plans = [Plan(task, one, seed) for one in candidates.values() for task in found for seed in numbers]
     begun = clock.perf_counter()
     with closing(Access(**access)) as shared:
-        place = None if folder is None else Path(folder)
-        runs = Runs(plans, access=shared, folder=place, **options or {}).run()
-    return Cross(found, candidates, numbers, runs, {}, clock.perf_counter() - begun)
+        runs = Runs(plans, access=shared, folder=None if folder is None else Path(folder), **options or {})
+        runs.check()
+        return Cross(found, candidates, numbers, runs.run(), {}, clock.perf_counter() - begun)

@@ -13,9 +13,6 @@ from mesa_llm.engine.activation import minded
 from mesa_llm.memory import NoMemory
 from mesa_llm.tools.toolbox import ToolBox
 
-OWN = "own"
-"""Name of the design that leaves each model's own components alone."""
-
 ORIGINAL_DESIGNS: Mapping[str, AgentDesign] = {
     "emergent_analogies": AgentDesign(persona="none", style="", memory="none", world_tools=False),
     "stock_agent": AgentDesign(memory="window:3", world_tools=True),

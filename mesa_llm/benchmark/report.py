@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -185,16 +185,11 @@ class Report:
 
     def failures(self) -> list[str]:
         """Describe each run that produced nothing in a line."""
-        return failure_lines(self.runs)
-
-
-def failure_lines(runs: Iterable[Run]) -> list[str]:
-    """Describe each run that produced nothing in a line."""
-    return [
-        f"FAILED {run.plan.task.name}, {run.plan.candidate.name}, seed {run.plan.seed}: {run.error}"
-        for run in runs
-        if run.error is not None
-    ]
+        return [
+            f"FAILED {run.plan.task.name}, {run.plan.candidate.name}, seed {run.plan.seed}: {run.error}"
+            for run in self.runs
+            if run.error is not None
+        ]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
