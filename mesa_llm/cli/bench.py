@@ -18,8 +18,8 @@ from mesa_llm.benchmark.rehearsal import Cost, rehearse
 from mesa_llm.benchmark.report import NOT_KNOWN, Report, figure_text, table
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
-from mesa_llm.cli.run import Say, parameters
-from mesa_llm.cli.sweep import designs_in
+from mesa_llm.cli.arguments import designs_in, parameters
+from mesa_llm.cli.command import Say
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.llm.protocol import LLM

@@ -10,15 +10,12 @@ from typing import Any
 from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
-from mesa_llm.cli.run import Say, design_in, parameters
+from mesa_llm.cli.arguments import parameters
+from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.sweep import OWN_DESIGN, TABLE, sweep
+from mesa_llm.sweep import TABLE, sweep
 from mesa_llm.text import counted
-
-ALL_ORIGINAL = "original"
-"""Name of the four original designs together."""
 
 
 def values_of(kind: type[LLMModel], typed: Sequence[str]) -> dict[str, list[Any]]:
@@ -51,39 +48,6 @@ def _listed(pair: str, text: str) -> list[str]:
     except ValueError as error:
         raise ConfigError(f"--vary {pair}: this is no JSON list: {error}") from None
     return [item if isinstance(item, str) else json.dumps(item) for item in items]
-
-
-def designs_in(typed: Sequence[str]) -> dict[str, AgentDesign | None]:
-    """Find designs by name, or read them from JSON files, which name them.
-
-    Args:
-        typed: Names and paths, with commas between them: `own` stands for each model's own components, `original` for
-            the four designs that Shachi compares, of which each has a name.
-
-    Raises:
-        ConfigError: If one cannot be found or read, or two have one name.
-    """
-    designs: dict[str, AgentDesign | None] = {}
-    for text in (part.strip() for pair in typed for part in pair.split(",") if part.strip()):
-        for name, design in _designs_named(text).items():
-            if name in designs:
-                raise ConfigError(f"--design {text}: two designs are called {name!r}; rename one of the files")
-            designs[name] = design
-    return designs
-
-
-def _designs_named(text: str) -> dict[str, AgentDesign | None]:
-    if text == OWN_DESIGN:
-        return {OWN_DESIGN: None}
-    if text == ALL_ORIGINAL:
-        return dict(ORIGINAL_DESIGNS)
-    if text in ORIGINAL_DESIGNS:
-        return {text: ORIGINAL_DESIGNS[text]}
-    path = Path(text)
-    if not path.suffix and not path.exists():
-        known = ", ".join((OWN_DESIGN, ALL_ORIGINAL, *ORIGINAL_DESIGNS))
-        raise ConfigError(f"--design {text}: there is no such design or file; wanted a JSON file, or {known}")
-    return {path.stem: design_in(path)}
 
 
 def print_sweep(
