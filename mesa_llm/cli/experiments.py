@@ -170,8 +170,8 @@ def run_sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, parameters
-    from mesa_llm.cli.sweep import designs_in, print_sweep, values_of
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, designs_in, parameters
+    from mesa_llm.cli.sweep import print_sweep, values_of
 
     demand_no_secrets([*(vary or ()), *(set_ or ())], api_base=api_base, llm=llm, parser=parser)
     kind = model_named(model).load()
