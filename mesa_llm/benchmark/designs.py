@@ -88,8 +88,13 @@ def installation(task: Task, design: AgentDesign | None) -> Installation:
         ConfigError: If the task's parameters cannot be.
     """
     offered, used = _components(task, None), _components(task, design)
-    config, memory, tools = ("used" if name in used else "ignored" if name in offered else "absent" for name in WITHOUT)
-    return Installation(config, memory, tools)
+
+    def use(component: str) -> Use:
+        if component in used:
+            return "used"
+        return "ignored" if component in offered else "absent"
+
+    return Installation(use("config"), use("memory"), use("tools"))
 
 
 def _components(task: Task, design: AgentDesign | None) -> set[str]:
