@@ -66,8 +66,8 @@ class Cost:
 def rehearse(plans: Sequence[Plan], access: Access, **options: Any) -> dict[str, Cost]:
     """Compute the cost of runs in advance, without sending a request.
 
-    The first run of each task is made in memory, with the decisions of rule twins; the others are assumed to cost as
-    much. Replies that run logs already hold are not deducted.
+    The first run of each task and candidate is made in memory, with the decisions of rule twins; the others are assumed
+    to cost as much. Replies that run logs already hold are not deducted.
 
     Args:
         plans: The runs.
@@ -80,13 +80,13 @@ def rehearse(plans: Sequence[Plan], access: Access, **options: Any) -> dict[str,
     Raises:
         ConfigError: If a task's parameters cannot be, or a model string names nothing.
     """
-    each: dict[str, Cost] = {}
+    each: dict[tuple[str, str], Cost] = {}
     costs: dict[str, Cost] = {}
     for plan in plans:
-        name = plan.task.name
-        if name not in each:
-            each[name] = _cost_of(plan, access, options)
-        costs[name] = costs.get(name, Cost()) + each[name]
+        name, key = plan.task.name, (plan.task.name, plan.candidate.name)
+        if key not in each:
+            each[key] = _cost_of(plan, access, options)
+        costs[name] = costs.get(name, Cost()) + each[key]
     return costs
 
 
