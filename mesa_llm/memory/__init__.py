@@ -3,6 +3,7 @@
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.component import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens
+from mesa_llm.memory.reflection import ReflectiveMemory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
 from mesa_llm.memory.window import NoMemory, WindowMemory
@@ -18,6 +19,7 @@ __all__ = [
     "MemoryMixin",
     "MemorySpec",
     "NoMemory",
+    "ReflectiveMemory",
     "StreamMemory",
     "SummaryMemory",
     "WindowMemory",
