@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from mesa_llm import ConfigError, LLMModel, MesaLLMError
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.page import picture
-from mesa_llm.benchmark.report import NOT_KNOWN, figure_text, table
+from mesa_llm.benchmark.report import figure_text, table
 from mesa_llm.errors import NothingDecided
 from mesa_llm.statistics import Comparison, Estimate
 from mesa_llm.sweep import sweep
@@ -294,17 +294,3 @@ def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
         raise ConfigError(f"there are no runs with {chosen}")
     values = [None if value is None else float(value) for value in found[name]]
     return [None if value is None or not math.isfinite(value) else value for value in values]
-
-
-__all__ = [
-    "NOT_KNOWN",
-    "Findings",
-    "Runs",
-    "Setup",
-    "Table",
-    "Value",
-    "cell_text",
-    "column",
-    "comparison_cells",
-    "estimate_cells",
-]

@@ -36,8 +36,8 @@ ACTIONS = ("create_post", "create_comment", "like_post", "repost", "quote_post",
 """Actions on the social network."""
 
 Coupling = Literal["shared", "isolated", "filler", "alone"]
-"""What the worlds have in common: one memory (`shared`); a memory for each (`isolated`), or that and neutral text as long
-as what was remembered of the network (`filler`); or nobody goes to the network (`alone`)."""
+"""What the worlds have in common: one memory (`shared`); a memory for each (`isolated`), or that and neutral text in
+place of what was remembered of the network (`filler`); or nobody goes to the network (`alone`)."""
 
 DEALS = re.compile(r"\b(bought|sold) ([AB])\b")
 """How the rule twin talks of its trades, and what it hears in what others say."""
