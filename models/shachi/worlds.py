@@ -56,9 +56,9 @@ PUBLISHED = {
 """Indicator and stock → its change in percent with the network, as published without an interval."""
 
 CAVEAT = (
-    "Runs of one seed have the same endowments, draws and times in all arms, so that differences are paired by seed. By "
-    "rule, the links between the worlds are those that were written into the rule twins: the study then shows that it "
-    "finds them, and finds nothing in the placebos, and says nothing about people or language models."
+    "Runs of one seed have the same endowments, draws and times in all arms, so that differences are paired by seed. "
+    "By rule, the links between the worlds are those that were written into the rule twins: the study then shows that "
+    "it finds them, and finds nothing in the placebos, and says nothing about people or language models."
 )
 """What the figures do not say."""
 
