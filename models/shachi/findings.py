@@ -115,7 +115,7 @@ class Runs:
             seeds=setup.seeds,
             llm=setup.llm if llm is None else llm,
             designs=designs,
-            fixed={**(fixed or {}), **{key: one for key, one in setup.parameters.items() if key not in (vary or {})}},
+            fixed=fixed,
             workers=setup.workers,
             options=setup.options,
             **setup.access,

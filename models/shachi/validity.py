@@ -11,7 +11,7 @@ import csv
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from itertools import product
 from pathlib import Path
@@ -237,7 +237,8 @@ class RealSeries:
 
 CAVEAT = (
     "A price that moves like the real one in a few days proves little: compare it with the rows `no news` and "
-    "`no change`, and with other news. By rule, traders react to the tone of the words with the strength that was written into them."
+    "`no change`, and with other news. By rule, traders react to the tone of the words with the strength that was "
+    "written into them."
 )
 """What the figures do not say."""
 
@@ -313,9 +314,9 @@ def study_validity(
         raise ConfigError(f"shock_day is a day of the exchange for this study, from 1 to {days}; got {day}")
     around = {} if real is None or event is None else real.around(event, day - 1, days - day + 1)
     own = {name: value for name, value in setup.parameters.items() if name != "shock_day"}
-    runs = Runs(replace(setup, parameters=own))
+    runs = Runs(setup)
     try:
-        rows = runs.sweep("validity", ShockModel, {"shock_day": [0, day]}, steps=steps, designs=COMPONENTS)
+        rows = runs.sweep("validity", ShockModel, {"shock_day": [0, day]}, fixed=own, steps=steps, designs=COMPONENTS)
     finally:
         runs.close()
     reactions = Reactions(rows, day, STOCKS if stock == "both" else (stock,), around)

@@ -75,10 +75,13 @@ def study_worlds(setup: Setup, steps: int | None = None) -> Findings:
     """
     runs = Runs(setup)
     couplings = [CONTROL, *(arm for arm in ARMS if arm != "other topic")]
-    own_post = setup.parameters.get("post", POST)
+    own = {name: value for name, value in setup.parameters.items() if name not in ("post", "coupling")}
+    posts = [setup.parameters.get("post", POST), OTHER_POST]
     try:
-        rows = runs.sweep("worlds", TwoWorldsModel, {"coupling": couplings, "post": [own_post]}, steps=steps)
-        other = runs.sweep("worlds", TwoWorldsModel, {"coupling": ["shared"], "post": [OTHER_POST]}, steps=steps)
+        rows, other = (
+            runs.sweep(name, TwoWorldsModel, {"coupling": arms, "post": [post]}, fixed=own, steps=steps)
+            for name, arms, post in zip(("worlds", "other topic"), (couplings, ["shared"]), posts, strict=True)
+        )
     finally:
         runs.close()
     rows = pd.concat([rows.assign(arm=rows["coupling"]), other.assign(arm="other topic")], ignore_index=True)
