@@ -7,6 +7,7 @@ can be told from what this text does.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
@@ -210,7 +211,7 @@ def within_tokens(saved: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
 def scrambled(saved: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
     """Return a memory of the same words in an order without sense, drawn over all entries.
 
-    Each entry keeps its number of words, and the whole its characters.
+    Each entry keeps its number of words and the blanks between them, and the whole its number of characters.
 
     Args:
         saved: A memory, as `to_json` gave it.
@@ -220,8 +221,7 @@ def scrambled(saved: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
     words = [word for entry in form.entries for word in entry.text.split()]
     rng.shuffle(words)
     order = iter(words)
-    texts = [" ".join(next(order) for _ in entry.text.split()) for entry in form.entries]
-    return _with_texts(form, texts)
+    return _with_texts(form, [re.sub(r"\S+", lambda _: next(order), entry.text) for entry in form.entries])
 
 
 def neutral(saved: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:

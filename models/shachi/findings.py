@@ -90,6 +90,7 @@ class Runs:
         fixed: Mapping[str, Any] | None = None,
         llm: str | Sequence[str] | None = None,
         designs: Mapping[str, AgentDesign | None] | None = None,
+        seeds: Sequence[int] | None = None,
     ) -> pd.DataFrame:
         """Make runs, and return one row a run.
 
@@ -101,6 +102,7 @@ class Runs:
             fixed: Parameters of all runs.
             llm: Language models; None: that of the set-up.
             designs: Designs of the agents by name.
+            seeds: The seeds; None: those of the set-up.
 
         Raises:
             BudgetSpent: If the budget ended it.
@@ -112,7 +114,7 @@ class Runs:
             vary,
             folder=self.folder / name,
             steps=steps,
-            seeds=setup.seeds,
+            seeds=setup.seeds if seeds is None else seeds,
             llm=setup.llm if llm is None else llm,
             designs=designs,
             fixed=fixed,
