@@ -19,6 +19,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.page import picture
 from mesa_llm.benchmark.report import figure_text, table
 from mesa_llm.errors import NothingDecided
+from mesa_llm.llm.limits import Purse
 from mesa_llm.statistics import Comparison, Estimate
 from mesa_llm.sweep import sweep
 from mesa_llm.text import counted
@@ -53,7 +54,10 @@ class Setup:
     """Options of all models."""
 
     access: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Endpoints, limits and budget of each sweep of the study."""
+    """Endpoints and limits."""
+
+    purse: Purse | None = None
+    """Budget of all runs of the study together; None: as much as it takes."""
 
 
 @dataclass
@@ -121,6 +125,7 @@ class Runs:
             workers=setup.workers,
             options=setup.options,
             **setup.access,
+            **({} if setup.purse is None else {"purse": setup.purse}),
         )
         if done.error is not None:
             raise done.error
