@@ -383,11 +383,10 @@ class TwoWorldsModel(LLMModel):
 
     def _course(self, closes: dict[Stock, list[Close]]) -> dict[str, list[float]]:
         steps = Counter(step for step, text in self.writings() if TRADE_TALK.search(text))
-        n_steps = max(self.social.step, 0)
         return {
             **{f"price_{stock}": list(self.exchange.market.paths[stock]) for stock in STOCKS},
             **{f"orders_{stock}": [one.buys + one.sells for one in own] for stock, own in closes.items()},
-            "trade_posts": [steps[step] for step in range(1, n_steps + 1)],
+            "trade_posts": [steps[step] for step in range(1, self.social.step)],
         }
 
     def story(self) -> str:
