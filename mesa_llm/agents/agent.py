@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import mesa
@@ -115,6 +116,8 @@ class LLMMixin:
     request_series = ""
     _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
+    roles: Mapping[str, Any] = MappingProxyType({})
+    """Name of a world → the agent's `Role` there, in models that visit their worlds in turn."""
     _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
     model: Any
     unique_id: Any
@@ -174,9 +177,12 @@ class LLMMixin:
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds the agent lives in, by default all of its model. Set them before it observes."""
+        """The worlds the agent lives in, by default those that its model lives in now. Set them before it observes."""
         own: tuple[Any, ...] | None = self._worlds
-        return tuple(getattr(self.model, "worlds", ())) if own is None else own
+        if own is not None:
+            return own
+        model = self.model
+        return tuple(getattr(model, "present_worlds", None) or getattr(model, "worlds", ()))
 
     @worlds.setter
     def worlds(self, worlds: Iterable[Any] | None) -> None:

@@ -14,7 +14,8 @@ from mesa_llm.model.rehearsal import Cost
 def rehearse(plans: Sequence[Plan], access: Access, **options: Any) -> dict[str, Cost]:
     """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.rehearsal.rehearse`.
 
-    The first run of each task is rehearsed; the others are assumed to cost as much.
+    The first run of each task and candidate is rehearsed; the others are assumed to cost as much. Replies that run logs
+    already hold are not deducted.
 
     Args:
         plans: The runs.
@@ -27,12 +28,12 @@ def rehearse(plans: Sequence[Plan], access: Access, **options: Any) -> dict[str,
     Raises:
         ConfigError: If a task's parameters cannot be, or a model string names nothing.
     """
-    each: dict[str, Cost] = {}
+    each: dict[tuple[str, str], Cost] = {}
     costs: dict[str, Cost] = {}
     for plan in plans:
-        name = plan.task.name
-        if name not in each:
+        name, key = plan.task.name, (plan.task.name, plan.candidate.name)
+        if key not in each:
             run = {"access": access, "design": plan.candidate.design, **options}
-            each[name] = rehearsal.rehearse(plan.make, plan.task.max_steps, **run).total
-        costs[name] = costs.get(name, Cost()) + each[name]
+            each[key] = rehearsal.rehearse(plan.make, plan.task.max_steps, **run).total
+        costs[name] = costs.get(name, Cost()) + each[key]
     return costs
