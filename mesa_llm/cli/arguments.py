@@ -11,6 +11,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.strategies import STRATEGIES
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import secret_in, split_name
@@ -157,13 +158,18 @@ def _shape(adapter: TypeAdapter[Any]) -> str:
 
 
 def design_in(file: Path | None) -> AgentDesign | None:
-    """Read a design from a JSON file.
+    """Read a design from a JSON file, or make that of a strategy.
+
+    Args:
+        file: The file; or the name of a strategy, as `vote:7`.
 
     Raises:
         ConfigError: If it cannot be read, or holds no design.
     """
     if file is None:
         return None
+    if str(file).partition(":")[0] in STRATEGIES and not file.exists():
+        return AgentDesign(decide=str(file))
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -204,6 +210,35 @@ def _designs_named(text: str) -> dict[str, AgentDesign | None]:
         known = ", ".join((OWN_DESIGN, ALL_ORIGINAL, *ORIGINAL_DESIGNS))
         raise ConfigError(f"--design {text}: there is no such design or file; wanted a JSON file, or {known}")
     return {path.stem: design_in(path)}
+
+
+def intervention_in(text: str) -> Any:
+    """Read an intervention as typed: JSON with a `kind`, or news.
+
+    Raises:
+        ConfigError: If it begins like JSON, and is none.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"--inject {text}: this is no JSON: {error}") from None
+
+
+def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:
+    """Read interventions with the steps that they are made before, as `3: the news`.
+
+    Raises:
+        ConfigError: If one names no step, or is no intervention.
+    """
+    schedule: list[tuple[int, Any]] = []
+    for text in texts:
+        step, colon, intervention = text.partition(":")
+        if not (colon and step.strip().isdecimal() and step.isascii() and int(step) > 0 and intervention.strip()):
+            raise ConfigError(f"--inject {text}: wanted STEP: and news, or an intervention as JSON; as '3: It snows.'")
+        schedule.append((int(step), intervention_in(intervention.strip())))
+    return schedule
 
 
 def budget(**limits: float | None) -> dict[str, float]:
