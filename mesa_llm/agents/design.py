@@ -23,6 +23,9 @@ from mesa_llm.tools.toolbox import checked_tools
 Decide = Callable[[Any, Observation], Awaitable[Any]]
 """How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
 
+OWN_DESIGN = "own"
+"""Name of the design that leaves each model's own components alone."""
+
 
 @dataclass(frozen=True)
 class AgentDesign:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installation
 from mesa_llm.benchmark.report import NOT_KNOWN, figure_text, plain, run_json, table, with_interval
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
@@ -28,7 +28,7 @@ SIGNIFICANT = 0.05
 """Corrected p below which a difference gets a star."""
 
 FEW_SEEDS = 6
-"""Number of pairs from which on a permutation test can find a p below 0.05."""
+"""Number of pairs from which on a paired permutation test can find a p below `SIGNIFICANT`."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,10 @@ class Cross:
         n_seeds = len(self.seeds)
         if n_seeds < FEW_SEEDS:
             limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
-            lines.append(f"With {counted(n_seeds, 'seed')} {limit}; {FEW_SEEDS} can make a difference significant.")
+            lines.append(
+                f"With {counted(n_seeds, 'seed')} {limit}; one below {SIGNIFICANT} takes {FEW_SEEDS}, and more of them "
+                "where many are corrected."
+            )
         if all(one.llm in ("rule", "random") for one in self.candidates.values()):
             lines.append("Rule twins and chance read nothing that a design changes, so that all designs decide alike.")
         return lines
@@ -279,7 +282,7 @@ def candidates_of(llm: str | LLM, designs: Mapping[str, AgentDesign | None]) -> 
         raise ConfigError("a cross needs a design at least")
     name = written_name(llm) if isinstance(llm, str) else Capabilities.of(llm).name
     return {
-        key: Candidate(name if design is None else f"{name} + {key}", llm, design) for key, design in designs.items()
+        key: Candidate(name if key == OWN_DESIGN else f"{name} + {key}", llm, design) for key, design in designs.items()
     }
 
 

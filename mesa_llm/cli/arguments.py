@@ -10,13 +10,12 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.sweep import OWN_DESIGN
 from mesa_llm.text import clip
 from mesa_llm.tools.tool import describe
 
