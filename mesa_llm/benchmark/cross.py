@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
-from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installation
+from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
 from mesa_llm.benchmark.report import NOT_KNOWN, figure_text, plain, run_json, table, with_interval
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import Task, find_task
@@ -95,12 +95,14 @@ class Cross:
         """Name of a task and of a design → results; p are corrected over all of them together."""
         places = [(task, design) for task in self.tasks for design in self.designs]
         comparisons = correct([self._compared(task, design) for task, design in places])
+        designs = {name: one.design for name, one in self.candidates.items()}
+        entered = {task.name: installations(task, designs) for task in self.tasks}
         return {
             (task.name, design): Cell(
                 mean_estimate(self.figures(task, design)),
                 self._ratio(task, design),
                 comparison,
-                installation(task, self.candidates[design].design),
+                entered[task.name][design],
             )
             for (task, design), comparison in zip(places, comparisons, strict=True)
         }
