@@ -117,6 +117,7 @@ def bench(
     access = Access(api_base=api_base, **limits)
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     if is_cross:
         by_design = candidates_of(llm, designs_of_cross(design or [], ablate))
