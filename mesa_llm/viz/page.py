@@ -14,6 +14,8 @@ from solara.lab.utils.headers import headers
 
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import controls, parameters_of
+from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
+from mesa_llm.viz.classroom.panel import ClassPanel
 from mesa_llm.viz.controls import Alarms, Controls, Pace
 from mesa_llm.viz.cost import CostMeter
 from mesa_llm.viz.figures import Measures, MesaPlot, is_mesa_plot
@@ -64,6 +66,7 @@ def LLMPage(
     llm: str = "rule",
     rng: int | None = 42,
     keeps_runs: bool = True,
+    lesson: Lesson | None = None,
 ) -> None:
     """Show a model, run it, and look into its agents. Each visitor gets a model of its own.
 
@@ -88,6 +91,8 @@ def LLMPage(
         rng: Seed at first; None: a new one each time.
         keeps_runs: Whether runs are kept: in the folder that the environment variable MESA_LLM_RUNS names, else in
             `runs` in the current folder.
+        lesson: The class that plays the model together, as `mesa-llm class` sets it up; None: each visitor has a model
+            alone.
     """
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     if foreign:
@@ -96,29 +101,34 @@ def LLMPage(
         params = dict(declared(model) if model_params is None else model_params)
         initial = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
         title = name or getattr(model, "__name__", "Model")
-        _Page(model, params, components, renderer, title, initial, keeps_runs)
+        folder = runs_folder() if keeps_runs else None
+
+        def begin() -> Session:
+            return Session(model, initial, folder) if lesson is None else lesson.session(model, initial, folder)
+
+        _Page(model, params, components, renderer, title, initial, begin)
 
 
-_named: list[type[LLMModel]] = []
+_named: list[Callable[[], Any]] = []
 
 
-def show_model(model: type[LLMModel]) -> str:
-    """Serve the page of one model in this process.
+def show(place: Callable[[], Any]) -> str:
+    """Serve one page in this process.
 
     Args:
-        model: The model class.
+        place: Places what is on the page.
 
     Returns:
         What Solara calls that page.
     """
-    _named[:] = [model]
-    return f"{__name__}:NamedModel"
+    _named[:] = [place]
+    return f"{__name__}:NamedPage"
 
 
 @component
-def NamedModel() -> None:
-    """Show the model that was named when the server was started."""
-    LLMPage(_named[0])
+def NamedPage() -> None:
+    """Show the page that was named when the server was started."""
+    _named[0]()
 
 
 @component
@@ -129,10 +139,10 @@ def _Page(
     renderer: MakeRenderer | None,
     name: str,
     initial: Choice,
-    keeps_runs: bool,
+    begin: Callable[[], Session],
 ) -> None:
-    choice = solara.use_reactive(initial)
-    session = use_memo(lambda: Session(model, initial, runs_folder() if keeps_runs else None), [])
+    session = use_memo(begin, [])
+    choice = solara.use_reactive(session.built_from)
     readme = use_memo(lambda: Readme.of(model), [])
     meanings = use_memo(lambda: meanings_of(model), [])
     use_effect(lambda: _open(session), [])
@@ -150,7 +160,8 @@ def _Page(
             Controls(session, choice)
             Pace(session)
         with solara.Card("Parameters", margin=0):
-            Parameters(model, params, choice, meanings)  # drawn anew at each step, it would take back what is typed
+            # drawn anew at each step, it would take back what is typed
+            Parameters(model, params, choice, meanings, session.thinkers)
         _Cost(session)
     _Main(session, readme, components, renderer, reopen)
 
@@ -196,7 +207,9 @@ def _Main(
         Alarms(session)
         Question(readme)
         if session.runner is not None:
-            if session.desks:
+            if isinstance(session, LessonSession):
+                ClassPanel(session.lesson, session.runner.busy)
+            elif session.desks:
                 HumanPanel(session.runner.model)
             _Tabs(session, session.runner.model, components, renderer, reopen)
 
@@ -208,7 +221,7 @@ def _open(session: Session) -> Callable[[], None]:
 
     def close() -> None:
         end()
-        session.close()
+        session.leave()
 
     return close
 
@@ -263,7 +276,8 @@ def _Tabs(
     reopen: Callable[[KeptRun, bool], None],
 ) -> None:
     def runs(model: LLMModel) -> Any:
-        return Runs(model, session.factory, session.folder, reopen)
+        is_alone = not isinstance(session, LessonSession)
+        return Runs(model, session.factory, session.folder if is_alone else None, reopen)
 
     tabs = use_memo(lambda: tabs_of(components, space_of(model, components, renderer), runs), [model])
     titles = list(tabs)

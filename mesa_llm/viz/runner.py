@@ -8,10 +8,11 @@ import time as clock
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mesa_llm.errors import MesaLLMError, Stopped
+from mesa_llm.errors import Absent, ConfigError, MesaLLMError, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
@@ -304,13 +305,10 @@ def failed_step(model: LLMModel) -> str:
     Args:
         model: A model that has just stepped.
     """
-    if not model.step_failures:
-        return ""
-    rows: Any = model.runlog.decisions()
-    rows = rows[rows["time"] == model.now - 1]
-    failed = rows[rows["kind"].notna()]
+    rows, failed = _last_decisions(model)
     n_failed = len(failed)
-    n_decisions = len(rows) - (n_failed if model.on_error == "rule" else 0)  # a rule twin stood in for each
+    n_twins = int(rows["kind"].notna().sum()) if n_failed and model.on_error == "rule" else 0
+    n_decisions = len(rows) - n_twins  # a rule twin stood in for each that failed
     if not n_failed or 2 * n_failed <= n_decisions:
         return ""
     reasons = Counter(f"{kind}: {reason}" for kind, reason in zip(failed["kind"], failed["reason"], strict=True))
@@ -319,6 +317,22 @@ def failed_step(model: LLMModel) -> str:
     often = "" if count == n_failed else f" (the reason of {count} of them)"
     advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
+
+
+def failures(model: LLMModel) -> int:
+    """Count the decisions of the last step that failed; those that people left to the rule twin have not."""
+    with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
+        return len(_last_decisions(model)[1])
+    return 0
+
+
+def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
+    """Return the decisions of the last step, and those of them that failed: no rows of either if none did."""
+    if not model.step_failures:
+        return (), ()
+    rows: Any = model.runlog.decisions()
+    rows = rows[rows["time"] == model.now - 1]
+    return rows, rows[rows["kind"].notna() & (rows["kind"] != Absent.__name__)]
 
 
 def wait_until_closed(timeout_s: float) -> None:

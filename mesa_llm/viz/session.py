@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from mesa_llm.errors import MesaLLMError
@@ -16,7 +18,7 @@ from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk
 from mesa_llm.viz.newsdesk import NewsDesk
-from mesa_llm.viz.parameters import Choice, Factory, shared_access, takes, transports_in
+from mesa_llm.viz.parameters import THINKERS, Choice, Factory, shared_access, takes, transports_in
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
 
@@ -27,9 +29,9 @@ class Session:
     """The state of one open page.
 
     Attributes:
+        thinkers: What agents may think with, and what the page calls it.
         runner: Steps the model; None until a model could be built.
         desks: Where the model's questions to people lie.
-        seen: The `moment` of the ticker that the page has shown to the end.
         error: Why a model could not be built; empty if it could.
         built_from: What the model that is shown was built from.
     """
@@ -43,12 +45,12 @@ class Session:
             folder: Where runs are kept; None: they are not.
         """
         self.factory = factory
+        self.thinkers: Mapping[str, str] = THINKERS
         self.folder = folder
         self.runner: Runner | None = None
         self.desks: list[HumanDesk] = []
         self.built_from = choice
         self.error = ""
-        self.seen: object = None
         self._tries = 0
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.build(choice)
@@ -66,7 +68,7 @@ class Session:
         typed: list[LLM] = []
         new_path: Path | None = None
         try:
-            arguments = choice.arguments(self.factory, shared_access())
+            arguments = self.arguments_of(choice)
             if recorded is not None:
                 arguments |= {"log": recorded.path, "replay": replays}
             elif self.folder is not None and takes(self.factory, "log") and "log" not in arguments:
@@ -81,7 +83,8 @@ class Session:
             self.error = choice.hide(f"The model could not be built: {type(error).__name__}: {error}")
         else:
             self._typed[model] = typed
-            self._show(model, desks, choice)
+            self.desks = desks
+            self.show(model, choice)
             if recorded is not None and self.runner is not None:
                 self.runner.last_step = recorded.steps if replays else None
                 if not replays and recorded.steps:
@@ -91,8 +94,25 @@ class Session:
         if new_path is not None:
             discard_if_empty(new_path)
 
-    def _show(self, model: LLMModel, desks: list[HumanDesk], choice: Choice) -> None:
-        self.desks, self.built_from = desks, choice
+    def arguments_of(self, choice: Choice) -> dict[str, Any]:
+        """Return the arguments that a model is built with.
+
+        Args:
+            choice: What it is built from.
+
+        Raises:
+            ConfigError: If it cannot be.
+        """
+        return choice.arguments(self.factory, shared_access())
+
+    def show(self, model: LLMModel, choice: Choice) -> None:
+        """Show a model that was built.
+
+        Args:
+            model: The model.
+            choice: What it was built from.
+        """
+        self.built_from = choice
         if self.runner is None:
             self.runner = Runner(model, hide=choice.hide, on_closed=self._forget)
         else:
@@ -128,6 +148,10 @@ class Session:
         """Begin no further step, since nobody has the page open."""
         if self.runner is not None:
             self.runner.pause("Paused, since this page was not open for a while. Press Play to go on.")
+
+    def leave(self) -> None:
+        """Close the model, since its page is left."""
+        self.close()
 
     def close(self) -> None:
         """Stop and close the model."""
