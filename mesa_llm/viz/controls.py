@@ -109,32 +109,37 @@ def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
         solara.Button(
             "Step",
             icon_name="mdi-step-forward",
-            on_click=lambda: _announce(runner.start, 1),
+            on_click=lambda: announce(runner.start, 1),
             disabled=runner.busy or is_over,
             color="primary",
         )
         if runner.playing:
-            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: _announce(runner.pause), color="primary")
+            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
         else:
             solara.Button(
                 "Play",
                 icon_name="mdi-play",
-                on_click=lambda: _announce(runner.start),
+                on_click=lambda: announce(runner.start),
                 disabled=runner.busy or is_over,
                 color="primary",
             )
         solara.Button(
             "Stop",
             icon_name="mdi-stop",
-            on_click=lambda: _announce(runner.stop),
+            on_click=lambda: announce(runner.stop),
             disabled=not runner.busy or runner.stopping,
             color="error",
             outlined=True,
         )
 
 
-def _announce(do: Callable[..., None], *arguments: int) -> None:
-    """Do what a click asks for, and show at once that it was heard."""
+def announce(do: Callable[..., None], *arguments: int) -> None:
+    """Do what a click asks for, and show at once that it was heard.
+
+    Args:
+        do: What is asked for.
+        *arguments: Its arguments.
+    """
     do(*arguments)
     words.set(object())
 

@@ -13,6 +13,7 @@ from solara.core import component
 from solara.lab.utils.headers import headers
 
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
@@ -23,12 +24,14 @@ from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.guard import foreign_origin
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AGENTS_TAB, AgentInspector, inspected, open_tab
+from mesa_llm.viz.interview import InterviewForm
 from mesa_llm.viz.markup import CSS
 from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
+from mesa_llm.viz.player import Player
 from mesa_llm.viz.readme import About, Question, Readme
 from mesa_llm.viz.report import ReportCard
-from mesa_llm.viz.runs import KeptRun, Runs, runs_folder
+from mesa_llm.viz.runs import KeptRun, Reopen, Runs, runs_folder
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.tables import ActionTable, EventLog
@@ -55,6 +58,10 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
 """Components of every page."""
 
 
+MEDDLING: tuple[Component, ...] = (InterviewForm, NewsDeskForm)
+"""Components that ask agents or change the run, which a recorded one does not allow."""
+
+
 @component
 def LLMPage(
     model: Factory,
@@ -67,6 +74,7 @@ def LLMPage(
     rng: int | None = 42,
     keeps_runs: bool = True,
     lesson: Lesson | None = None,
+    recording: Recording | None = None,
 ) -> None:
     """Show a model, run it, and look into its agents. Each visitor gets a model of its own.
 
@@ -93,6 +101,7 @@ def LLMPage(
             `runs` in the current folder.
         lesson: The class that plays the model together, as `mesa-llm class` sets it up; None: each visitor has a model
             alone.
+        recording: A recorded run that the page shows at first, as `mesa-llm view` does; None: it begins with a new one.
     """
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     if foreign:
@@ -104,7 +113,9 @@ def LLMPage(
         folder = runs_folder() if keeps_runs else None
 
         def begin() -> Session:
-            return Session(model, initial, folder) if lesson is None else lesson.session(model, initial, folder)
+            if lesson is not None:
+                return lesson.session(model, initial, folder)
+            return Session(model, initial, folder, recording)
 
         _Page(model, params, components, renderer, title, initial, begin)
 
@@ -143,13 +154,26 @@ def _Page(
 ) -> None:
     session = use_memo(begin, [])
     choice = solara.use_reactive(session.built_from)
+    recording = solara.use_reactive(session.recording)
     readme = use_memo(lambda: Readme.of(model), [])
     meanings = use_memo(lambda: meanings_of(model), [])
     use_effect(lambda: _open(session), [])
 
-    def reopen(run: KeptRun, replays: bool) -> None:
+    def resume(run: KeptRun) -> None:
         choice.set(run.choice(initial, choice.value))
-        session.build(choice.value, run, replays=replays)
+        session.build(choice.value, run)
+        change()
+
+    def view(run: KeptRun) -> None:
+        session.open(run.path)
+        change()
+
+    def begin_anew() -> None:
+        session.build(choice.value)
+        change()
+
+    def change() -> None:
+        recording.set(session.recording)
         words.set(object())
 
     solara.Style(CSS)
@@ -157,13 +181,17 @@ def _Page(
         solara.AppBarTitle(name)
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         with solara.Card(margin=0):
-            Controls(session, choice)
+            if recording.value is None:
+                Controls(session, choice)
+            else:
+                Player(session, recording.value, begin_anew)
             Pace(session)
-        with solara.Card("Parameters", margin=0):
-            # drawn anew at each step, it would take back what is typed
-            Parameters(model, params, choice, meanings, session.thinkers)
+        if recording.value is None:
+            with solara.Card("Parameters", margin=0):
+                # drawn anew at each step, it would take back what is typed
+                Parameters(model, params, choice, meanings, session.thinkers)
         _Cost(session)
-    _Main(session, readme, components, renderer, reopen)
+    _Main(session, readme, components, renderer, Reopen(resume, view))
 
 
 def declared(model: Factory) -> dict[str, Any]:
@@ -200,7 +228,7 @@ def _Main(
     readme: Readme,
     components: Sequence[Placed],
     renderer: MakeRenderer | None,
-    reopen: Callable[[KeptRun, bool], None],
+    reopen: Reopen,
 ) -> None:
     update_counter.get()
     with solara.Column(gap="12px", classes=["mesa-llm-main"]):
@@ -227,7 +255,11 @@ def _open(session: Session) -> Callable[[], None]:
 
 
 def tabs_of(
-    components: Sequence[Placed], space: Component | None = None, runs: Component | None = None
+    components: Sequence[Placed],
+    space: Component | None = None,
+    runs: Component | None = None,
+    *,
+    is_recorded: bool = False,
 ) -> dict[str, list[Component]]:
     """Sort components by the tab they stand on.
 
@@ -235,6 +267,7 @@ def tabs_of(
         components: Components, with or without a tab; empty: what the model measures stands on the first tab.
         space: Draws the space, which goes first; None: it is not drawn.
         runs: Shows the runs that are kept, last; None: it is not shown.
+        is_recorded: Whether the model is a recorded run, in which nobody is asked and nothing is changed.
 
     Returns:
         Title of each tab → its components, in order.
@@ -246,6 +279,8 @@ def tabs_of(
         extras = [Measures, *(extra for extra in ALWAYS if extra[0] is not Measures)]
     for placed in (*components, *extras, *([(runs, "Runs")] if runs is not None else [])):
         component, tab = placed if isinstance(placed, tuple) else (placed, 0)
+        if is_recorded and component in MEDDLING:
+            continue
         tabs.setdefault(tab if isinstance(tab, str) else f"Page {tab}" if tab else FIRST_TAB, []).append(component)
     return tabs
 
@@ -273,13 +308,17 @@ def _Tabs(
     model: LLMModel,
     components: Sequence[Placed],
     renderer: MakeRenderer | None,
-    reopen: Callable[[KeptRun, bool], None],
+    reopen: Reopen,
 ) -> None:
     def runs(model: LLMModel) -> Any:
         is_alone = not isinstance(session, LessonSession)
         return Runs(model, session.factory, session.folder if is_alone else None, reopen)
 
-    tabs = use_memo(lambda: tabs_of(components, space_of(model, components, renderer), runs), [model])
+    def sort() -> dict[str, list[Component]]:
+        is_recorded = session.recording is not None
+        return tabs_of(components, space_of(model, components, renderer), runs, is_recorded=is_recorded)
+
+    tabs = use_memo(sort, [model])
     titles = list(tabs)
 
     def turn(index: int) -> None:

@@ -77,6 +77,9 @@ class _Run:
     steps: int | None
     """Steps to run; None: until paused."""
 
+    is_quiet: bool = False
+    """Whether only the last step is to be drawn."""
+
     halted: threading.Event = field(default_factory=threading.Event)
     """Set when no further step may begin."""
 
@@ -180,16 +183,17 @@ class Runner:
 
     # -- what a page does
 
-    def start(self, steps: int | None = None) -> None:
+    def start(self, steps: int | None = None, *, quietly: bool = False) -> None:
         """Begin to step; does nothing if it steps already.
 
         Args:
             steps: How many steps; None: until `pause` or `stop`.
+            quietly: Whether only the last step is to be drawn.
         """
         with self._lock:
             if self._run is not None:
                 return
-            self._run = run = _Run(steps)
+            self._run = run = _Run(steps, quietly)
             self.error = self.note = self.alarm = ""
             self.version += 1
         _daemon(self._work, self.model, run)
@@ -263,7 +267,7 @@ class Runner:
                 self.error, self.note = error, note
                 self._run = self._begun = None
                 self.version += 1
-                self.drawn += bool(error or note)
+                self.drawn += bool(error or note or run.is_quiet)
 
     def _steps(self, model: LLMModel, run: _Run) -> str:
         n_steps, last = 0, self.last_step
@@ -279,7 +283,7 @@ class Runner:
             if self._run is run:
                 self.decided, self._begun = 0, None
                 self.alarm = alarm
-                self.drawn += 1
+                self.drawn += not run.is_quiet
             if alarm and run.steps is None:
                 break
             if run.steps is None:
@@ -287,7 +291,7 @@ class Runner:
         if not model.running:
             return "The model has ended; Reset begins anew."
         if last is not None and model.now > last:
-            return "The recording ends here; Resume in the tab Runs goes on from here, Reset begins anew."
+            return "The recording ends here; Resume in the tab Runs goes on from here."
         return run.why
 
     def _close(self, model: LLMModel, run: _Run | None) -> None:

@@ -14,6 +14,9 @@ from mesa_llm.errors import MesaLLMError
 from mesa_llm.llm.human.desk import HumanDesk
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import name_of
+from mesa_llm.model.recording import Recording
+from mesa_llm.registry import demand_listed
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk
@@ -29,6 +32,7 @@ class Session:
     """The state of one open page.
 
     Attributes:
+        recording: The recorded run that is shown, in which nobody is asked; None: the run is no recorded one.
         thinkers: What agents may think with, and what the page calls it.
         runner: Steps the model; None until a model could be built.
         desks: Where the model's questions to people lie.
@@ -36,13 +40,16 @@ class Session:
         built_from: What the model that is shown was built from.
     """
 
-    def __init__(self, factory: Factory, choice: Choice, folder: Path | None = None) -> None:
+    def __init__(
+        self, factory: Factory, choice: Choice, folder: Path | None = None, recording: Recording | None = None
+    ) -> None:
         """Build the first model.
 
         Args:
             factory: What builds models.
             choice: What it is built from.
             folder: Where runs are kept; None: they are not.
+            recording: A run that is shown instead; None: none.
         """
         self.factory = factory
         self.thinkers: Mapping[str, str] = THINKERS
@@ -53,15 +60,18 @@ class Session:
         self.error = ""
         self._tries = 0
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
-        self.build(choice)
+        self.recording: Recording | None = None
+        if recording is None:
+            self.build(choice)
+        else:
+            self.view(recording)
 
-    def build(self, choice: Choice, recorded: KeptRun | None = None, *, replays: bool = False) -> None:
+    def build(self, choice: Choice, recorded: KeptRun | None = None) -> None:
         """Build a model in place of the one there is; if it cannot be built, the old one stays.
 
         Args:
             choice: What it is built from.
             recorded: A run to go on with; None: a new one.
-            replays: Whether that run is only to be shown again, without asking anybody.
         """
         self._tries += 1
         self.error = ""
@@ -70,7 +80,7 @@ class Session:
         try:
             arguments = self.arguments_of(choice)
             if recorded is not None:
-                arguments |= {"log": recorded.path, "replay": replays}
+                arguments["log"] = recorded.path
             elif self.folder is not None and takes(self.factory, "log") and "log" not in arguments:
                 arguments["log"] = new_path = new_log(self.folder, self.factory)
             typed = transports_in(arguments.get("llm"))
@@ -82,17 +92,75 @@ class Session:
             logger.error("a model could not be built\n%s", choice.hide("".join(traceback.format_exception(error))))
             self.error = choice.hide(f"The model could not be built: {type(error).__name__}: {error}")
         else:
+            self.recording = None
             self._typed[model] = typed
             self.desks = desks
             self.show(model, choice)
-            if recorded is not None and self.runner is not None:
-                self.runner.last_step = recorded.steps if replays else None
-                if not replays and recorded.steps:
-                    self.runner.start(recorded.steps)  # what is recorded is not asked again
+            if recorded is not None and self.runner is not None and recorded.steps:
+                self.runner.start(recorded.steps)  # what is recorded is not asked again
             return
         _forget(typed)
         if new_path is not None:
             discard_if_empty(new_path)
+
+    def open(self, path: Path) -> None:
+        """Show a run that lies in the folder, if all that it would import belongs to models that are known.
+
+        Args:
+            path: Its run log.
+        """
+        try:
+            recording = Recording.read(path)
+            demand_listed(recording, self._kind)
+        except MesaLLMError as error:
+            self.error = str(error)
+        else:
+            self.view(recording)
+
+    def view(self, recording: Recording) -> None:
+        """Show a recorded run, at its last step; if it cannot be shown, what is there stays.
+
+        Args:
+            recording: The run.
+        """
+        self._tries += 1
+        self.error = ""
+        if self._show_again(recording):
+            self.recording = recording
+            self.go_to(recording.last_step)
+
+    def go_to(self, step: int) -> None:
+        """Show the recorded run as it was after a step.
+
+        Args:
+            step: The step; 0: the beginning.
+        """
+        recording, runner = self.recording, self.runner
+        if recording is None or runner is None:
+            return
+        if (runner.busy or step < runner.model.time) and not self._show_again(recording):
+            return
+        runner.start(step - int(runner.model.time), quietly=True)
+
+    def _show_again(self, recording: Recording) -> bool:
+        """Make the model of a recorded run anew, before its first step; return whether it could be made."""
+        kind = self._kind
+        is_own = kind is not None and name_of(kind) == recording.model
+        try:
+            model = recording.rebuilt(kind=kind if is_own else None, log=recording.file, replay=True)
+        except MesaLLMError as error:
+            self.error = str(error)
+            return False
+        self.desks = []
+        self.show(model, self.built_from)
+        if self.runner is not None:
+            self.runner.last_step = recording.last_step
+        return True
+
+    @property
+    def _kind(self) -> type[LLMModel] | None:
+        is_class = isinstance(self.factory, type) and issubclass(self.factory, LLMModel)
+        return self.factory if is_class else None
 
     def arguments_of(self, choice: Choice) -> dict[str, Any]:
         """Return the arguments that a model is built with.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import ScriptedLLM
+from mesa_llm.model.recording import Recording
 from mesa_llm.viz.controls import dropping
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import wait_until_closed
@@ -62,8 +63,7 @@ def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) 
     choice = Choice("scripted", seed="7", parameters={"n_agents": 3})
     run = played(tmp_path, choice)
     session = Session(Village, FIRST, None)
-    session.build(choice, run, replays=True)
-    run_of(session).start()
+    session.view(Recording.read(run.path))
     until(lambda: not run_of(session).busy)
     assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
     assert run_of(session).note.startswith("The recording ends here")
