@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -157,7 +158,9 @@ def _Page(
     recording = solara.use_reactive(session.recording)
     readme = use_memo(lambda: Readme.of(model), [])
     meanings = use_memo(lambda: meanings_of(model), [])
-    use_effect(lambda: _open(session), [])
+    drawn = use_memo(lambda: session.drawn, [])
+    arrival = use_memo(threading.Event, [])
+    use_effect(lambda: _open(session, drawn, arrival), [])
 
     def resume(run: KeptRun) -> None:
         choice.set(run.choice(initial, choice.value))
@@ -192,6 +195,7 @@ def _Page(
                 Parameters(model, params, choice, meanings, session.thinkers)
         _Cost(session)
     _Main(session, readme, components, renderer, Reopen(resume, view))
+    _Arrival(event_arrive=lambda _: arrival.set())
 
 
 def declared(model: Factory) -> dict[str, Any]:
@@ -242,8 +246,13 @@ def _Main(
             _Tabs(session, session.runner.model, components, renderer, reopen)
 
 
-def _open(session: Session) -> Callable[[], None]:
-    end = watch(session)
+@solara.component_vue("arrival.vue")
+def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
+    """Say when the browser shows the page; see `arrival.vue`."""
+
+
+def _open(session: Session, drawn: int, arrival: threading.Event) -> Callable[[], None]:
+    end = watch(session, drawn, arrival)
     open_tab.set("")
     inspected.set(0)
 

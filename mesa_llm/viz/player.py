@@ -34,8 +34,9 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
     runner = session.runner
     if runner is None:
         return
-    step, last = done(runner.model), recording.last_step
-    is_going = runner.busy and not runner.playing
+    is_on_its_way = runner.busy and not runner.playing and not runner.finishing
+    last = recording.last_step
+    step = session.target if is_on_its_way else done(runner.model)
 
     def go(to: int) -> None:
         announce(session.go_to, min(max(to, 0), last))
@@ -56,8 +57,8 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
                     color="primary",
                 )
             solara.Button("Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last)
-        solara.ProgressLinear(is_going)
-        solara.Text(status(runner, step, last), classes=["mesa-llm-status"])
+        solara.ProgressLinear(is_on_its_way)
+        solara.Text(status(runner, done(runner.model), last), classes=["mesa-llm-status"])
         solara.Text("This run is recorded: nobody is asked, and nothing is spent.", classes=["mesa-llm-hint"])
         solara.Text(description, classes=["mesa-llm-hint"])
         solara.Button("Begin a new run", icon_name="mdi-restore", on_click=leave, outlined=True, block=True)

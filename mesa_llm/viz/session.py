@@ -33,6 +33,7 @@ class Session:
 
     Attributes:
         recording: The recorded run that is shown, in which nobody is asked; None: the run is no recorded one.
+        target: The step of that run that is shown, or is on its way.
         thinkers: What agents may think with, and what the page calls it.
         runner: Steps the model; None until a model could be built.
         desks: Where the model's questions to people lie.
@@ -61,6 +62,7 @@ class Session:
         self._tries = 0
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.recording: Recording | None = None
+        self.target = 0
         if recording is None:
             self.build(choice)
         else:
@@ -140,6 +142,7 @@ class Session:
             return
         if (runner.busy or step < runner.model.time) and not self._show_again(recording):
             return
+        self.target = step
         runner.start(step - int(runner.model.time), quietly=True)
 
     def _show_again(self, recording: Recording) -> bool:

@@ -74,14 +74,18 @@ class Watched(Protocol):
         ...
 
 
-def watch(watched: Watched) -> Callable[[], None]:
+def watch(watched: Watched, drawn: int | None = None, arrival: threading.Event | None = None) -> Callable[[], None]:
     """Start the thread, and return what ends it.
 
     Args:
         watched: What it looks at.
+        drawn: What `drawn` was when the page was drawn first; None: what it is now.
+        arrival: Set as soon as the browser shows the page: what it is told before, it may lose. None: it shows it.
     """
     is_closed = threading.Event()
-    threading.Thread(target=_tell, args=(watched, is_closed), name="mesa-llm-ticker", daemon=True).start()
+    signature = watched.drawn if drawn is None else drawn
+    arguments = (watched, is_closed, signature, arrival)
+    threading.Thread(target=_tell, args=arguments, name="mesa-llm-ticker", daemon=True).start()
     return is_closed.set
 
 
@@ -97,8 +101,10 @@ def is_seen() -> bool:
     return kernel_context.PageStatus.CONNECTED in tuple(kernel_context.get_current_context().page_status.values())
 
 
-def _tell(watched: Watched, is_closed: threading.Event) -> None:
-    signature, state, rested_at = watched.drawn, watched.state, 0.0
+def _tell(watched: Watched, is_closed: threading.Event, signature: int, arrival: threading.Event | None) -> None:
+    state, rested_at = watched.state, 0.0
+    if arrival is not None and kernel_context.has_current_context():
+        arrival.wait(SETTLING_S)
     settled_at = _seen_at[watched] = clock.monotonic()
     while not is_closed.wait(TICK_S):
         now = clock.monotonic()
