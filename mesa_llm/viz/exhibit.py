@@ -45,6 +45,26 @@ class Exhibit:
         svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
         return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
+    def serve(self, **options: Any) -> str:
+        """Serve the page of this model, and no other, in this process.
+
+        Args:
+            **options: Options of `LLMPage` besides those of the model's own page.
+
+        Returns:
+            What Solara calls that page.
+
+        Raises:
+            ConfigError: If it cannot be shown.
+        """
+        if self.fault:
+            raise ConfigError(self.fault)
+        arguments: tuple[Any, ...] = (self.entry.load(),)
+        named: dict[str, Any] = {"name": self.title}
+        if isinstance(self.page, Element) and self.page.component is LLMPage:
+            arguments, named = self.page.args, {**named, **self.page.kwargs}
+        return show(lambda: LLMPage(*arguments, **{**named, **options}))
+
 
 def exhibit(entry: ModelEntry) -> Exhibit:
     """Import a model and its page; one that brings no page gets a plain one.
@@ -61,25 +81,3 @@ def exhibit(entry: ModelEntry) -> Exhibit:
         logger.exception("the page of %s cannot be imported", entry.name)
         return Exhibit(entry, fault=f"its page cannot be imported: {type(error).__name__}: {error}")
     return Exhibit(entry, page)
-
-
-def show_page_of(entry: ModelEntry, **options: Any) -> str:
-    """Serve the page of one model in this process.
-
-    Args:
-        entry: The model.
-        **options: Options of `LLMPage` besides those of the model's own page.
-
-    Returns:
-        What Solara calls that page.
-
-    Raises:
-        ConfigError: If it cannot be shown.
-    """
-    item = exhibit(entry)
-    if item.fault:
-        raise ConfigError(item.fault)
-    page = item.page
-    is_plain = not (isinstance(page, Element) and page.component is LLMPage)
-    arguments, named = ((entry.load(),), {}) if is_plain else (page.args, page.kwargs)
-    return show(lambda: LLMPage(*arguments, **{**named, **options}))
