@@ -36,6 +36,19 @@ RetryFailures = Annotated[bool, typer.Option(help="Ask again where the log holds
 AskAgain = Annotated[bool, typer.Option(help="Ask again where the log holds another request.")]
 Moved = Annotated[bool, typer.Option("--moved", help="Go on with the log though the endpoint has moved.")]
 
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any that is free.")]
+Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: other machines can open the page.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")]
+Token = Annotated[
+    str | None, typer.Option(envvar="MESA_LLM_APP_TOKEN", help="Token in the address; a new one if unset.")
+]
+AllowHost = Annotated[
+    list[str] | None, typer.Option(help="Further name under which the server may be addressed, as by a proxy.")
+]
+MaxCallsOfPages = Annotated[int | None, typer.Option(help="Budget of replies for all pages together.")]
+MaxTokensOfPages = Annotated[int | None, typer.Option(help="Budget of tokens for all pages together.")]
+MaxDollarsOfPages = Annotated[float | None, typer.Option(help="Budget of US dollars for all pages together.")]
+
 MaxCallsOfAll = Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")]
 MaxTokensOfAll = Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")]
 MaxDollarsOfAll = Annotated[float | None, typer.Option(help="Budget of US dollars of all runs together.")]
