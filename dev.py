@@ -9,6 +9,7 @@
     python3 dev.py test-mesa4    the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  a program of benchmarks/, by default `overhead`
     python3 dev.py docs          build the documentation; a warning is a failure
+    python3 dev.py evidence      measure published values again, and write docs/evidence.md (a quarter of an hour)
 
 The first command also makes the environment: one to three minutes more, by the network. Further arguments go to the
 command. This script itself runs on any Python from 3.8 on, with nothing but the
@@ -237,6 +238,10 @@ def bench(venv: Environment, arguments: list[str]) -> int:
     return run(venv.program("python"), str(Path("benchmarks") / (name + ".py")), *rest)
 
 
+def evidence(venv: Environment, arguments: list[str]) -> int:
+    return bench(venv, ["evidence", *arguments])
+
+
 def docs(venv: Environment, arguments: list[str]) -> int:
     built = Path("build", "docs")
     sphinx = [venv.program("python"), "-m", "sphinx", "-W", "--keep-going", "--quiet", "-b", "html"]
@@ -254,6 +259,7 @@ COMMANDS = {
     "test-mesa4": (test_mesa4, Environment(".venv-mesa4", instead=MESA_4)),
     "bench": (bench, MAIN),
     "docs": (docs, MAIN),
+    "evidence": (evidence, MAIN),
 }
 
 
