@@ -30,12 +30,12 @@ PAGE = ROOT / "docs" / "evidence.md"
 
 INTRODUCTION = """# Evidence
 
-Published values beside ours. `python3 dev.py evidence` measures all that a rule or stored data can reproduce, and writes
-this page; a test holds the page to the readings and a part of the readings to the code. No language model was paid for:
-each row that needs one says so under *What needs a language model or people*, with the command that measures it.
+Published values beside ours. `python3 dev.py evidence` measures all that a rule or stored data can reproduce and writes
+this page; tests hold the page to the readings, and readings to the code. No language model was paid for: each row that
+needs one stands under *What needs a language model or people*, with the command that measures it.
 
-**Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs lies so
-near that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times or
+**Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs lies
+so near that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times or
 more; where the published spread is not known, it is taken to be ours. *differs by*: ours less the published. Brackets
 hold the 95 % interval of our mean, *n* the number of our runs or of the values that were compared. Of {n_drawn} rows
 with runs, chance alone would make about {n_expected} differ; {n_differing} do.
