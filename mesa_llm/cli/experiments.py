@@ -15,6 +15,7 @@ from mesa_llm.cli.options import (
     AskAgain,
     ConcurrencyOfAll,
     Design,
+    DryRun,
     Llm,
     MaxCalls,
     MaxCallsOfAll,
@@ -67,7 +68,7 @@ def bench(
     out: Annotated[
         Path, typer.Option(help="Folder of the report and of one run log a run, which are gone on with.")
     ] = (Path("runs", "bench")),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")] = False,
+    dry_run: DryRun = False,
     api_base: ApiBase = None,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
