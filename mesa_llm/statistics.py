@@ -17,6 +17,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,15 +218,20 @@ def line_through(x: Column, y: Column) -> Line | None:
     n = len(across)
     if n < 3 or np.ptp(across) == 0:
         return None
-    fit = stats.linregress(across, up)
-    slope, intercept = float(fit.slope), float(fit.intercept)
-    slope_error, intercept_error = float(fit.stderr), float(fit.intercept_stderr)
+    fit: Any = stats.linregress(across, up)
     reach = float(stats.t.ppf((1 + COVERAGE) / 2, n - 2))
-    estimates = [
-        Estimate(value, value - reach * error, value + reach * error, n)
-        for value, error in ((slope, slope_error), (intercept, intercept_error))
-    ]
-    return Line(*estimates, slope_error, intercept_error, float(fit.pvalue), float(fit.rvalue))
+
+    def with_interval(value: float, error: float) -> Estimate:
+        return Estimate(float(value), float(value - reach * error), float(value + reach * error), n)
+
+    return Line(
+        with_interval(fit.slope, fit.stderr),
+        with_interval(fit.intercept, fit.intercept_stderr),
+        float(fit.stderr),
+        float(fit.intercept_stderr),
+        float(fit.pvalue),
+        float(fit.rvalue),
+    )
 
 
 def _column(values: Column) -> FloatArray:

@@ -13,6 +13,7 @@ from mesa_llm.memory.lives import (
     scrambled,
     within_tokens,
 )
+from mesa_llm.memory.reflection import ReflectiveMemory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
 from mesa_llm.memory.window import NoMemory, WindowMemory
@@ -29,6 +30,7 @@ __all__ = [
     "MemorySpec",
     "NoMemory",
     "ReadOnlyMemory",
+    "ReflectiveMemory",
     "SavedLife",
     "SavedLives",
     "StreamMemory",

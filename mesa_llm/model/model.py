@@ -23,7 +23,7 @@ from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import Activation, Stage, Turn, everyone, minded
 from mesa_llm.engine.collector import collector_paused
 from mesa_llm.engine.engine import Engine, run_seed_of
-from mesa_llm.engine.survey import JUDGING, Question, consult, summarise, survey
+from mesa_llm.engine.survey import JUDGING, Question, consult, survey, tend_memories
 from mesa_llm.engine.transports import EngineOptions, written_options
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.llm.address import written_name
@@ -290,7 +290,7 @@ class LLMModel(ResumableModel):
                 self._act(self._decide())
                 if self._stages:
                     self._stop_if_interrupted()
-            summarise(agent for agent in self._acted.values() if agent in self.agents)
+            tend_memories(agent for agent in self._acted.values() if agent in self.agents)
             self._finish_step()
         self._stop_if_interrupted()
 
