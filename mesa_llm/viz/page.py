@@ -18,7 +18,7 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
-from mesa_llm.viz.controls import Alarms, Controls, Pace
+from mesa_llm.viz.controls import Alarms, Controls, Pace, done
 from mesa_llm.viz.cost import CostMeter
 from mesa_llm.viz.figures import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.gate import place_steady, steady
@@ -30,6 +30,7 @@ from mesa_llm.viz.markup import CSS
 from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
 from mesa_llm.viz.player import Player
+from mesa_llm.viz.preview import CostPreview
 from mesa_llm.viz.readme import About, Question, Readme
 from mesa_llm.viz.report import ReportCard
 from mesa_llm.viz.runs import KeptRun, Reopen, Runs, runs_folder
@@ -223,6 +224,8 @@ def _Cost(session: Session) -> None:
     update_counter.get()
     if session.runner is not None:
         with solara.Card("Cost", margin=0):
+            if session.recording is None and not done(session.runner.model):
+                CostPreview(session.preview)
             CostMeter(session.runner.model)
 
 
