@@ -18,7 +18,7 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
-from mesa_llm.viz.controls import Alarms, Controls, Pace, done
+from mesa_llm.viz.controls import Alarms, Controls, CostPreview, Pace
 from mesa_llm.viz.cost import CostMeter
 from mesa_llm.viz.figures import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.gate import place_steady, steady
@@ -30,7 +30,6 @@ from mesa_llm.viz.markup import CSS
 from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
 from mesa_llm.viz.player import Player
-from mesa_llm.viz.preview import CostPreview
 from mesa_llm.viz.readme import About, Question, Readme
 from mesa_llm.viz.report import ReportCard
 from mesa_llm.viz.runs import KeptRun, Reopen, Runs, runs_folder
@@ -187,6 +186,7 @@ def _Page(
         with solara.Card(margin=0):
             if recording.value is None:
                 Controls(session, choice)
+                CostPreview(session)
             else:
                 Player(session, recording.value, begin_anew)
             Pace(session)
@@ -224,8 +224,6 @@ def _Cost(session: Session) -> None:
     update_counter.get()
     if session.runner is not None:
         with solara.Card("Cost", margin=0):
-            if session.recording is None and not done(session.runner.model):
-                CostPreview(session.preview)
             CostMeter(session.runner.model)
 
 

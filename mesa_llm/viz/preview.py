@@ -7,21 +7,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import solara
-from mesa.visualization.utils import update_counter
-from reacton import use_state
-from solara.core import component
-
 from mesa_llm.errors import MesaLLMError
-from mesa_llm.model.rehearsal import CAVEAT, Cost, Rehearsal, rehearse
+from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
 from mesa_llm.text import counted
 from mesa_llm.viz.parameters import SPEECHLESS, Choice, Factory, takes
-from mesa_llm.viz.ticker import words
 
 logger = logging.getLogger(__name__)
-
-STEPS = (1, 10, 50, 100)
-"""Numbers of steps whose cost is offered to be worked out."""
 
 
 class Preview:
@@ -56,7 +47,9 @@ class Preview:
         return self._is_priced
 
     def take(self, factory: Factory, arguments: Mapping[str, Any], choice: Choice) -> None:
-        """Take a new model, and work out its first step.
+        """Take a new model; where a provider may be paid, work out its first step at once.
+
+        Elsewhere it waits to be asked, as it takes a while to load what counts tokens.
 
         Args:
             factory: What built it.
@@ -73,7 +66,8 @@ class Preview:
                 self._rehearse = None
                 return
             self._rehearse = lambda steps: rehearse(factory, steps, **arguments)
-        self.work_out(1)
+        if choice.thinker == "other" and self._is_priced:
+            self.work_out(1)
 
     def work_out(self, steps: int) -> None:
         """Work out what the first steps cost.
@@ -135,32 +129,3 @@ def summary(rehearsal: Rehearsal, *, is_priced: bool) -> str:
     tokens = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     price = price_of(cost, is_priced=is_priced)
     return f"{counted(rehearsal.steps, 'step')}: about {counted(cost.requests, 'request')}, {tokens} tokens, {price}."
-
-
-@component
-def CostPreview(preview: Preview) -> None:
-    """Show what the first steps of a run would cost, before anything is sent.
-
-    Args:
-        preview: What works it out.
-    """
-    update_counter.get()
-    words.get()
-    steps, choose = use_state(10)
-    if not preview.is_wanted:
-        return
-    with solara.Column(gap="6px", classes=["mesa-llm-preview"]):
-        solara.Text("Before you press Step", style={"font-weight": "600"})
-        if preview.steps:
-            solara.Text(f"Working out {counted(preview.steps, 'step')} …")
-        elif preview.rehearsal is not None:
-            solara.Text(summary(preview.rehearsal, is_priced=preview.is_priced))
-        if preview.error:
-            solara.Warning(f"The cost cannot be worked out: {preview.error}", dense=True)
-        with solara.Row(gap="10px", style={"align-items": "center"}):
-            with solara.Div(style={"width": "6rem"}):
-                solara.Select("Steps", list(STEPS), steps, choose, dense=True)
-            solara.Button(
-                "Work it out", on_click=lambda: preview.work_out(steps), disabled=bool(preview.steps), small=True
-            )
-        solara.Text(CAVEAT, classes=["mesa-llm-hint"], style={"font-size": "0.85rem"})

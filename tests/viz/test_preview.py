@@ -48,6 +48,7 @@ def test_who_asks_no_language_model_sees_no_preview_and_a_typed_endpoint_has_no_
     session = worked_out(Choice(seed="1"))
     assert not session.preview.is_wanted
     session.build(Choice("other", model_id="m", api_base="http://127.0.0.1:9/v1", seed="1"))
+    session.preview.work_out(1)
     wait()
     assert session.preview.rehearsal is not None
     assert summary(session.preview.rehearsal, is_priced=session.preview.is_priced).endswith("not known here.")
