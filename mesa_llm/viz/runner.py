@@ -330,6 +330,14 @@ def failures(model: LLMModel) -> int:
     return 0
 
 
+def absences(model: LLMModel) -> int:
+    """Count the decisions of a run that people left to the rule twin."""
+    with suppress(ConfigError):  # as above
+        kinds: Any = model.runlog.decisions()["kind"]
+        return int((kinds == Absent.__name__).sum())
+    return 0
+
+
 def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
     """Return the decisions of the last step, and those of them that failed: no rows of either if none did."""
     if not model.step_failures:
