@@ -105,3 +105,7 @@ class BadReply(TransportError):
 
 class Refused(TransportError):
     """The endpoint refuses this one request; asking again does not help."""
+
+
+class Absent(Refused):
+    """A person did not decide in time, or nobody plays this agent; with `on_error="rule"` the rule twin stands in."""

@@ -15,6 +15,7 @@ from mesa_llm.cli.options import (
     AskAgain,
     ConcurrencyOfAll,
     Design,
+    DryRun,
     Llm,
     MaxCalls,
     MaxCallsOfAll,
@@ -67,7 +68,7 @@ def bench(
     out: Annotated[
         Path, typer.Option(help="Folder of the report and of one run log a run, which are gone on with.")
     ] = (Path("runs", "bench")),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")] = False,
+    dry_run: DryRun = False,
     api_base: ApiBase = None,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
@@ -116,6 +117,7 @@ def bench(
     access = Access(api_base=api_base, **limits)
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     if is_cross:
         by_design = candidates_of(llm, designs_of_cross(design or [], ablate))

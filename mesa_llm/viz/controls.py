@@ -11,9 +11,9 @@ from solara.core import component
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted
 from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.runner import Runner
+from mesa_llm.viz.runner import Runner, failures
 from mesa_llm.viz.session import Session
-from mesa_llm.viz.ticker import moment, words
+from mesa_llm.viz.ticker import moment, shown, words
 
 PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
 """Pauses between two steps while playing → seconds."""
@@ -28,7 +28,7 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
         choice: What Reset builds from.
     """
     now = moment()
-    use_effect(lambda: setattr(session, "seen", now), [now])  # runs once all of the page is drawn
+    use_effect(lambda: shown.set(now), [now])  # runs once all of the page is drawn
     runner = session.runner
     with solara.Column(gap="8px"):
         if runner is not None:
@@ -109,32 +109,37 @@ def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
         solara.Button(
             "Step",
             icon_name="mdi-step-forward",
-            on_click=lambda: _announce(runner.start, 1),
+            on_click=lambda: announce(runner.start, 1),
             disabled=runner.busy or is_over,
             color="primary",
         )
         if runner.playing:
-            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: _announce(runner.pause), color="primary")
+            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
         else:
             solara.Button(
                 "Play",
                 icon_name="mdi-play",
-                on_click=lambda: _announce(runner.start),
+                on_click=lambda: announce(runner.start),
                 disabled=runner.busy or is_over,
                 color="primary",
             )
         solara.Button(
             "Stop",
             icon_name="mdi-stop",
-            on_click=lambda: _announce(runner.stop),
+            on_click=lambda: announce(runner.stop),
             disabled=not runner.busy or runner.stopping,
             color="error",
             outlined=True,
         )
 
 
-def _announce(do: Callable[..., None], *arguments: int) -> None:
-    """Do what a click asks for, and show at once that it was heard."""
+def announce(do: Callable[..., None], *arguments: int) -> None:
+    """Do what a click asks for, and show at once that it was heard.
+
+    Args:
+        do: What is asked for.
+        *arguments: Its arguments.
+    """
     do(*arguments)
     words.set(object())
 
@@ -183,10 +188,10 @@ def ended(model: LLMModel) -> str:
     """
     if not done(model):
         return "Ready."
-    failures = model.step_failures
-    if not failures:
+    n_failed = failures(model)
+    if not n_failed:
         return f"Step {done(model)} is done."
-    return f"Step {done(model)} is over, but {counted(failures, 'decision')} failed; the tab Agents says why."
+    return f"Step {done(model)} is over, but {counted(n_failed, 'decision')} failed; the tab Agents says why."
 
 
 @component
