@@ -4,6 +4,7 @@ import importlib
 import itertools
 import re
 import shlex
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def test_every_command_of_evidence_and_peers_is_one(evidence) -> None:
     commands = {*evidence.commands(), *re.findall(r"`((?:mesa-llm|python3? )[^`]*)`", peers)}
     assert len(commands) > 100
     for command in commands:
-        check_command(shlex.split(command.removeprefix("MESA_LLM_DATA=FOLDER ").removeprefix("MESA_LLM_GOLDEN=FOLDER ")))
+        check_command(
+            shlex.split(command.removeprefix("MESA_LLM_DATA=FOLDER ").removeprefix("MESA_LLM_GOLDEN=FOLDER "))
+        )
 
 
 def check_command(words: list[str]) -> None:
@@ -81,3 +84,9 @@ def check_command(words: list[str]) -> None:
             assert find_spec(module)
         case _:
             pytest.fail(f"what is this? {words}")
+
+
+@cache
+def parameters(model: str) -> set[str]:
+    """Return the names of a model's parameters."""
+    return {parameter.name for parameter in parameters_of(find_model(model).load())}
