@@ -18,7 +18,10 @@ def test_the_two_commands_are_those_of_dev_py() -> None:
     names = [command[2] for command in COMMANDS if command[:2] == ["python3", "dev.py"]]
     process = subprocess.run([sys.executable, ROOT / "dev.py"], capture_output=True, text=True)
     assert names == ["demo", "test"]
-    assert all(f"dev.py {name}" in process.stdout for name in ("demo", "app", "test", "test-mesa4", "bench", "docs", "evidence"))
+    assert all(
+        f"dev.py {name}" in process.stdout
+        for name in ("demo", "app", "test", "test-mesa4", "bench", "docs", "evidence")
+    )
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import typer
 from mesa_llm.cli.command import app, exits, look_here, model_named, say
 from mesa_llm.cli.options import (
     DEFAULT_STEPS,
+    DESIGN_NAMES,
     ApiBase,
     AsJson,
     AskAgain,
@@ -34,9 +35,6 @@ from mesa_llm.cli.options import (
     Users,
 )
 from mesa_llm.errors import ConfigError
-
-DESIGN_NAMES = "JSON file with an AgentDesign, or own, original, or the name of an original design"
-"""What names a design, where several may be named."""
 
 
 @app.command(rich_help_panel="Experiments")
