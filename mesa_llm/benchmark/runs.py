@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import hashlib
 import logging
 import re
 import threading
@@ -22,8 +21,8 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import MesaLLMError, NothingDecided, Stopped
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import RESUME_OPTIONS
-from mesa_llm.records import Usage, canonical_json
+from mesa_llm.model.options import setting_digest
+from mesa_llm.records import Usage
 from mesa_llm.text import counted
 
 logger = logging.getLogger(__name__)
@@ -70,9 +69,7 @@ class Plan(NamedTuple):
         """
         candidate = self.candidate
         design = {} if candidate.design is None else candidate.design.to_json()
-        chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
-        setting = canonical_json([candidate.name, design, dict(self.task.setting), chosen])
-        digest = hashlib.sha256(setting.encode()).hexdigest()[:8]
+        digest = setting_digest([candidate.name, design, dict(self.task.setting)], options)[:8]
         name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
         return folder / f"{self.task.name}-{name}-{digest}-{self.seed}.sqlite"
 
@@ -148,6 +145,16 @@ class Runs:
         self._models: set[LLMModel] = set()
         self._lock = threading.Lock()
         self._is_ending = False
+
+    def check(self) -> None:
+        """Make the model of each task and candidate once, so that what cannot be is said before anything is asked.
+
+        Raises:
+            ConfigError: If a task's parameters cannot be.
+        """
+        first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
+        for plan in reversed(first.values()):
+            plan.make(access=self.access, **self.options).close()
 
     def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
         """Make the runs. A failure is the result of its run, and disturbs no other.

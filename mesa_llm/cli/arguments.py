@@ -11,15 +11,21 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.strategies import STRATEGIES
+from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.sweep import OWN_DESIGN
 from mesa_llm.text import clip
 from mesa_llm.tools.tool import describe
 
 MAX_CELL = 60
 """Maximum number of characters of a default or a range in a table."""
+
+ALL_ORIGINAL = "original"
+"""Name of the four original designs together."""
 
 
 def parameters(
@@ -152,13 +158,18 @@ def _shape(adapter: TypeAdapter[Any]) -> str:
 
 
 def design_in(file: Path | None) -> AgentDesign | None:
-    """Read a design from a JSON file.
+    """Read a design from a JSON file, or make that of a strategy.
+
+    Args:
+        file: The file; or the name of a strategy, as `vote:7`.
 
     Raises:
         ConfigError: If it cannot be read, or holds no design.
     """
     if file is None:
         return None
+    if str(file).partition(":")[0] in STRATEGIES and not file.exists():
+        return AgentDesign(decide=str(file))
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -166,6 +177,68 @@ def design_in(file: Path | None) -> AgentDesign | None:
     if not isinstance(document, dict):
         raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
     return AgentDesign.from_json(cast("dict[str, Any]", document))
+
+
+def designs_in(typed: Sequence[str]) -> dict[str, AgentDesign | None]:
+    """Find designs by name, or read them from JSON files, which name them.
+
+    Args:
+        typed: Names and paths, with commas between them: `own` stands for each model's own components, `original` for
+            the four designs that Shachi compares, of which each has a name.
+
+    Raises:
+        ConfigError: If one cannot be found or read, or two have one name.
+    """
+    designs: dict[str, AgentDesign | None] = {}
+    for text in (part.strip() for pair in typed for part in pair.split(",") if part.strip()):
+        for name, design in _designs_named(text).items():
+            if name in designs:
+                raise ConfigError(f"--design {text}: two designs are called {name!r}; rename one of the files")
+            designs[name] = design
+    return designs
+
+
+def _designs_named(text: str) -> dict[str, AgentDesign | None]:
+    if text == OWN_DESIGN:
+        return {OWN_DESIGN: None}
+    if text == ALL_ORIGINAL:
+        return dict(ORIGINAL_DESIGNS)
+    if text in ORIGINAL_DESIGNS:
+        return {text: ORIGINAL_DESIGNS[text]}
+    path = Path(text)
+    if not path.suffix and not path.exists():
+        known = ", ".join((OWN_DESIGN, ALL_ORIGINAL, *ORIGINAL_DESIGNS))
+        raise ConfigError(f"--design {text}: there is no such design or file; wanted a JSON file, or {known}")
+    return {path.stem: design_in(path)}
+
+
+def intervention_in(text: str) -> Any:
+    """Read an intervention as typed: JSON with a `kind`, or news.
+
+    Raises:
+        ConfigError: If it begins like JSON, and is none.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"--inject {text}: this is no JSON: {error}") from None
+
+
+def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:
+    """Read interventions with the steps that they are made before, as `3: the news`.
+
+    Raises:
+        ConfigError: If one names no step, or is no intervention.
+    """
+    schedule: list[tuple[int, Any]] = []
+    for text in texts:
+        step, colon, intervention = text.partition(":")
+        if not (colon and step.strip().isdecimal() and step.isascii() and int(step) > 0 and intervention.strip()):
+            raise ConfigError(f"--inject {text}: wanted STEP: and news, or an intervention as JSON; as '3: It snows.'")
+        schedule.append((int(step), intervention_in(intervention.strip())))
+    return schedule
 
 
 def budget(**limits: float | None) -> dict[str, float]:

@@ -23,6 +23,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.bridge import Bridge
+from mesa_llm.records import canonical_json
 from mesa_llm.runlog.log import RunLog
 
 N = TypeVar("N", bound=float)
@@ -121,12 +122,18 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Find the files that parameters name, and compute digests of their contents."""
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
-            yield from _files(value, f"{name}.{key}" if name else str(key))
+            path = f"{name}.{key}" if name else str(key)
+            if path != _SERVERS:
+                yield from _files(value, path)
     elif isinstance(parameters, list | tuple):
         for index, value in enumerate(cast("Sequence[Any]", parameters)):
             yield from _files(value, f"{name}.{index}")
     elif isinstance(parameters, str) and _is_file(parameters):
         yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
+
+
+_SERVERS = "design.design.servers"
+"""Tool servers in the identity of a run: their programs may change, as what they answered is recorded."""
 
 
 def _is_file(text: str) -> bool:
@@ -319,3 +326,14 @@ def within(name: str, value: N, low: float, high: float = math.inf) -> N:
         possible = f"must be {low} or more" if high == math.inf else f"must lie in {low}..{high}"
         raise ConfigError(f"{name} {possible}, got {value!r}")
     return value
+
+
+def setting_digest(setting: Sequence[Any], options: Mapping[str, Any]) -> str:
+    """Return a digest of what makes a run what it is, for the name of its log.
+
+    Args:
+        setting: Everything but the options, as JSON can write it.
+        options: Options of the model; those that a run may be gone on with otherwise do not count.
+    """
+    chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
+    return hashlib.sha256(canonical_json([*setting, chosen]).encode()).hexdigest()
