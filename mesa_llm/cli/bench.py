@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from tqdm import tqdm
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.cross import Cross, candidates_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.benchmark.rehearsal import rehearse
@@ -26,7 +26,6 @@ from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecid
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.rehearsal import Cost
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.sweep import OWN_DESIGN
 
 ALL = "all"
 """Name of all tasks together."""
@@ -238,7 +237,8 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     if not tested:
         say(f"{' and '.join(dict.fromkeys(str(_llm_of(one)) for one in benchmark.tested))} costs nothing")
         return figures
-    rows = [(name, len(benchmark.seeds) * len(tested), cost) for name, cost in costs.items()]
+    runs_each = len(benchmark.seeds) * len(tested)
+    rows = [(name, runs_each, cost) for name, cost in costs.items()]
     for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
     say(
