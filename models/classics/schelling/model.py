@@ -132,7 +132,7 @@ class SchellingModel(LLMModel):
 
     @property
     def likeness(self) -> float:
-        """Mean share of neighbours of one's own colour: about a half where colours are mixed, 1 where they live apart."""
+        """Mean share of neighbours of one's own colour: about 0.5 where colours are mixed, 1 where they live apart."""
         return fmean(agent.likeness for agent in self.agents) if len(self.agents) else 0.0
 
     @property
