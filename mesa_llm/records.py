@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic_core import PydanticSerializationError, to_json
+
+from mesa_llm.errors import ConfigError
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -544,3 +547,17 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        ConfigError: If it cannot be opened, or is no JSON; names the file.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is no readable JSON file: {error}") from error

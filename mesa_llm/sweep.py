@@ -7,7 +7,6 @@ started again makes only the runs that are missing; those that were under way go
 from __future__ import annotations
 
 import concurrent.futures
-import hashlib
 import itertools
 import json
 import multiprocessing
@@ -20,19 +19,19 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Listener, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, Stopped
+from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
 from mesa_llm.llm.limits import Purse
+from mesa_llm.llm.purse import RemotePurse, served
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import OPTIONS, class_named, name_of
+from mesa_llm.model.options import OPTIONS, class_named, name_of, setting_digest
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.records import Usage, canonical_json, plain
+from mesa_llm.records import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,9 +91,8 @@ class Job:
     @property
     def log(self) -> Path:
         """Path of its run log: a file of its own for each setting."""
-        setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json), dict(self.options)]
-        digest = hashlib.sha256(canonical_json(setting).encode()).hexdigest()[:12]
-        return self.folder / f"{digest}-{self.seed}.sqlite"
+        setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json)]
+        return self.folder / f"{setting_digest(setting, self.options)[:12]}-{self.seed}.sqlite"
 
     def row(self) -> dict[str, Any] | None:
         """Return its row, if it was run to its end before; None if it is missing."""
@@ -375,7 +373,7 @@ def _access(limits: Mapping[str, Any]) -> Access:
     key = _key_of(limits)
     if key not in _ACCESSES:
         options = {name: value for name, value in limits.items() if name != "purse"}
-        purse = None if limits.get("purse") is None else _RemotePurse(*limits["purse"])
+        purse = None if limits.get("purse") is None else RemotePurse(*limits["purse"])
         _ACCESSES[key] = Access(**options, purse=purse)
     return _ACCESSES[key]
 
@@ -391,62 +389,7 @@ def _key_of(limits: Mapping[str, Any]) -> str:
     return repr(sorted(limits.items(), key=str))
 
 
-# -- one purse for all workers
-
-
-class _RemotePurse(Purse):
-    """The purse of the sweep, as a worker has it: the process that started the sweep allows each request."""
-
-    def __init__(self, address: Any, key: bytes) -> None:
-        super().__init__()
-        self._connection = Client(address, authkey=key)
-        self._turn = threading.Lock()
-
-    def spent(self) -> Usage:
-        """Return the usage of all workers so far."""
-        return self._call("spent")
-
-    def reserve(self) -> None:
-        """Allow one more request, or raise `BudgetSpent`."""
-        self._call("reserve")
-
-    def settle(self, used: Usage | None) -> None:
-        """End a request that was allowed."""
-        self._call("settle", used)
-
-    def _call(self, method: str, *arguments: Any) -> Any:
-        with self._turn:
-            try:
-                self._connection.send((method, arguments))
-                answer = self._connection.recv()
-            except (EOFError, OSError):
-                raise Stopped("the sweep that this run belongs to has ended") from None
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def _serve(purse: Purse, listener: Listener) -> None:
-    """Answer the workers, each in a thread, until nothing is left to accept."""
-    while True:
-        try:
-            connection = listener.accept()
-        except AuthenticationError:
-            continue
-        except OSError:  # closed: the sweep has ended
-            return
-        threading.Thread(target=_answer, args=(purse, connection), name="mesa-llm-purse", daemon=True).start()
-
-
-def _answer(purse: Purse, connection: Any) -> None:
-    with suppress(EOFError, OSError):  # the worker has ended
-        while True:
-            method, arguments = connection.recv()
-            try:
-                answer = getattr(purse, method)(*arguments)
-            except BudgetSpent as error:
-                answer = error
-            connection.send(answer)
+# -- limits of all workers together
 
 
 @contextmanager
@@ -460,10 +403,8 @@ def _limits_of(access: Mapping[str, Any], n_workers: int) -> Generator[dict[str,
     if all(access.get(name) is None for name in BUDGET):
         yield limits
         return
-    purse, key = Purse(*(access.get(name) for name in BUDGET)), os.urandom(32)
-    with Listener(("127.0.0.1", 0), authkey=key) as listener:
-        threading.Thread(target=_serve, args=(purse, listener), name="mesa-llm-purse", daemon=True).start()
-        yield {**limits, "purse": (listener.address, key)}
+    with served(Purse(*(access.get(name) for name in BUDGET))) as purse:
+        yield {**limits, "purse": purse}
 
 
 # -- where runs are made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import hashlib
 import logging
 import re
 import threading
@@ -22,8 +21,8 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import MesaLLMError, NothingDecided, Stopped
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import RESUME_OPTIONS
-from mesa_llm.records import Usage, canonical_json
+from mesa_llm.model.options import setting_digest
+from mesa_llm.records import Usage
 from mesa_llm.text import counted
 
 logger = logging.getLogger(__name__)
@@ -70,9 +69,7 @@ class Plan(NamedTuple):
         """
         candidate = self.candidate
         design = {} if candidate.design is None else candidate.design.to_json()
-        chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
-        setting = canonical_json([candidate.name, design, dict(self.task.setting), chosen])
-        digest = hashlib.sha256(setting.encode()).hexdigest()[:8]
+        digest = setting_digest([candidate.name, design, dict(self.task.setting)], options)[:8]
         name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
         return folder / f"{self.task.name}-{name}-{digest}-{self.seed}.sqlite"
 

@@ -16,7 +16,8 @@ from mesa_llm.benchmark.rehearsal import Cost, rehearse
 from mesa_llm.benchmark.report import NOT_KNOWN, Report, figure_text, table
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
-from mesa_llm.cli.run import Say, parameters
+from mesa_llm.cli.arguments import parameters
+from mesa_llm.cli.command import Say
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.llm.address import written_name

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.run import Say, listed_as, parameters, recording_of, run_model
+from mesa_llm.cli.arguments import parameters
+from mesa_llm.cli.command import Say
+from mesa_llm.cli.run import listed_as, recording_of, run_model
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.branch import Branch, branch
 from mesa_llm.model.model import LLMModel

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from mesa_llm.cli.run import Say
+from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.cast import bets_from, cast_from, personas_of
 from mesa_llm.model.model import LLMModel

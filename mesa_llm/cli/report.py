@@ -7,7 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from mesa_llm.cli.run import Say, recording_of
+from mesa_llm.cli.command import Say
+from mesa_llm.cli.run import recording_of
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.branch import branch
 from mesa_llm.reports.export import export

@@ -1,204 +1,33 @@
-"""Runs a model for the command line: parameters from strings, a progress bar, a report."""
+"""Runs a model for the command line, with a progress bar and a report."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from tqdm import tqdm
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError, NothingDecided
-from mesa_llm.llm.address import secret_in, split_name
-from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.scenario import parameters_of
 from mesa_llm.records import Usage, plain
 from mesa_llm.registry import demand_listed, find_models
-from mesa_llm.text import clip, counted, spreadsheet_cell
-from mesa_llm.tools.tool import describe
+from mesa_llm.text import counted, spreadsheet_cell
 
 if TYPE_CHECKING:
     import pandas as pd
 
 logger = logging.getLogger(__name__)
 
-Say = Callable[[str], None]
-
-MAX_CELL = 60
-"""Maximum number of characters of a default or a range in a table."""
-
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-def parameters(
-    kind: type[Any], assignments: Sequence[str], users: Path | None, config: str | None = None
-) -> dict[str, Any]:
-    """Turn `name=value` strings into constructor arguments of a model.
-
-    Args:
-        kind: The model's class.
-        assignments: The strings; a value is JSON where the argument's type wants it.
-        users: File with the population, for models that take `users`.
-        config: What the model is made from, for models that take `config`.
-
-    Raises:
-        ConfigError: If a name is unknown or a value does not fit its type.
-    """
-    by_name = {parameter.name: parameter for parameter in parameters_of(kind)}
-    arguments: dict[str, Any] = {}
-    for pair in assignments:
-        name, equals, text = pair.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or name not in by_name:
-            raise ConfigError(f"--set {pair}: wanted name=value, with one of the names {', '.join(by_name)}")
-        hint = by_name[name].kind
-        arguments[name] = _value(name, text, str if hint is Any else hint)
-    if users is not None:
-        if "users" not in by_name:
-            raise ConfigError(f"{kind.__name__} takes no --users")
-        if not users.is_file():
-            raise ConfigError(f"--users: there is no file {str(users)!r}")
-        arguments["users"] = str(users)
-    if config is not None:
-        if "config" not in by_name:
-            raise ConfigError(f"{kind.__name__} takes no --config; its parameters are given by --set")
-        if arguments.setdefault("config", config) != config:
-            another = arguments["config"]
-            raise ConfigError(f"--config {config}: --set names another, {another!r}; leave one of them out")
-    return arguments
-
-
-def parameter_table(kind: type[Any]) -> Iterator[str]:
-    """Write the parameters of a model as a table: name, default, range and meaning, one line each.
-
-    Args:
-        kind: The model's class.
-    """
-    rows = [("name", "default", "range", "meaning")]
-    for parameter in parameters_of(kind):
-        default = "" if parameter.default is inspect.Parameter.empty else clip(str(parameter.default), MAX_CELL)
-        rows.append((parameter.name, default, clip(parameter.range, MAX_CELL), parameter.meaning))
-    if len(rows) == 1:
-        yield f"{kind.__name__} has no parameters of its own"
-        return
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for *cells, meaning in rows:
-        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-        yield "  ".join([*padded, meaning]).rstrip()
-
-
-def demand_no_secret(option: str, text: str | None) -> None:
-    """Demand that an option holds no address with a key in it.
-
-    Args:
-        option: The option, as it is typed.
-        text: What was typed: an address, a model with one (`NAME@URL`), or, for `--set`, `name=value`, whose value
-            may be JSON with such texts in it.
-
-    Raises:
-        ConfigError: If it holds one; the key is not repeated.
-    """
-    value = (text or "").partition("=")[2] if option == "--set" else text or ""
-    for address in _addresses(value) if option != "--api-base" else [value]:
-        if secret := secret_in(address):
-            raise ConfigError(
-                f"{option}: the address holds {secret}, and everybody on this machine can read a command line; put the "
-                f"key into MESA_LLM_API_KEY, or the endpoint into {CONFIG_FILE} ([endpoints.NAME], with key_env) and "
-                "say --llm NAME"
-            )
-
-
-def _addresses(text: str) -> Iterator[str]:
-    """Find the addresses in a typed value."""
-    try:
-        values = [json.loads(text)]
-    except (ValueError, RecursionError):
-        values = [text]
-    while values:
-        value = values.pop()
-        if isinstance(value, dict | list):
-            values += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str) and len(value.split()) == 1:
-            address = split_name(value)[1]
-            if address is not None or "://" in value:
-                yield value if address is None else address
-
-
-def _value(name: str, text: str, parameter: Any) -> Any:
-    adapter: TypeAdapter[Any] = TypeAdapter(parameter)
-    candidates: list[Any] = [text]
-    if text[:1] in "[{" or text in ("null", "true", "false"):
-        try:
-            candidates.insert(0, json.loads(text))
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"--set {name}={text}: this is no JSON: {error}") from None
-    fault = ""
-    for candidate in candidates:
-        try:
-            value = adapter.validate_python(candidate)
-        except ValidationError as error:
-            fault = describe(error, root="")
-            continue
-        if isinstance(value, bool) or not isinstance(candidate, bool):  # pydantic takes true for the number 1
-            return value
-    if candidates == [text] and (shape := _shape(adapter)):
-        fault = f"this is a {shape}, and is written as JSON: --set '{name}={'[…]' if shape == 'list' else '{…}'}'"
-    raise ConfigError(f"--set {name}={text}: {fault}")
-
-
-def _shape(adapter: TypeAdapter[Any]) -> str:
-    """Return the kind of a parameter that only JSON can write: `list`, `mapping`, or nothing."""
-    for shape, empty in (("list", []), ("mapping", {})):
-        try:
-            adapter.validate_python(empty)
-        except ValidationError:
-            continue
-        return shape
-    return ""
-
-
-def design_in(file: Path | None) -> AgentDesign | None:
-    """Read a design from a JSON file.
-
-    Raises:
-        ConfigError: If it cannot be read, or holds no design.
-    """
-    if file is None:
-        return None
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--design {file}: {error}") from None
-    if not isinstance(document, dict):
-        raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
-    return AgentDesign.from_json(cast("dict[str, Any]", document))
-
-
-def budget(**limits: float | None) -> dict[str, float]:
-    """Return the budgets that are set, by name.
-
-    Args:
-        **limits: `max_calls`, `max_tokens`, `max_dollars`; None: no budget.
-
-    Raises:
-        ConfigError: If one allows nothing.
-    """
-    for name, limit in limits.items():
-        if limit is not None and not limit > 0:
-            option = "--" + name.replace("_", "-")
-            raise ConfigError(f"{option} {limit:g}: a budget is more than 0; leave {option} out for no budget")
-    return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 class _Progress:

@@ -10,7 +10,8 @@ from typing import Any
 from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.run import Say, design_in, parameters
+from mesa_llm.cli.arguments import design_in, parameters
+from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.sweep import OWN_DESIGN, TABLE, sweep

@@ -23,6 +23,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.bridge import Bridge
+from mesa_llm.records import canonical_json
 from mesa_llm.runlog.log import RunLog
 
 N = TypeVar("N", bound=float)
@@ -319,3 +320,14 @@ def within(name: str, value: N, low: float, high: float = math.inf) -> N:
         possible = f"must be {low} or more" if high == math.inf else f"must lie in {low}..{high}"
         raise ConfigError(f"{name} {possible}, got {value!r}")
     return value
+
+
+def setting_digest(setting: Sequence[Any], options: Mapping[str, Any]) -> str:
+    """Return a digest of what makes a run what it is, for the name of its log.
+
+    Args:
+        setting: Everything but the options, as JSON can write it.
+        options: Options of the model; those that a run may be gone on with otherwise do not count.
+    """
+    chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
+    return hashlib.sha256(canonical_json([*setting, chosen]).encode()).hexdigest()

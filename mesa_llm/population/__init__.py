@@ -1,6 +1,7 @@
 """Populations: personas from files, tables or distributions; follow graphs; hours of activity."""
 
 from mesa_llm.population.activity import ActivityForm, activity_table, hourly_activity
+from mesa_llm.population.columns import invented
 from mesa_llm.population.files import Refusal, Users, from_file, from_oasis, read_activity, read_users
 from mesa_llm.population.follows import (
     core_ordinary_follows,
@@ -10,7 +11,6 @@ from mesa_llm.population.follows import (
     watts_strogatz_follows,
 )
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.residents import invented
 from mesa_llm.population.tables import from_table
 from mesa_llm.population.traits import DrawnPeople, draw, from_distributions
 

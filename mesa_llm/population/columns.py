@@ -6,9 +6,10 @@ A persona is made when somebody looks at it.
 from __future__ import annotations
 
 import random
+from abc import abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,9 @@ from mesa_llm.config import AgentConfig, Settings
 from mesa_llm.population.activity import HOURS
 from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.residents import residents
+from mesa_llm.population.residents import handle, residents
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 ALWAYS = (1.0,) * HOURS
 """Hours of who may be active at any time."""
@@ -98,9 +98,9 @@ class People(Sequence[Persona]):
             raise IndexError(f"there are {self._n} people, and none at {index}")
         return self.persona(index % self._n)
 
+    @abstractmethod
     def persona(self, index: int) -> Persona:
         """Return a person."""
-        raise NotImplementedError
 
     def topics(self, index: int) -> tuple[str, ...]:
         """Return what a person is interested in."""
@@ -222,7 +222,7 @@ class InventedPeople(People):
                 "persona": dreamer.persona,
                 "topics": dreamer.topics,
                 "style": speaker.style,
-                "username": f"{_handle(name)}_{index + 1}",
+                "username": f"{handle(name)}_{index + 1}",
                 "traits": {**worker.traits, "age": age},
             }
         )
@@ -246,7 +246,7 @@ class InventedPeople(People):
             yield persona.name, persona.username, persona.bio
         bios = [persona.bio for persona in self._residents]
         given_handles, family_handles = (
-            [_handle(name) for name in names] for names in (self._given_names, FAMILY_NAMES)
+            [handle(name) for name in names] for names in (self._given_names, FAMILY_NAMES)
         )
         for start in range(0, len(self._draws), 10_000):
             draws = self._draws[start : start + 10_000].tolist()
@@ -267,43 +267,22 @@ class InventedPeople(People):
         )
 
 
+def invented(n: int, rng: random.Random | int) -> list[Persona]:
+    """Return invented people: names, ages, occupations, interests and ways of speaking of our own.
+
+    As long as there are enough, each is somebody else. Beyond that, the occupation of one goes with the interests
+    and the way of speaking of others, under a new name.
+
+    Args:
+        n: People.
+        rng: Source of draws, or a seed.
+
+    Raises:
+        ValueError: If `n` is negative.
+    """
+    return list(InventedPeople(n, rng))
+
+
 def people_of(personas: Sequence[Persona]) -> People:
     """Return a population; a list of personas becomes one."""
     return personas if isinstance(personas, People) else ListedPeople(personas)
-
-
-def _handle(name: str) -> str:
-    return "_".join(name.lower().split())
-
-
-def preferential_edges(n: int, each: int, rng: random.Random) -> IntArray:
-    """Let users join one by one and follow earlier ones, the more followed the likelier.
-
-    The draws are those of `preferential_follows`; ten million follows take 120 MB while they are drawn.
-
-    Args:
-        n: Number of users.
-        each: Number of others that each follows.
-        rng: Source of random draws.
-
-    Returns:
-        (follower, followee), sorted, shape `(follows, 2)`.
-    """
-    first = min(each + 1, n)
-    tickets = array("i", (b for a in range(first) for b in range(first) if a != b))
-    tickets.extend(range(first))
-    followees = array("i", (b for a in range(first) for b in range(first) if a != b))
-    below: Any = getattr(rng, "_randbelow", rng.randrange)  # what `rng.choice` draws with
-    for newcomer in range(first, n):
-        count = len(tickets)
-        targets: dict[int, None] = {}
-        while len(targets) < each:
-            targets[tickets[below(count)]] = None
-        followees.extend(targets)
-        tickets.extend(targets)
-        tickets.append(newcomer)
-    edges = np.empty((len(followees), 2), dtype=np.int32)
-    edges[:, 0] = np.repeat(np.arange(n), [first - 1] * first + [each] * (n - first))
-    edges[:, 1] = np.frombuffer(followees, dtype=np.int32) if followees else 0
-    order = np.argsort(edges[:, 0].astype(np.int64) << 32 | edges[:, 1])
-    return edges[order]

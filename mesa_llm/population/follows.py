@@ -7,6 +7,7 @@ sorted, in which nobody follows itself; `follow_matrix` turns it into a sparse m
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -131,16 +132,40 @@ def preferential_follows(n: int, each: int, rng: random.Random | int) -> Edges:
     """
     _check_others(n, each)
     source = rng if isinstance(rng, random.Random) else random.Random(rng)
+    return cast("Edges", [tuple(edge) for edge in preferential_edges(n, each, source).tolist()])
+
+
+def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.int32]:
+    """Let users join one by one and follow earlier ones, the more followed the likelier.
+
+    The draws are those of `preferential_follows`; ten million follows take 120 MB while they are drawn.
+
+    Args:
+        n: Number of users.
+        each: Number of others that each follows.
+        rng: Source of random draws.
+
+    Returns:
+        (follower, followee), sorted, shape `(follows, 2)`.
+    """
     first = min(each + 1, n)
-    pairs = [(a, b) for a in range(first) for b in range(first) if a != b]
-    tickets = [user for _, user in pairs] + list(range(first))
+    tickets = array("i", (b for a in range(first) for b in range(first) if a != b))
+    tickets.extend(range(first))
+    followees = array("i", (b for a in range(first) for b in range(first) if a != b))
+    below: Any = getattr(rng, "_randbelow", rng.randrange)  # what `rng.choice` draws with
     for newcomer in range(first, n):
+        count = len(tickets)
         targets: dict[int, None] = {}
         while len(targets) < each:
-            targets[source.choice(tickets)] = None
-        pairs += [(newcomer, user) for user in targets]
-        tickets += [*targets, newcomer]
-    return sorted(pairs)
+            targets[tickets[below(count)]] = None
+        followees.extend(targets)
+        tickets.extend(targets)
+        tickets.append(newcomer)
+    edges = np.empty((len(followees), 2), dtype=np.int32)
+    edges[:, 0] = np.repeat(np.arange(n), [first - 1] * first + [each] * (n - first))
+    edges[:, 1] = np.frombuffer(followees, dtype=np.int32) if followees else 0
+    order = np.argsort(edges[:, 0].astype(np.int64) << 32 | edges[:, 1])
+    return edges[order]
 
 
 def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random | int) -> Edges:

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -102,17 +102,7 @@ def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
     """
     if not isinstance(table, (str, Path)):
         return _rows_of_frame(table)
-    path = Path(table)
-    readers = {".csv": _read_csv, ".json": _read_json, ".jsonl": _read_json_lines}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise ConfigError(f"{path}: personas are read from {', '.join(readers)} files, not {path.suffix!r}")
-    try:
-        return reader(path)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
-    except (ValueError, RecursionError, csv.Error) as error:  # what pandas and json raise for contents they cannot read
-        raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
+    return _read(Path(table), {".csv": _read_csv, ".json": _read_json, ".jsonl": _read_json_lines})
 
 
 def placed_rows(path: str | Path) -> list[PlacedRow]:
@@ -123,15 +113,23 @@ def placed_rows(path: str | Path) -> list[PlacedRow]:
     Raises:
         ConfigError: If the file is missing, of an unknown kind, or not what its name says.
     """
-    path = Path(path)
-    reader = PLACED.get(path.suffix.lower())
+    return _read(Path(path), PLACED)
+
+
+def _read[Rows](path: Path, readers: Mapping[str, Callable[[Path], Rows]]) -> Rows:
+    """Read a file by the reader of its kind.
+
+    Raises:
+        ConfigError: If the file is missing, of an unknown kind, or not what its name says.
+    """
+    reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise ConfigError(f"{path}: personas are read from {', '.join(PLACED)} files, not {path.suffix!r}")
+        raise ConfigError(f"{path}: personas are read from {', '.join(readers)} files, not {path.suffix!r}")
     try:
         return reader(path)
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
-    except (ValueError, RecursionError, csv.Error) as error:
+    except (ValueError, RecursionError, csv.Error) as error:  # what pandas and json raise for contents they cannot read
         raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
 from mesa_llm.engine.activation import RandomShare
+from mesa_llm.records import read_json
 from mesa_llm.text import one_line
 from mesa_llm.worlds.social import FeedItem, SocialFacts
 from models.social.agents import SocialUser
@@ -195,12 +195,7 @@ def read_threads(path: str | Path) -> tuple[Thread, ...]:
     Raises:
         ConfigError: If the file cannot be read or holds something else; names the entry.
     """
-    try:
-        entries: Any = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no readable JSON file: {error}") from error
+    entries = read_json(path)
     if not isinstance(entries, list) or not entries:
         raise ConfigError(f"{path} holds no list of posts")
     return tuple(_thread(entry, f"{path}, entry {index}") for index, entry in enumerate(cast("list[Any]", entries)))

@@ -16,8 +16,8 @@ import typer
 
 from mesa_llm import ConfigError
 from mesa_llm.benchmark.scores import Estimate, bootstrap
+from mesa_llm.cli.command import exits
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import BudgetSpent, NothingDecided
 from mesa_llm.records import Usage
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from models.oasis.herd import GROUPS, HerdModel
@@ -284,6 +284,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
+@exits
 def run_study(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(STUDIES)}.")],
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = N_SEEDS,
@@ -299,27 +300,21 @@ def run_study(
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
 ) -> None:
     """Run a study; the last line of --json is its figures."""
-    from mesa_llm.cli.run import demand_no_secret, parameters
+    from mesa_llm.cli.arguments import demand_no_secrets, parameters
     from models.oasis.charts import study_figure
 
-    try:
-        if name not in STUDIES:
-            raise ConfigError(f"there is no study {name!r}; choose one of {', '.join(STUDIES)}")
-        for option, text in (("--llm", llm), ("--api-base", api_base)):
-            demand_no_secret(option, text)
-        study = STUDIES[name]
-        changes = parameters(study.model, set_ or [], None)
-        access = Access(api_base=api_base, max_calls=max_calls)
-        if log is not None:
-            log.mkdir(parents=True, exist_ok=True)
-        if data is not None and not isinstance(study, SpreadingStudy):
-            raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
-        changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})
-        findings = study.run(range(rng, rng + seeds), steps, log, **changes)
-    except (BudgetSpent, ConfigError, NothingDecided) as error:
-        sys.stderr.write(f"{error}\n")
-        code = 3 if isinstance(error, BudgetSpent) else 4 if isinstance(error, NothingDecided) else 2
-        raise typer.Exit(code) from None
+    demand_no_secrets(set_ or (), llm=llm, api_base=api_base)
+    if name not in STUDIES:
+        raise ConfigError(f"there is no study {name!r}; choose one of {', '.join(STUDIES)}")
+    study = STUDIES[name]
+    changes = parameters(study.model, set_ or [], None)
+    access = Access(api_base=api_base, max_calls=max_calls)
+    if log is not None:
+        log.mkdir(parents=True, exist_ok=True)
+    if data is not None and not isinstance(study, SpreadingStudy):
+        raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
+    changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})
+    findings = study.run(range(rng, rng + seeds), steps, log, **changes)
     sys.stdout.write(findings.text() + "\n")
     if findings.usage.failures:
         sys.stderr.write(f"decisions and answers that failed: {findings.usage.failures}\n")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 from mesa.datacollection import DataCollector
 from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
@@ -16,7 +18,7 @@ from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, L
 from mesa_llm.llm.embeddings import embedder
 from mesa_llm.memory import open_memory
 from mesa_llm.population import ActivityForm, Users
-from mesa_llm.population.columns import IntArray, People
+from mesa_llm.population.columns import People
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
@@ -370,7 +372,7 @@ class SocialModel(LLMModel):
         return _story(self)
 
 
-def follow_network(n: int, edges: IntArray, seed: int, rng: random.Random) -> Network:
+def follow_network(n: int, edges: npt.NDArray[np.int32], seed: int, rng: random.Random) -> Network:
     """Lay the follow network out for drawing; beyond `MAX_DRAWN` users it is empty.
 
     Args:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from mesa_llm import ConfigError
 from mesa_llm.population import (
@@ -17,7 +18,8 @@ from mesa_llm.population import (
     read_activity,
     read_users,
 )
-from mesa_llm.population.columns import IntArray, InventedPeople, People, people_of, preferential_edges
+from mesa_llm.population.columns import InventedPeople, People, people_of
+from mesa_llm.population.follows import preferential_edges
 
 PopulationName = Literal["invented", "oasis_x", "oasis_reddit"]
 """Where people come from who are in no file."""
@@ -89,7 +91,7 @@ def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
             return InventedPeople(n, rng), Users([])
 
 
-def follow_edges(people: People, scenario: Any, rng: random.Random) -> IntArray:
+def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArray[np.int32]:
     """Return who follows whom: what the population brings, core users by topic, or new users following popular ones.
 
     Args:

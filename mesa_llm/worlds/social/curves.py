@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.records import read_json
 from mesa_llm.worlds.amounts import is_number, is_whole
 
 FloatArray = npt.NDArray[np.float64]
@@ -94,12 +94,7 @@ def read_curves(path: str | Path) -> SpreadCurves:
     Raises:
         ConfigError: If the file cannot be read or holds something else; names the list and the entry.
     """
-    try:
-        document: Any = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no readable JSON file: {error}") from error
+    document = read_json(path)
     if not isinstance(document, dict):
         raise ConfigError(f"{path} holds a {type(document).__name__}; curves are an object of lists")
     lists = cast("dict[str, Any]", document)

@@ -1,0 +1,121 @@
+"""What every command shares: how it is declared, what it says, how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
+from mesa_llm.text import printable
+
+if TYPE_CHECKING:
+    from mesa_llm.registry import ModelEntry
+
+Say = Callable[[str], None]
+"""Where the lines of a command go."""
+
+_USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
+"""click's UsageError, wherever this version of typer keeps it."""
+
+
+class _Commands(TyperGroup):
+    """The commands; a word that is no command or option, or has a wrong value, is answered in one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed."""
+        try:
+            return super().invoke(ctx)
+        except _USAGE_ERROR as error:
+            context = getattr(error, "ctx", None) or ctx
+            fault = " ".join(cast("typer.BadParameter", error).format_message().split()).rstrip(".")
+            say(f"mesa-llm: {fault}; see `{context.command_path} --help`", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="mesa-llm",
+    help="Agent-based models whose agents think with a language model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
+"""Exit codes besides 0."""
+
+
+def exits(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what a person should read into one line on stderr and an exit code."""
+
+    @wraps(command)
+    def run_command(*args: Any, **kwargs: Any) -> None:
+        try:
+            with _terminable():
+                command(*args, **kwargs)
+        except BudgetSpent as error:
+            say(f"mesa-llm: stopped: {error}", err=True)
+            raise typer.Exit(SPENT) from None
+        except ConfigError as error:
+            say(f"mesa-llm: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except NothingDecided as error:
+            say(f"mesa-llm: {error}", err=True)
+            raise typer.Exit(NOTHING_DECIDED) from None
+        except KeyboardInterrupt:
+            say("mesa-llm: interrupted; the same command goes on from here, with the same --log", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except MesaLLMError as error:
+            say(f"mesa-llm: {error}", err=True)
+            raise typer.Exit(DIFFERENT) from None
+
+    return run_command
+
+
+@contextmanager
+def _terminable() -> Generator[None]:
+    """Make SIGTERM end the command like Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line; what a terminal would take for a command of its own is made visible."""
+    typer.echo(printable(text), err=err)
+
+
+def warn(text: str) -> None:
+    """Print a line about what is wrong, on stderr."""
+    say(f"mesa-llm: {text}", err=True)
+
+
+def model_named(name: str) -> ModelEntry:
+    """Find the model that was typed; a `module:Class` is looked for in the working directory as well."""
+    from mesa_llm.registry import find_model
+
+    if ":" in name:
+        look_here()
+    entry = find_model(name)
+    entry.load()
+    return entry
+
+
+def look_here() -> None:
+    """Make modules in the working directory importable, after all others."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())

@@ -1,0 +1,208 @@
+"""Commands that make many runs, or another run of one: bench, sweep, branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mesa_llm.cli.command import app, exits, look_here, model_named, say
+from mesa_llm.cli.options import (
+    DEFAULT_STEPS,
+    ApiBase,
+    AsJson,
+    AskAgain,
+    ConcurrencyOfAll,
+    Design,
+    Llm,
+    MaxCalls,
+    MaxCallsOfAll,
+    MaxDollars,
+    MaxDollarsOfAll,
+    MaxTokens,
+    MaxTokensOfAll,
+    Moved,
+    OnError,
+    Parser,
+    Reasoning,
+    ReplyTokens,
+    RequestsPerMin,
+    RetryFailures,
+    Trust,
+    Users,
+)
+
+
+@app.command(rich_help_panel="Experiments")
+@exits
+def bench(
+    tasks: Annotated[
+        list[str] | None, typer.Argument(help="Names of tasks, module:NAME of any, or all; none: lists them.")
+    ] = None,
+    llm: Llm = "rule",
+    design: Design = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each task, with seeds from --rng on.")] = 3,
+    rng: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
+    items: Annotated[str, typer.Option(help="own, or original: the published items, where there are any.")] = "own",
+    quick: Annotated[bool, typer.Option("--quick", help="Small versions of the tasks, to try them out.")] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter, as name=value for all tasks, or TASK.name=value.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the report and of one run log a run, which are gone on with.")
+    ] = (Path("runs", "bench")),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")] = False,
+    api_base: ApiBase = None,
+    max_calls: MaxCallsOfAll = None,
+    max_tokens: MaxTokensOfAll = None,
+    max_dollars: MaxDollarsOfAll = None,
+    concurrency: ConcurrencyOfAll = 64,
+    requests_per_min: RequestsPerMin = None,
+    retry_failures: RetryFailures = False,
+    ask_again: AskAgain = False,
+    moved: Moved = False,
+    reasoning: Reasoning = None,
+    reply_tokens: ReplyTokens = None,
+    parser: Parser = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in
+    from mesa_llm.cli.bench import Benchmark, candidate_of, print_cost, run_benchmark, task_list, tasks_named
+    from mesa_llm.engine.access import Access
+
+    if not tasks:
+        for line in task_list():
+            say(line)
+        return
+    demand_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
+    if any(":" in name for name in tasks):
+        look_here()
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
+    options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
+    access = Access(api_base=api_base, **limits)
+    benchmark = Benchmark(
+        tasks_named(tasks, set_ or [], is_quick=quick, items=items),
+        candidate_of(llm, design_in(design), design),
+        range(rng, rng + repeats),
+        access,
+        options,
+        {"llm": llm, "design": None if design is None else str(design), "items": items, "quick": quick, "set": set_},
+    )
+    try:
+        if dry_run:
+            print_cost(benchmark, as_json=as_json, say=say)
+        else:
+            run_benchmark(benchmark, out, as_json=as_json, say=say)
+    finally:
+        access.close()
+
+
+@app.command("sweep", rich_help_panel="Experiments")
+@exits
+def run_sweep(
+    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class of any.")],
+    vary: Annotated[
+        list[str] | None, typer.Option(help="Parameter and its values, as name=1,2,3 or name=[…] in JSON; repeatable.")
+    ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(help="JSON files with designs, with commas between them; `own` is each model's own."),
+    ] = None,
+    llm: Annotated[
+        str, typer.Option(help="Language model of the agents, or several with commas between them.")
+    ] = "rule",
+    api_base: ApiBase = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination, with seeds from --rng on.")] = 10,
+    rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = DEFAULT_STEPS,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value.")] = None,
+    users: Users = None,
+    on: Annotated[
+        str, typer.Option(help="processes, or ray: the cluster of RAY_ADDRESS, or this machine.")
+    ] = "processes",
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one a core.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the table and of one log a run, which are gone on with.")] = (
+        Path("runs", "sweep")
+    ),
+    on_error: OnError = "skip",
+    max_calls: MaxCallsOfAll = None,
+    max_tokens: MaxTokensOfAll = None,
+    max_dollars: MaxDollarsOfAll = None,
+    concurrency: ConcurrencyOfAll = 64,
+    requests_per_min: RequestsPerMin = None,
+    reasoning: Reasoning = None,
+    reply_tokens: ReplyTokens = None,
+    parser: Parser = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, parameters
+    from mesa_llm.cli.sweep import designs_in, print_sweep, values_of
+
+    demand_no_secrets([*(vary or ()), *(set_ or ())], api_base=api_base, llm=llm, parser=parser)
+    kind = model_named(model).load()
+    options = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser}
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    print_sweep(
+        kind,
+        values_of(kind, vary or []),
+        designs_in(design or []),
+        say=say,
+        as_json=as_json,
+        llm=[name.strip() for name in llm.split(",")],
+        seeds=range(rng, rng + seeds),
+        steps=steps,
+        fixed=parameters(kind, set_ or [], users),
+        on=on,
+        workers=workers,
+        folder=out,
+        options={name: value for name, value in options.items() if value is not None},
+        **spend,
+        api_base=api_base,
+        concurrency=concurrency,
+        requests_per_min=requests_per_min,
+    )
+
+
+@app.command("branch", rich_help_panel="Experiments")
+@exits
+def branch_run(
+    file: Annotated[Path, typer.Argument(help="Run log of the parent; it is not written.")],
+    at: Annotated[int, typer.Option(min=0, help="Last step that is the parent's.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="New value of a variable, as name=value; with --at 0, of any parameter."),
+    ] = None,
+    inject: Annotated[
+        list[str] | None, typer.Option(help="News for everyone, or an intervention as JSON, before the next step.")
+    ] = None,
+    llm: Annotated[str | None, typer.Option(help="What agents think with from there on.")] = None,
+    design: Design = None,
+    log: Annotated[Path | None, typer.Option(help="Run log of the branch; the same command goes on with it.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps after the fork; without it, up to the parent's last.")
+    ] = None,
+    drop_later: Annotated[
+        bool, typer.Option("--drop-later", help="Leave out what was done to the parent from outside after that step.")
+    ] = False,
+    api_base: ApiBase = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_dollars: MaxDollars = None,
+    csv: Annotated[Path | None, typer.Option(help="File for the measures of both, side by side.")] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fork a recorded run at a step with a change, and compare the two."""
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in
+    from mesa_llm.cli.branch import Fork, run_branch
+
+    demand_no_secrets(set_ or (), api_base=api_base, llm=llm)
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    fork = Fork(at, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
+    run_branch(file, fork, steps, {**spend, "api_base": api_base}, csv=csv, trust=trust, as_json=as_json, say=say)

@@ -1,0 +1,39 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_STEPS = 10
+"""Steps of a run, unless something else is asked for."""
+
+Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
+ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint; without a key in it.")]
+Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
+Design = Annotated[
+    Path | None, typer.Option(help="JSON file with an AgentDesign; functions that it names are imported.")
+]
+Users = Annotated[Path | None, typer.Option(help="File with the population.")]
+OnError = Annotated[str, typer.Option(help="What a failed decision becomes: skip, rule or raise.")]
+Reasoning = Annotated[str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")]
+ReplyTokens = Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")]
+Parser = Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line, also of a stopped run.")]
+
+MaxCalls = Annotated[int | None, typer.Option(help="Budget of live replies; those from the log are free.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Budget of tokens of live replies.")]
+MaxDollars = Annotated[float | None, typer.Option(help="Budget of US dollars of live replies.")]
+Concurrency = Annotated[int, typer.Option(min=1, help="Most requests in flight.")]
+RetryFailures = Annotated[bool, typer.Option(help="Ask again where the log holds a failure.")]
+AskAgain = Annotated[bool, typer.Option(help="Ask again where the log holds another request.")]
+Moved = Annotated[bool, typer.Option("--moved", help="Go on with the log though the endpoint has moved.")]
+
+MaxCallsOfAll = Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")]
+MaxTokensOfAll = Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")]
+MaxDollarsOfAll = Annotated[float | None, typer.Option(help="Budget of US dollars of all runs together.")]
+ConcurrencyOfAll = Annotated[int, typer.Option(min=1, help="Most requests in flight, of all runs together.")]
+RequestsPerMin = Annotated[float | None, typer.Option(help="Rate limit of all runs together.")]

@@ -1,0 +1,85 @@
+"""One purse for several processes: one keeps it and serves it on this machine, the others ask it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Listener
+from typing import Any
+
+from mesa_llm.errors import BudgetSpent, Stopped
+from mesa_llm.llm.limits import Purse
+from mesa_llm.records import Usage
+
+
+@contextmanager
+def served(purse: Purse) -> Generator[tuple[Any, bytes]]:
+    """Serve a purse to other processes of this machine, and yield the address and the key for `RemotePurse`."""
+    key = os.urandom(32)
+    with Listener(("127.0.0.1", 0), authkey=key) as listener:
+        threading.Thread(target=_serve, args=(purse, listener), name="mesa-llm-purse", daemon=True).start()
+        yield listener.address, key
+
+
+class RemotePurse(Purse):
+    """A purse that another process keeps, which allows each request."""
+
+    def __init__(self, address: Any, key: bytes) -> None:
+        """Connect to where it is served.
+
+        Args:
+            address: Address, as `served` yields it.
+            key: Key of the connection, likewise.
+        """
+        super().__init__()
+        self._connection = Client(address, authkey=key)
+        self._turn = threading.Lock()
+
+    def spent(self) -> Usage:
+        """Return the usage of all workers so far."""
+        return self._call("spent")
+
+    def reserve(self) -> None:
+        """Allow one more request, or raise `BudgetSpent`."""
+        self._call("reserve")
+
+    def settle(self, used: Usage | None) -> None:
+        """End a request that was allowed."""
+        self._call("settle", used)
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        with self._turn:
+            try:
+                self._connection.send((method, arguments))
+                answer = self._connection.recv()
+            except (EOFError, OSError):
+                raise Stopped("the sweep that this run belongs to has ended") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _serve(purse: Purse, listener: Listener) -> None:
+    """Answer the workers, each in a thread, until nothing is left to accept."""
+    while True:
+        try:
+            connection = listener.accept()
+        except AuthenticationError:
+            continue
+        except OSError:  # closed: the sweep has ended
+            return
+        threading.Thread(target=_answer, args=(purse, connection), name="mesa-llm-purse", daemon=True).start()
+
+
+def _answer(purse: Purse, connection: Any) -> None:
+    with suppress(EOFError, OSError):  # the worker has ended
+        while True:
+            method, arguments = connection.recv()
+            try:
+                answer = getattr(purse, method)(*arguments)
+            except BudgetSpent as error:
+                answer = error
+            connection.send(answer)
