@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import solara
-from reacton import use_memo, use_state
+from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
 from mesa_llm.model.recording import advance_to
@@ -33,6 +33,8 @@ def Twins(classic: Classic, llm: str) -> None:
     step, set_step = use_state(0)
     twins = use_memo(lambda: (classic.twin(), classic.twin(llm) if llm else classic.llm_twin()), [run])
 
+    use_effect(lambda: lambda: [twin.close() for twin in twins], [run])
+
     def drawn() -> bytes:
         for twin in twins:
             advance_to(twin, step)
@@ -42,7 +44,7 @@ def Twins(classic: Classic, llm: str) -> None:
         set_step(0)
         set_run(run + 1)
 
-    with solara.Row():
+    with solara.Sidebar(), solara.Column(style={"padding": "0 8px"}):
         solara.Button("Step", on_click=lambda: set_step(step + 1), disabled=step >= classic.steps, color="primary")
         solara.Button("To the end", on_click=lambda: set_step(classic.steps), disabled=step >= classic.steps)
         solara.Button("Again", on_click=again, disabled=step == 0)
@@ -69,12 +71,11 @@ def Page() -> None:
     solara.Style(CSS)
     with solara.AppBar():
         solara.AppBarTitle("Classics: rule and language model")
-    with solara.Column(classes=["mesa-llm-main"]):
-        with solara.Row():
-            solara.Select("Model", values=list(CLASSICS), value=name, on_value=choose, dense=True)
-            solara.Select("Beside the rule twin", values=list(OPPONENTS), value=beside, on_value=put, dense=True)
-        with solara.Card(margin=0):
-            Twins(CLASSICS[name], OPPONENTS[beside]).key(f"{name} {beside}")
+    with solara.Sidebar(), solara.Column(style={"padding": "24px 8px"}):
+        solara.Select("Model", values=list(CLASSICS), value=name, on_value=choose)
+        solara.Select("Beside the rule twin", values=list(OPPONENTS), value=beside, on_value=put)
+    with solara.Column(classes=["mesa-llm-main"]), solara.Card(margin=0):
+        Twins(CLASSICS[name], OPPONENTS[beside]).key(f"{name} {beside}")
 
 
 page = Page()

@@ -80,7 +80,7 @@ def _paths(axes: Any, model: OpinionModel) -> None:
 
 def _scores(axes: Any, model: DilemmaModel) -> None:
     names, scores = zip(*reversed(model.ranking()), strict=True)
-    guests = {player.config.name for player in model.agents if player.is_guest}
+    guests = {guest.name for guest in model.guests}
     labels = [name.replace("_", " ") for name in names]
     axes.barh(labels, scores, color=[ORANGE if name in guests else BLUE for name in names])
     axes.set(xlabel="points a round and opponent", xlim=(0, 5))
@@ -142,6 +142,7 @@ def paint(axes: Any, model: LLMModel, title: str) -> None:
     PAINTERS[type(model)](axes, model)
     frame(axes, title)
     axes.grid(visible=False)
+    axes.spines["bottom"].set_visible(False)
 
 
 def world_figure(model: LLMModel) -> Figure:

@@ -68,6 +68,11 @@ class Walker(Mind, CellAgent):
         """Give whenever there is a coin, and somebody."""
         return ToolCall("give" if self.can_give() else "keep")
 
+    @action
+    def keep(self) -> str:
+        """Keep your coins."""
+        return "You gave nothing."
+
     def can_give(self) -> bool:
         """Check whether it has a coin, and has met somebody."""
         return self.wealth > 0 and self.met is not None
@@ -81,11 +86,6 @@ class Walker(Mind, CellAgent):
         self.met.wealth += 1
         self.model.n_gifts += 1
         return f"You gave a coin to person {self.met.unique_id}, and have {_coins(self.wealth)}."
-
-    @action
-    def keep(self) -> str:
-        """Keep your coins."""
-        return "You gave nothing."
 
 
 class WealthModel(LLMModel):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Annotated, Any, Literal, Unpack
 
+import mesa
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, ToolError, Turn
+from mesa_llm import AgentConfig, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, Turn
 from models.classics.prisoners_dilemma.game import STRATEGIES, Made, Move, points
 
 StrategyName = Literal[
@@ -23,7 +24,10 @@ StrategyName = Literal[
 ]
 
 MAX_SHOWN = 10
-"""Maximum number of earlier rounds that a player reads of."""
+"""Maximum number of earlier rounds that a guest reads of."""
+
+AGAINST = "against "
+"""Beginning of the label of an observation; the number of the opponent follows."""
 
 
 class DilemmaScenario(LLMScenario):
@@ -48,61 +52,45 @@ class DilemmaScenario(LLMScenario):
     """Memory of the guests, besides the history of each pair, which they read in any case."""
 
 
-class Player(LLMAgent):
-    """A player, by a strategy or by its own mind.
+class Player:
+    """Meets all other players, round after round.
 
     Attributes:
+        name: Its name.
         strategy: Name of its strategy; of a guest, of its rule twin.
-        is_guest: Whether it is a guest.
         moves: Opponent → own moves against it, first to last.
         score: Points so far.
     """
 
-    def __init__(self, model: DilemmaModel, strategy: str, *, is_guest: bool = False, **components: Any) -> None:
+    model: Any
+    random: Any
+    unique_id: int
+
+    def __init__(self, model: DilemmaModel, *, name: str, strategy: str, **components: Any) -> None:
         """Enter the tournament.
 
         Args:
             model: The tournament.
+            name: Its name.
             strategy: Name of its strategy; of a guest, of its rule twin.
-            is_guest: Whether it thinks with what the model thinks with; else by rule.
-            **components: `config`, `memory`, `tools`.
+            **components: Passed on.
         """
-        super().__init__(model, llm=None if is_guest else "rule", **components)
+        super().__init__(model, **components)  # pyright: ignore[reportCallIssue]
+        self.name = name
         self.strategy = strategy
-        self.is_guest = is_guest
         self.moves: dict[int, list[Made]] = {}
         self.score = 0
 
-    def facing(self, opponent: Player) -> Observation:
-        """Show the history with an opponent, and ask for a move."""
+    def by_strategy(self, opponent: Player) -> Move:
+        """Return the move of its strategy against an opponent."""
         own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
-        shown = list(enumerate(zip(own, other, strict=True), start=1))[-MAX_SHOWN:]
-        history = "\n".join(
-            f"Round {index}: you {mine}, player {opponent.unique_id} {its}." for index, (mine, its) in shown
-        )
-        text = f"You play with player {opponent.unique_id}. This is round {len(own) + 1}."
-        question = "What do you do in this round?"
-        return Observation(
-            "\n".join(filter(None, (text, history, question))),
-            answer=Move,
-            facts=(own, other),
-            label=f"against {opponent.unique_id}",
-        )
-
-    def rule(self, seen: Observation) -> Move:
-        """Play the strategy."""
-        own, other = seen.facts
         return STRATEGIES[self.strategy](own, other, self.random)
 
-    def receive(self, answer: Move, label: str, world: str) -> str:
+    def make(self, move: Move, opponent_id: int) -> None:
         """Make a move; chance may turn it into the other one."""
-        opponent_id = int(label.removeprefix("against "))
-        if opponent_id not in self.model.players:
-            raise ToolError(f"there is no player {opponent_id}.")
         is_turned = self.random.random() < self.model.scenario.noise
-        move: Made = answer if not is_turned else "defect" if answer == "cooperate" else "cooperate"
-        self.model.pending[self.unique_id, opponent_id] = move
-        return f"You chose to {answer} with player {opponent_id}."
+        made: Made = move if not is_turned else "defect" if move == "cooperate" else "cooperate"
+        self.model.pending[self.unique_id, opponent_id] = made
 
     @property
     def mean_score(self) -> float:
@@ -117,8 +105,41 @@ class Player(LLMAgent):
         return fmean(move == "cooperate" for move in made) if made else 0.0
 
 
+class Regular(Player, mesa.Agent):
+    """Plays a known strategy, and never thinks."""
+
+
+class Guest(Player, LLMAgent):
+    """Decides for itself; its rule twin plays a strategy."""
+
+    def facing(self, opponent: Player) -> Observation:
+        """Show the history with an opponent, and ask for a move."""
+        own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
+        rounds = list(enumerate(zip(own, other, strict=True), start=1))[-MAX_SHOWN:]
+        history = [
+            f"Round {index}: you {mine}, player {opponent.unique_id} {theirs}." for index, (mine, theirs) in rounds
+        ]
+        text = f"You play with player {opponent.unique_id}. This is round {len(own) + 1}."
+        return Observation(
+            "\n".join([text, *history, "What do you do in this round?"]),
+            answer=Move,
+            facts=opponent,
+            label=f"{AGAINST}{opponent.unique_id}",
+        )
+
+    def rule(self, seen: Observation) -> Move:
+        """Play the strategy."""
+        return self.by_strategy(seen.facts)
+
+    def receive(self, answer: Move, label: str, world: str) -> str:
+        """Make a move."""
+        opponent_id = int(label.removeprefix(AGAINST))
+        self.make(answer, opponent_id)
+        return f"You chose to {answer} with player {opponent_id}."
+
+
 class DilemmaModel(LLMModel):
-    """All pairs play a round in each step: everybody decides at once, against each opponent apart.
+    """All pairs play a round in each step: guests decide at once, against each opponent apart.
 
     Attributes:
         players: Number of a player → the player.
@@ -132,9 +153,9 @@ class DilemmaModel(LLMModel):
         super().__init__(scenario, **options)
         fields = self.scenario
         for name in STRATEGIES:
-            Player(self, name, config=AgentConfig(name=name), memory="none")
-        for index in range(1, fields.guests + 1):
-            Player(self, fields.twin, is_guest=True, config=AgentConfig(name=f"guest {index}"), memory=fields.memory)
+            Regular(self, name=name, strategy=name)
+        for name in (f"guest {index}" for index in range(1, fields.guests + 1)):
+            Guest(self, name=name, strategy=fields.twin, config=AgentConfig(name=name), memory=fields.memory)
         self.players: dict[int, Player] = {player.unique_id: player for player in self.agents}
         self.pending: dict[tuple[int, int], Made] = {}
         self.activation = DilemmaModel.pairings
@@ -144,20 +165,34 @@ class DilemmaModel(LLMModel):
         )
         self.datacollector.collect(self)
 
+    @property
+    def guests(self) -> list[Guest]:
+        """Those who decide for themselves."""
+        return [player for player in self.agents if isinstance(player, Guest)]
+
+    def opponents(self, player: Player) -> list[Any]:
+        """Return all but one player."""
+        return [other for other in self.agents if other is not player]
+
+    def start_step(self) -> None:
+        """Let the known strategies make their moves, which nobody sees before the round is over."""
+        for player in self.agents:
+            if isinstance(player, Regular):
+                for other in self.opponents(player):
+                    player.make(player.by_strategy(other), other.unique_id)
+
     def pairings(self) -> list[list[Turn]]:
-        """Return one stage in which every player faces each of the others."""
-        pairs = [(one, other) for one in self.agents for other in self.agents if one is not other]
-        return [[Turn(one, one.facing(other)) for one, other in pairs]]
+        """Return one stage in which every guest faces each of the others."""
+        return [[Turn(guest, guest.facing(other)) for guest in self.guests for other in self.opponents(guest)]]
 
     def end_step(self) -> None:
         """Settle the round of each pair; who made no move forfeits it."""
         for one in self.agents:
-            for other in self.agents:
-                if one is not other:
-                    own = self.pending.get((one.unique_id, other.unique_id), "forfeit")
-                    its = self.pending.get((other.unique_id, one.unique_id), "forfeit")
-                    one.moves.setdefault(other.unique_id, []).append(own)
-                    one.score += points(own, its)
+            for other in self.opponents(one):
+                own = self.pending.get((one.unique_id, other.unique_id), "forfeit")
+                theirs = self.pending.get((other.unique_id, one.unique_id), "forfeit")
+                one.moves.setdefault(other.unique_id, []).append(own)
+                one.score += points(own, theirs)
         self.pending.clear()
         self.running = self.now < self.scenario.rounds
 
@@ -169,18 +204,16 @@ class DilemmaModel(LLMModel):
     @property
     def guests_cooperation(self) -> float | None:
         """Share of the guests' moves so far that were cooperation; None without guests."""
-        guests = [player.cooperation for player in self.agents if player.is_guest]
-        return fmean(guests) if guests else None
+        return fmean(guest.cooperation for guest in self.guests) if self.guests else None
 
     @property
     def guests_score(self) -> float | None:
         """Guests' points a round and opponent; None without guests."""
-        guests = [player.mean_score for player in self.agents if player.is_guest]
-        return fmean(guests) if guests else None
+        return fmean(guest.mean_score for guest in self.guests) if self.guests else None
 
     def ranking(self) -> list[tuple[str, float]]:
         """Return names and points a round and opponent, best first."""
-        scores = [(player.config.name, player.mean_score) for player in self.agents]
+        scores = [(player.name, player.mean_score) for player in self.agents]
         return sorted(scores, key=lambda row: -row[1])
 
     def results(self) -> dict[str, Any]:
