@@ -275,7 +275,7 @@ def find_players(folder: Path, limit_s: float, known: Sequence[str] = tuple(STRA
         raise ConfigError(f"{str(folder)!r} holds no player; put a NAME.py with a function move(own, other) into it")
     if taken := [file.name for file in files if file.stem in known]:
         raise ConfigError(f"{taken[0]} has the name of a known strategy, which plays too; rename the file")
-    return [*(FilePlayer(file, limit_s) for file in files), *map(KnownPlayer, known)]
+    return [*(FilePlayer(file, limit_s) for file in files), *map(KnownPlayer, dict.fromkeys(known))]
 
 
 def play(players: Sequence[Player], *, rounds: int = 50, repeats: int = 10, seed: int = 1) -> list[Standing]:

@@ -2,11 +2,15 @@
 
 from statistics import fmean
 
+import ipyvuetify as vuetify
 import pytest
+import reacton
+import solara
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
 from mesa.examples.basic.schelling.model import Schelling
 from mesa.examples.basic.schelling.model import SchellingScenario as MesaScenario
 
+from models.classics.app import page
 from models.classics.boltzmann_wealth.model import WealthModel
 from models.classics.epidemic.model import EpidemicModel
 from models.classics.opinion.model import OpinionModel
@@ -119,3 +123,11 @@ def test_a_recording_replays_offline_beside_its_rule_twin(name) -> None:
     assert llm.runlog.digest == classic.recording.digests[classic.recording.last_step]
     assert rule.runlog.digest != llm.runlog.digest
     assert classic.file.stat().st_size < 200_000
+
+
+def test_a_rule_twin_and_a_recording_step_beside_each_other_on_one_page() -> None:
+    _, shown = reacton.render(solara.AppLayout(children=[page]), handle_error=False)
+    for name in ("Step", "To the end", "Again", "Step"):
+        next(button for button in shown.find(vuetify.Btn).widgets if button.children == [name]).click()
+    assert not shown.find(vuetify.Alert).widgets
+    shown.close()
