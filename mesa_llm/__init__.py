@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         MemoryEntry,
         MemoryMixin,
         NoMemory,
+        ReflectiveMemory,
         StreamMemory,
         SummaryMemory,
         WindowMemory,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from mesa_llm.space import MovesOnGrid
     from mesa_llm.testing import check_model
     from mesa_llm.text import one_line, quoted
+    from mesa_llm.tools.server import ToolServer
     from mesa_llm.tools.tool import action, tool
     from mesa_llm.world import DoNothing, Receiver, World
 
@@ -79,7 +81,16 @@ _HOME = {
     "llm.human.desk": ("HumanLLM",),
     "llm.scripted": ("RandomLLM", "ScriptedLLM"),
     "agents.mailbox": ("TalkMixin",),
-    "memory": ("ChatMemory", "MemoryEntry", "MemoryMixin", "NoMemory", "StreamMemory", "SummaryMemory", "WindowMemory"),
+    "memory": (
+        "ChatMemory",
+        "MemoryEntry",
+        "MemoryMixin",
+        "NoMemory",
+        "ReflectiveMemory",
+        "StreamMemory",
+        "SummaryMemory",
+        "WindowMemory",
+    ),
     "model.model": ("LLMModel",),
     "model.options": ("LLMOptions",),
     "model.scenario": ("Hidden", "Label", "LLMScenario", "Output", "Slider", "parameters_of"),
@@ -102,6 +113,7 @@ _HOME = {
     "engine.survey": ("Question",),
     "testing": ("check_model",),
     "text": ("one_line", "quoted"),
+    "tools.server": ("ToolServer",),
     "tools.tool": ("action", "tool"),
     "world": ("DoNothing", "Receiver", "World"),
 }
@@ -151,6 +163,7 @@ __all__ = [
     "Question",
     "RandomLLM",
     "Receiver",
+    "ReflectiveMemory",
     "ReplayError",
     "Reply",
     "Request",
@@ -166,6 +179,7 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "ToolMixin",
+    "ToolServer",
     "Turn",
     "Usage",
     "WindowMemory",

@@ -23,7 +23,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
 from mesa_llm.llm.limits import Purse
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 TABLE = "table.csv"
 """File of the table, in the sweep's folder."""
-
-OWN_DESIGN = "own"
-"""Name of the design that leaves each model's own components alone."""
 
 BUDGET = ("max_calls", "max_tokens", "max_dollars")
 """Options of the access that the purse of all workers is filled from."""
@@ -172,7 +169,8 @@ def sweep(
         workers: Number of runs at once; None: as many as the machine has cores. One: in this process.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
         on_run: Called with the row of each run that is made now, as it ends.
-        **access: Endpoints, limits and budget of all runs together, see `Access`.
+        **access: Endpoints, limits and budget of all runs together, see `Access`; a `purse` is spent from by several
+            sweeps.
 
     Raises:
         ConfigError: If a parameter is unknown, a combination cannot be, or the workers cannot import the model.
@@ -400,11 +398,12 @@ def _limits_of(access: Mapping[str, Any], n_workers: int) -> Generator[dict[str,
     for name in SHARED_OUT:
         if limits.get(name) is not None:
             limits[name] = max(limits[name] // n_workers if name == "concurrency" else limits[name] / n_workers, 1)
-    if all(access.get(name) is None for name in BUDGET):
+    purse: Purse | None = access.get("purse")
+    if purse is None and all(access.get(name) is None for name in BUDGET):
         yield limits
         return
-    with served(Purse(*(access.get(name) for name in BUDGET))) as purse:
-        yield {**limits, "purse": purse}
+    with served(purse or Purse(*(access.get(name) for name in BUDGET))) as place:
+        yield {**limits, "purse": place}
 
 
 # -- where runs are made

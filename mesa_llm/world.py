@@ -130,6 +130,18 @@ class Crowded(Protocol):
         ...
 
 
+@runtime_checkable
+class Finite(Protocol):
+    """A world that is over at some time."""
+
+    name: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing happens in it any more."""
+        ...
+
+
 class DoNothing:
     """The action of every world that lets an agent pass."""
 

@@ -116,14 +116,18 @@ def messages(text: str) -> Iterator[str]:
 
 
 def memories(text: str) -> Iterator[str]:
-    for kind in ("window", "chat", "stream", "summary"):
+    for kind in ("window", "chat", "stream", "reflection", "summary"):
         memory = open_memory(kind)
         memory.add(MemoryEntry(1, "message", f"agent 1: {text}"))
         memory.add(MemoryEntry(1, "outcome", f"read(): {text}"))
         memory.keep_summary(text)
         if kind == "chat":
             memory.add(MemoryEntry(1, "decision", "{}"))
-        yield memory.recall("", 2) if kind != "stream" else "\n".join(entry.line for entry in memory.entries)  # pyright: ignore[reportAttributeAccessIssue]
+        yield (
+            memory.recall("", 2)
+            if kind not in ("stream", "reflection")
+            else "\n".join(entry.line for entry in memory.entries)
+        )  # pyright: ignore[reportAttributeAccessIssue]
         yield from (message.content for message in memory.messages())
 
 

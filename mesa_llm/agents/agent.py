@@ -5,19 +5,20 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import mesa
 
 from mesa_llm.agents.conversion import check_components, enter
-from mesa_llm.agents.design import Decide
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.observation import join
+from mesa_llm.agents.strategies import Decide, is_plan, open_decide
 from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.decision import answer_schema, check_decision, decide, plain_answer, written_answer
+from mesa_llm.engine.decision import Query, answer_schema, check_decision, decide, plain_answer, written_answer
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.survey import JUDGING, advise, summarise
+from mesa_llm.engine.survey import JUDGING, advise, tend_memories
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.llm.protocol import LLM
@@ -35,6 +36,7 @@ from mesa_llm.records import (
 )
 from mesa_llm.space import describe_surroundings
 from mesa_llm.text import quoted
+from mesa_llm.tools.server import ToolServer, checked_servers
 from mesa_llm.tools.toolbox import ToolBox, checked_tools
 from mesa_llm.world import Receiver, unit_of
 
@@ -47,20 +49,30 @@ class ToolMixin:
     __slots__ = ()
 
     tools: tuple[Callable[..., Any], ...] = ()
+    servers: tuple[ToolServer, ...] = ()
 
-    def __init__(self, *args: Any, tools: Iterable[Callable[..., Any]] = (), **kwargs: Any) -> None:
-        """Store the researcher's own functions.
+    def __init__(
+        self,
+        *args: Any,
+        tools: Iterable[Callable[..., Any]] = (),
+        servers: Iterable[ToolServer] = (),
+        **kwargs: Any,
+    ) -> None:
+        """Store the researcher's own functions, and servers of more.
 
         Args:
             *args: Passed on.
             tools: Functions and methods the agent may call; marked with `@action` they are actions.
+            servers: MCP servers whose tools a language model may call while it decides.
             **kwargs: Passed on.
 
         Raises:
-            ConfigError: If one of them can be no tool.
+            ConfigError: If one of them can be no tool, or no server.
         """
         if own := checked_tools(tools):
             self.tools = own
+        if others := checked_servers(servers):
+            self.servers = others
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
@@ -104,6 +116,8 @@ class LLMMixin:
     request_series = ""
     _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
+    roles: Mapping[str, Any] = MappingProxyType({})
+    """Name of a world → the agent's `Role` there, in models that visit their worlds in turn."""
     _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
     model: Any
     unique_id: Any
@@ -163,9 +177,12 @@ class LLMMixin:
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds the agent lives in, by default all of its model. Set them before it observes."""
+        """The worlds the agent lives in, by default those that its model lives in now. Set them before it observes."""
         own: tuple[Any, ...] | None = self._worlds
-        return tuple(getattr(self.model, "worlds", ())) if own is None else own
+        if own is not None:
+            return own
+        model = self.model
+        return tuple(getattr(model, "present_worlds", None) or getattr(model, "worlds", ()))
 
     @worlds.setter
     def worlds(self, worlds: Iterable[Any] | None) -> None:
@@ -226,7 +243,7 @@ class LLMMixin:
     @property
     def _design_decides(self) -> Decide | None:
         design = getattr(self.model, "design", None)
-        return None if design is None else design.decide
+        return None if design is None or design.decide is None else open_decide(design.decide)
 
     async def settle(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation, and check the decision, whoever makes it; called by the engine."""
@@ -258,15 +275,34 @@ class LLMMixin:
         Raises:
             ConfigError: If the agent's config leaves it no action at all.
         """
-        engine = engine_of(self.model)
-        opened = engine.open(self.llm)
-        if opened.llm is None:
+        if self.opened.llm is None:
             return self.rule_decision(seen)
+        query = await self.query_for(seen)
+        return await decide(query) if isinstance(query, Query) else query
+
+    async def query_for(self, seen: Observation) -> Query | Decision | Failure:
+        """Prepare what its language model is asked on an observation, for a `decide` or a hook of one's own.
+
+        Each call takes a number for its request, and looks its memory up.
+
+        Args:
+            seen: What the agent observes.
+
+        Returns:
+            The query, for `mesa_llm.engine.decision.decide`; or, if there is nothing to ask, the decision to do nothing
+            or the failure of its memory.
+
+        Raises:
+            ConfigError: If the agent's config leaves it no action at all, or it thinks by rule.
+        """
+        engine, opened = engine_of(self.model), self.opened
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
         if seen.answer is None and not any(spec.is_action for spec in box.specs):
             agent.demand_actions()
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
+        if agent.servers and opened.is_language_model:
+            box = box.joined(await engine.servers.tools(agent.servers, self.now)).only(agent.config.tools)
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
@@ -284,7 +320,7 @@ class LLMMixin:
             adapter=self.config.adapter,
             max_actions=seen.max_actions,
         )
-        return await decide(engine.query(opened, seen, box, request, self.request_reasoning(opened)))
+        return engine.query(opened, seen, box, request, self.request_reasoning(opened))
 
     async def consult(
         self,
@@ -445,9 +481,11 @@ class LLMMixin:
         return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember messages, decision and outcomes; a chat memory keeps the whole observation."""
+        """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
         world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
         unit = self.unit_in(world)
+        if decision.text and is_plan(self._design_decides):
+            self.memory.add(MemoryEntry(now, "thought", decision.text[:600], world=world, unit=unit))
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
@@ -491,7 +529,7 @@ class LLMMixin:
         if _has_moved_on(self.model, self.now):
             for message in Mailbox.of(self.model).deliver():
                 engine.runlog.add(message, self.now)
-            summarise(minded(self.model))
+            tend_memories(minded(self.model))
         seen = self.observe()
         (decision,) = engine.gather([self], [seen])
         engine.runlog.add(decision, self.now)

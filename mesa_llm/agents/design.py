@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from operator import attrgetter
@@ -11,17 +11,19 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from mesa_llm.agents.strategies import STRATEGIES, Decide, strategy_named
 from mesa_llm.config import AgentConfig, Reasoning, Settings, demand_reasoning
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.memory import Memory, open_memory
-from mesa_llm.records import Observation
+from mesa_llm.records import canonical_json
+from mesa_llm.tools.server import ToolServer, checked_servers
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
 
-Decide = Callable[[Any, Observation], Awaitable[Any]]
-"""How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
+OWN_DESIGN = "own"
+"""Name of the design that leaves each model's own components alone."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,9 @@ class AgentDesign:
     tools: tuple[Callable[..., Any], ...] = ()
     """The researcher's own functions, besides the model's."""
 
+    servers: tuple[ToolServer, ...] = ()
+    """MCP servers whose tools they may call besides; see `mesa_llm.ToolServer`."""
+
     world_tools: bool | None = None
     """Whether they may use the tools of their worlds, which read; their actions they always may; None: as the model
     says."""
@@ -70,8 +75,9 @@ class AgentDesign:
     adapter: str | None = None
     """Name of a LoRA adapter at the endpoint; None: as the model says."""
 
-    decide: Decide | None = None
-    """How they decide, in place of their own `decide`."""
+    decide: Decide | str | None = None
+    """How they decide, in place of their own `decide`: a function, or a strategy (`plan`, `react`, `vote`; also with a
+    setting, as `vote:7`; see `mesa_llm.agents.strategies`)."""
 
     def __post_init__(self) -> None:
         """Check what would otherwise fail in the middle of a run."""
@@ -85,9 +91,15 @@ class AgentDesign:
             if not (isinstance(self.memory, str) or callable(self.memory)):
                 raise ConfigError("memory of a design is a name or a function, as each agent needs one of its own")
             open_memory(self.memory)
-        if not (self.decide is None or _is_async(self.decide)):
-            raise ConfigError(f"decide of a design is an `async def decide(agent, seen)`, got {self.decide!r}")
+        if isinstance(self.decide, str):
+            strategy_named(self.decide)
+        elif not (self.decide is None or _is_async(self.decide)):
+            raise ConfigError(
+                f"decide of a design is an `async def decide(agent, seen)`, or one of {', '.join(STRATEGIES)}; "
+                f"got {self.decide!r}"
+            )
         checked_tools(self.tools)
+        object.__setattr__(self, "servers", checked_servers(self.servers))
         self._settings_over(Settings())
 
     def dress(self, agent: Any) -> None:
@@ -105,6 +117,8 @@ class AgentDesign:
             agent.memory = open_memory(self.memory)
         if self.tools:
             agent.tools = (*agent.tools, *self.tools)
+        if self.servers:
+            agent.servers = checked_servers((*agent.servers, *self.servers))
 
     def _settings_over(self, settings: Settings) -> Settings:
         own = self.settings
@@ -125,6 +139,8 @@ class AgentDesign:
                 value = value.model_dump(mode="json", exclude_unset=True)
             elif own_field.name == "tools":
                 value = [_name_of(function) for function in value]
+            elif own_field.name == "servers":
+                value = [server.model_dump(mode="json", exclude_defaults=True) for server in value]
             elif own_field.name == "llm":
                 value = written_name(value) if isinstance(value, str) else Capabilities.of(value).name
             elif callable(value):
@@ -146,7 +162,7 @@ class AgentDesign:
         for name in ("tools", "allowed"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(map(_function_named, values[name]) if name == "tools" else values[name])
-        if "decide" in values:
+        if _is_function(values.get("decide")):
             values["decide"] = _function_named(values["decide"])
         if _is_function(values.get("memory")):
             values["memory"] = _function_named(values["memory"])
@@ -154,15 +170,17 @@ class AgentDesign:
 
     @staticmethod
     def imports(document: Mapping[str, Any]) -> list[str]:
-        """Return the names of the functions that `from_json` would import, and import nothing.
+        """Return the names of functions that `from_json` would import, and commands that a run would start; do neither.
 
         Args:
             document: What `to_json` wrote.
         """
-        tools, memory = document.get("tools"), document.get("memory")
+        tools = document.get("tools")
         functions: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
-        functions += [document.get("decide"), memory if _is_function(memory) else None]
-        return [str(name) for name in functions if name is not None]
+        functions += [document[name] for name in ("decide", "memory") if _is_function(document.get(name))]
+        servers = document.get("servers")
+        commands = [cast("Any", server) for server in cast("list[Any]", servers)] if isinstance(servers, list) else []
+        return [*map(str, functions), *(f"the command {canonical_json(server)}" for server in commands)]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {
@@ -186,9 +204,9 @@ def _is_async(decide: Any) -> bool:
     return inspect.iscoroutinefunction(decide) or inspect.iscoroutinefunction(type(decide).__call__)
 
 
-def _is_function(memory: Any) -> bool:
-    """Check whether a written memory names a function, and no kind with a setting, such as `window:30`."""
-    _, colon, last = str(memory).rpartition(":")
+def _is_function(written: Any) -> bool:
+    """Check whether a written memory or strategy names a function, and is no name with a setting, as `window:30`."""
+    _, colon, last = str(written).rpartition(":")
     return bool(colon) and not last.isdecimal()
 
 

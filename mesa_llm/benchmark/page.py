@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from importlib import resources
 from io import BytesIO
 from typing import Any
 
@@ -11,8 +10,9 @@ import jinja2
 from matplotlib.figure import Figure
 
 from mesa_llm.benchmark.report import Report
-from mesa_llm.benchmark.scores import Estimate, constant_error, people_error
+from mesa_llm.benchmark.scores import constant_error, people_error
 from mesa_llm.benchmark.task import Task
+from mesa_llm.statistics import Estimate
 
 COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
 """Colours of the candidates: the language model under test, then the baselines."""
@@ -28,12 +28,21 @@ FAR = 20
 
 def page(report: Report) -> str:
     """Write a report as an HTML page without further files."""
-    template = resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     plots = {task.name: picture(plot_of(report, task)) for task in report.tasks}
     compared = [task for task in report.tasks if has_error(report, task)]
     errors = picture(error_plot(report, compared)) if compared else ""
-    return environment.from_string(template).render(report=report, plots=plots, errors=errors)
+    return rendered("report.html", report=report, plots=plots, errors=errors)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Fill in a template of this package."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mesa_llm", "benchmark"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment.get_template(template).render(**values)
 
 
 def has_error(report: Report, task: Task) -> bool:

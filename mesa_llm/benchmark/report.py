@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from mesa_llm.benchmark.runs import Candidate, Run
-from mesa_llm.benchmark.scores import Estimate, TaskScores, constant_error, people_error, summarise
+from mesa_llm.benchmark.scores import TaskScores, constant_error, people_error, summarise
 from mesa_llm.benchmark.task import Task, Values
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
+from mesa_llm.statistics import Estimate
 
 MAX_SCORES = 12
 """Maximum number of scores of a task that the table shows; the page and JSON hold all."""
@@ -109,7 +110,7 @@ class Report:
             "task": task.name,
             "level": task.level,
             "source": task.source,
-            "setting": {name: _plain(value) for name, value in task.setting.items()},
+            "setting": {name: plain(value) for name, value in task.setting.items()},
             "max_steps": task.max_steps,
             "target": None if task.target is None else asdict(task.target),
             "people": None if task.people is None else asdict(task.people),
@@ -127,7 +128,7 @@ class Report:
             "error": None if result.error is None else asdict(result.error),
             "split_error": result.split_error,
             "scores": {name: asdict(estimate) for name, estimate in result.scores.items()},
-            "runs": [_run(run) for run in self.runs_of(task, candidate)],
+            "runs": [run_json(run) for run in self.runs_of(task, candidate)],
         }
 
     # -- as a table
@@ -217,7 +218,8 @@ def with_interval(estimate: Estimate | None) -> str:
     return f"{figure_text(estimate.value)} [{figure_text(estimate.low)}, {figure_text(estimate.high)}]"
 
 
-def _run(run: Run) -> dict[str, Any]:
+def run_json(run: Run) -> dict[str, Any]:
+    """Return a run as JSON values."""
     return {
         "seed": run.plan.seed,
         "scores": dict(run.scores),
@@ -231,5 +233,6 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as a JSON value; what is none, as text."""
     return value if isinstance(value, bool | int | float | str | list | dict | None) else str(value)

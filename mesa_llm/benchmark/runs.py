@@ -146,6 +146,16 @@ class Runs:
         self._lock = threading.Lock()
         self._is_ending = False
 
+    def check(self) -> None:
+        """Make the model of each task and candidate once, so that what cannot be is said before anything is asked.
+
+        Raises:
+            ConfigError: If a task's parameters cannot be.
+        """
+        first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
+        for plan in reversed(first.values()):
+            plan.make(access=self.access, **self.options).close()
+
     def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
         """Make the runs. A failure is the result of its run, and disturbs no other.
 

@@ -7,37 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mesa_llm.benchmark.task import Task, Values
-
-FloatArray = NDArray[np.float64]
-
-N_RESAMPLES = 2_000
-"""Number of bootstrap samples."""
-
-COVERAGE = 0.95
-"""Share of the bootstrap samples that an interval holds."""
-
-SEED = 1
-"""Seed of the resampling, so that the same runs have the same intervals."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure over runs."""
-
-    value: float
-    """Mean over runs, or the error of the means."""
-
-    low: float | None
-    """Lower end of its percentile interval; None of fewer than two runs."""
-
-    high: float | None
-    """Upper end."""
-
-    n: int
-    """Number of runs."""
+from mesa_llm.statistics import COVERAGE, N_RESAMPLES, SEED, Estimate, FloatArray
 
 
 @dataclass(frozen=True)

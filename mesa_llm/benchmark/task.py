@@ -39,6 +39,11 @@ SHACHI: Mapping[str, Level] = {
 """The ten tasks of Shachi (2025), Table 4, by the names of the models here, with their levels."""
 
 
+def mean_of(scores: Values) -> float:
+    """Average scores; NaN if there are none."""
+    return math.fsum(scores.values()) / len(scores) if scores else math.nan
+
+
 def mean_absolute_error(found: Values, target: Values) -> float:
     """Compute the mean absolute difference over the scores that both have; NaN if there are none.
 
@@ -78,6 +83,17 @@ class PublishedError:
 
     source: str = "Shachi (2025), Table 1"
     """Publication that reports both."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure of a run, by which designs of agents are compared."""
+
+    name: str
+    """Name and unit, for reports."""
+
+    of: Callable[[Values], float]
+    """Computes it of the scores of a run; NaN where they lack what it needs."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +161,9 @@ class Task:
     published: PublishedError | None = None
     """Error that a study reports for its own runs."""
 
+    measure: Measure | None = None
+    """What designs are compared by; None: the first score."""
+
     def __post_init__(self) -> None:
         """Check level and steps."""
         if self.level not in (1, 2, 3) or self.max_steps < 1:
@@ -163,6 +182,20 @@ class Task:
         if not (inspect.isclass(kind) and issubclass(kind, LLMModel)):
             raise ConfigError(f"make of the task {self.name!r} is an LLMModel, or a function annotated to return one")
         return kind
+
+    @property
+    def measure_name(self) -> str:
+        """Name of what designs are compared by."""
+        return "the first score" if self.measure is None else self.measure.name
+
+    def measured(self, scores: Values) -> float | None:
+        """Compute what designs are compared by of the scores of a run; None where it lacks them."""
+        figure = next(iter(scores.values()), math.nan) if self.measure is None else self.measure.of(scores)
+        return figure if math.isfinite(figure) else None
+
+    def measured_by(self, score: str) -> Task:
+        """Return the task with one of its scores as the measure."""
+        return replace(self, measure=Measure(score, lambda scores: scores.get(score, math.nan)))
 
     def as_quick(self) -> Task:
         """Return the small version of the task."""

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import time as clock
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tqdm import tqdm
 
-from mesa_llm.agents.design import AgentDesign
-from mesa_llm.benchmark.rehearsal import Cost, rehearse
-from mesa_llm.benchmark.report import NOT_KNOWN, Report, figure_text, table
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
+from mesa_llm.benchmark.cross import Cross, candidates_of
+from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
+from mesa_llm.benchmark.rehearsal import rehearse
+from mesa_llm.benchmark.report import Report, figure_text
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
-from mesa_llm.cli.arguments import parameters
+from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
+from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
-from mesa_llm.llm.address import written_name
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.rehearsal import Cost
 from mesa_llm.model.scenario import parameters_of
 
 ALL = "all"
@@ -35,13 +39,13 @@ SEVERE: tuple[type[MesaLLMError], ...] = (BudgetSpent, ConfigError, NothingDecid
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Tasks, candidate and options of a benchmark."""
+    """Tasks, candidates and options of a benchmark."""
 
     tasks: Sequence[Task]
     """Tasks, with their parameters."""
 
-    candidate: Candidate
-    """Language model under test."""
+    tested: Sequence[Candidate]
+    """Candidates under test."""
 
     seeds: Sequence[int]
     """Seeds of the runs."""
@@ -55,14 +59,54 @@ class Benchmark:
     written: Mapping[str, Any]
     """Options of the command, for the report."""
 
+    file: ClassVar[str] = "report"
+    """Name of the report's files."""
+
     @property
     def candidates(self) -> list[Candidate]:
-        """Language model under test, then the baselines."""
-        return [self.candidate, *(one for one in BASELINES if one.name != self.candidate.name)]
+        """Candidates under test, then the baselines."""
+        names = {one.name for one in self.tested}
+        return [*self.tested, *(one for one in BASELINES if one.name not in names)]
 
-    def plans(self) -> list[Plan]:
-        """Return the planned runs: those of the language model under test first."""
-        return [Plan(task, one, seed) for one in self.candidates for task in self.tasks for seed in self.seeds]
+    def plans(self, candidates: Sequence[Candidate]) -> list[Plan]:
+        """Return the planned runs of some candidates, one candidate after the other."""
+        return [Plan(task, one, seed) for one in candidates for task in self.tasks for seed in self.seeds]
+
+    def report(self, runs: Sequence[Run], seconds: float) -> Report | Cross:
+        """Return the report of runs that took so many seconds."""
+        return Report(self.tasks, self.candidates, runs, self.written, seconds)
+
+    def page(self, report: Any) -> str:
+        """Write the report as an HTML page."""
+        from mesa_llm.benchmark.page import page  # Matplotlib loads for a second
+
+        return page(report)
+
+
+@dataclass(frozen=True)
+class CrossBenchmark(Benchmark):
+    """Designs × tasks; the candidates under test are one language model with each design."""
+
+    designs: Sequence[str]
+    """Names of the designs, as long as `tested`."""
+
+    file: ClassVar[str] = "cross"
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The language model with each design."""
+        return list(self.tested)
+
+    def report(self, runs: Sequence[Run], seconds: float) -> Cross:
+        """Return the comparison of the designs."""
+        by_design = dict(zip(self.designs, self.tested, strict=True))
+        return Cross(self.tasks, by_design, self.seeds, runs, self.written, seconds)
+
+    def page(self, report: Cross) -> str:
+        """Write the comparison as an HTML page with a heat map."""
+        from mesa_llm.benchmark.heatmap import page  # as above
+
+        return page(report)
 
 
 def task_list() -> Iterator[str]:
@@ -79,7 +123,9 @@ def task_list() -> Iterator[str]:
             yield f"{name:<{width}}  level {level}  not here yet"
 
 
-def tasks_named(names: Sequence[str], given: Sequence[str], *, is_quick: bool, items: str) -> list[Task]:
+def tasks_named(
+    names: Iterable[str], given: Sequence[str], *, is_quick: bool, items: str, measures: Sequence[str] = ()
+) -> list[Task]:
     """Find tasks by name, with their parameters.
 
     Args:
@@ -87,6 +133,7 @@ def tasks_named(names: Sequence[str], given: Sequence[str], *, is_quick: bool, i
         given: Parameters, as `name=value` for all tasks that have it, or as `task.name=value`.
         is_quick: Whether to run small versions.
         items: `own` or `original`.
+        measures: Scores that designs are compared by, each as `TASK=SCORE`.
 
     Raises:
         ConfigError: If there is no such task or parameter, or a value does not fit.
@@ -101,7 +148,8 @@ def tasks_named(names: Sequence[str], given: Sequence[str], *, is_quick: bool, i
     for pair in given:
         for name, rest in _applications(pair, tasks):
             chosen[name].append(rest)
-    return [task.with_parameters(parameters(task.model_class, chosen[task.name], None)) for task in tasks]
+    tasks = [task.with_parameters(parameters(task.model_class, chosen[task.name], None)) for task in tasks]
+    return _measured_by(tasks, measures)
 
 
 def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
@@ -120,14 +168,51 @@ def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
     return applications
 
 
+def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
+    """Return the tasks, with the scores as measures that were typed."""
+    chosen: dict[str, str] = {}
+    for pair in typed:
+        name, _, score = (part.strip() for part in pair.partition("="))
+        found = [task.name for task in tasks if task.name == name.replace("-", "_")]
+        if not found or not score:
+            raise ConfigError(f"--measure {pair}: wanted TASK=SCORE, for {', '.join(task.name for task in tasks)}")
+        chosen[found[0]] = score
+    return [task.measured_by(chosen[task.name]) if task.name in chosen else task for task in tasks]
+
+
 def _known(task: Task) -> set[str]:
     return {parameter.name for parameter in parameters_of(task.model_class)}
 
 
-def candidate_of(llm: str, design: AgentDesign | None, design_file: Path | None) -> Candidate:
-    """Return the language model under test, named for reports."""
-    name = written_name(llm)
-    return Candidate(name if design_file is None else f"{name} + {design_file.stem}", llm, design)
+def candidate_of(llm: str, typed: Sequence[str]) -> Candidate:
+    """Return the language model under test with the design that was typed, if any.
+
+    Raises:
+        ConfigError: If the design cannot be found, or there are several.
+    """
+    candidates = list(candidates_of(llm, designs_in(typed) or {OWN_DESIGN: None}).values())
+    if len(candidates) > 1:
+        raise ConfigError(f"--design names {len(candidates)} designs; with --cross they are compared")
+    return candidates[0]
+
+
+def designs_of_cross(typed: Sequence[str], ablate: str | None) -> dict[str, AgentDesign | None]:
+    """Return the designs of a cross: those that were typed, and one that is taken apart.
+
+    Args:
+        typed: Names and files, with commas between them; none: the four original designs, unless one is taken apart.
+        ablate: Name or file of the design that is taken apart; None: none is.
+
+    Raises:
+        ConfigError: If one cannot be found, or two have one name.
+    """
+    if ablate is None:
+        return designs_in(typed) if typed else dict(ORIGINAL_DESIGNS)
+    base = designs_in([ablate])
+    if len(base) != 1:
+        raise ConfigError(f"--ablate {ablate}: wanted one design, a name or a file")
+    others = {name: design for name, design in designs_in(typed).items() if name not in base}
+    return ablations(*next(iter(base.items()))) | others
 
 
 def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, Any]:
@@ -141,39 +226,38 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     Returns:
         What `--json` prints: the costs by task, and their sum.
     """
-    candidate = benchmark.candidate
-    plans = [Plan(task, candidate, seed) for task in benchmark.tasks for seed in benchmark.seeds]
-    is_asked = candidate.llm not in ("rule", "random", "human")
-    costs = rehearse(plans, benchmark.access, **benchmark.options) if is_asked else {}
+    tested = [one for one in benchmark.tested if _llm_of(one) not in ("rule", "random", "human")]
+    plans = benchmark.plans(tested)
+    costs = rehearse(plans, benchmark.access, **benchmark.options)
     total = sum(costs.values(), Cost())
     figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total)}
     if as_json:
         say(json.dumps(figures))
         return figures
-    if not is_asked:
-        say(f"{candidate.name} costs nothing")
+    if not tested:
+        say(f"{' and '.join(dict.fromkeys(str(_llm_of(one)) for one in benchmark.tested))} costs nothing")
         return figures
-    head = ["task", "runs", "requests", "prompt tokens", "reply tokens", "at most", "$", "at most"]
-    rows = [_cost_row(name, str(len(benchmark.seeds)), cost) for name, cost in costs.items()]
-    for line in table(head, [*rows, _cost_row("together", str(len(plans)), total)]):
+    runs_each = len(benchmark.seeds) * len(tested)
+    rows = [(name, runs_each, cost) for name, cost in costs.items()]
+    for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
     say(
-        f"\nNothing was sent. Counted are the prompts of one run of each task (seed {benchmark.seeds[0]}), in which "
-        "rule twins decide, with the shortest and the longest replies. Repairs are not counted, and replies in run "
-        "logs are not deducted."
+        f"\nNothing was sent. Counted are the prompts of one run of each task and design (seed {benchmark.seeds[0]}), "
+        "in which rule twins decide, with the shortest and the longest replies. Repairs are not counted, and replies "
+        "in run logs are not deducted."
     )
     if total.dollars is None:
-        say(f"litellm knows no price of {candidate.name}.")
+        say(f"litellm knows no price of {tested[0].name}.")
     return figures
 
 
-def _cost_row(name: str, runs: str, cost: Cost) -> list[str]:
-    counts = [cost.requests, cost.prompt_tokens, cost.reply_tokens, cost.max_reply_tokens]
-    dollars = [NOT_KNOWN if one is None else f"{one:.4f}" for one in (cost.dollars, cost.max_dollars)]
-    return [name, runs, *(f"{count:,}" for count in counts), *dollars]
+def _llm_of(candidate: Candidate) -> str | LLM:
+    """Return what the agents of a candidate think with: its design may name another."""
+    design = candidate.design
+    return candidate.llm if design is None or design.llm is None else design.llm
 
 
-def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> Report:
+def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> Report | Cross:
     """Run a benchmark and write its report, also after an interruption.
 
     Args:
@@ -187,10 +271,9 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         MesaLLMError: If a run produced nothing; the report holds the others.
     """
     begun = clock.perf_counter()
-    for task in benchmark.tasks:  # what cannot be is said before anything is asked
-        plan = Plan(task, benchmark.candidate, benchmark.seeds[0])
-        plan.make(access=benchmark.access, **benchmark.options).close()
-    runs = Runs(benchmark.plans(), access=benchmark.access, folder=folder, **benchmark.options)
+    plans = benchmark.plans(benchmark.candidates)
+    runs = Runs(plans, access=benchmark.access, folder=folder, **benchmark.options)
+    runs.check()
     bar = tqdm(total=len(runs.plans), unit="run", disable=as_json or None, dynamic_ncols=True)
     over: list[Run] = []
 
@@ -204,10 +287,8 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         runs.run(on_run)
     finally:
         bar.close()
-        report = Report(
-            benchmark.tasks, benchmark.candidates, runs.done, benchmark.written, clock.perf_counter() - begun
-        )
-        _write(report, folder, as_json=as_json, say=say)
+        report = benchmark.report(runs.done, clock.perf_counter() - begun)
+        _write(benchmark, report, folder, as_json=as_json, say=say)
     _demand_results(report)
     return report
 
@@ -216,18 +297,17 @@ def _nothing(run: Run) -> Any:
     return run.usage - run.usage
 
 
-def _write(report: Report, folder: Path, *, as_json: bool, say: Say) -> None:
+def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_json: bool, say: Say) -> None:
     """Write the report: as files, and in words or as JSON.
 
     Raises:
         ConfigError: If a file cannot be written.
     """
-    from mesa_llm.benchmark.page import page  # Matplotlib loads for a second
-
     figures = json.dumps(report.to_json())
+    page = folder / f"{benchmark.file}.html"
     try:
-        (folder / "report.json").write_text(figures + "\n", encoding="utf-8")
-        (folder / "report.html").write_text(page(report), encoding="utf-8")
+        page.with_suffix(".json").write_text(figures + "\n", encoding="utf-8")
+        page.write_text(benchmark.page(report), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{error.filename}: the report cannot be written: {error.strerror}") from error
     if as_json:
@@ -239,10 +319,10 @@ def _write(report: Report, folder: Path, *, as_json: bool, say: Say) -> None:
         f"\n{len(report.runs)} runs, {used.calls} live replies, {used.replayed} from run logs, {used.tokens} tokens, "
         f"${used.dollars:.4f}, {figure_text(report.seconds)} s"
     )
-    say(f"page: {folder / 'report.html'} (also report.json, and a run log of each run; the same command goes on)")
+    say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
 
 
-def _demand_results(report: Report) -> None:
+def _demand_results(report: Report | Cross) -> None:
     """Check that every run produced something.
 
     Raises:

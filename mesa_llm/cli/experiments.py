@@ -10,11 +10,13 @@ import typer
 from mesa_llm.cli.command import app, exits, look_here, model_named, say
 from mesa_llm.cli.options import (
     DEFAULT_STEPS,
+    DESIGN_NAMES,
     ApiBase,
     AsJson,
     AskAgain,
     ConcurrencyOfAll,
     Design,
+    DryRun,
     Llm,
     MaxCalls,
     MaxCallsOfAll,
@@ -32,6 +34,7 @@ from mesa_llm.cli.options import (
     Trust,
     Users,
 )
+from mesa_llm.errors import ConfigError
 
 
 @app.command(rich_help_panel="Experiments")
@@ -41,7 +44,18 @@ def bench(
         list[str] | None, typer.Argument(help="Names of tasks, module:NAME of any, or all; none: lists them.")
     ] = None,
     llm: Llm = "rule",
-    design: Design = None,
+    design: Annotated[
+        list[str] | None, typer.Option(help=f"{DESIGN_NAMES}; several with --cross, with commas between them.")
+    ] = None,
+    cross: Annotated[
+        bool, typer.Option("--cross", help="Compare designs: each in each task, by default Shachi's four in four.")
+    ] = False,
+    ablate: Annotated[
+        str | None, typer.Option(help="Design to take apart: it is compared with itself short of one component each.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Score that designs are compared by in a task, as TASK=SCORE.")
+    ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each task, with seeds from --rng on.")] = 3,
     rng: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
     items: Annotated[str, typer.Option(help="own, or original: the published items, where there are any.")] = "own",
@@ -52,7 +66,7 @@ def bench(
     out: Annotated[
         Path, typer.Option(help="Folder of the report and of one run log a run, which are gone on with.")
     ] = (Path("runs", "bench")),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")] = False,
+    dry_run: DryRun = False,
     api_base: ApiBase = None,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
@@ -68,16 +82,30 @@ def bench(
     as_json: AsJson = False,
 ) -> None:
     """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in
-    from mesa_llm.cli.bench import Benchmark, candidate_of, print_cost, run_benchmark, task_list, tasks_named
+    from mesa_llm.benchmark.cross import candidates_of
+    from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
+    from mesa_llm.cli.arguments import budget, demand_no_secrets
+    from mesa_llm.cli.bench import (
+        Benchmark,
+        CrossBenchmark,
+        candidate_of,
+        designs_of_cross,
+        print_cost,
+        run_benchmark,
+        task_list,
+        tasks_named,
+    )
     from mesa_llm.engine.access import Access
 
-    if not tasks:
+    is_cross = cross or ablate is not None
+    if measure and not is_cross:
+        raise ConfigError("--measure says what designs are compared by; it is for --cross and --ablate")
+    if not tasks and not is_cross:
         for line in task_list():
             say(line)
         return
     demand_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
-    if any(":" in name for name in tasks):
+    if any(":" in name for name in tasks or ()):
         look_here()
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
@@ -85,14 +113,15 @@ def bench(
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     access = Access(api_base=api_base, **limits)
-    benchmark = Benchmark(
-        tasks_named(tasks, set_ or [], is_quick=quick, items=items),
-        candidate_of(llm, design_in(design), design),
-        range(rng, rng + repeats),
-        access,
-        options,
-        {"llm": llm, "design": None if design is None else str(design), "items": items, "quick": quick, "set": set_},
-    )
+    found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
+    written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written |= {"measure": measure} if measure else {}
+    seeds = range(rng, rng + repeats)
+    if is_cross:
+        by_design = candidates_of(llm, designs_of_cross(design or [], ablate))
+        benchmark = CrossBenchmark(found, list(by_design.values()), seeds, access, options, written, list(by_design))
+    else:
+        benchmark = Benchmark(found, [candidate_of(llm, design or [])], seeds, access, options, written)
     try:
         if dry_run:
             print_cost(benchmark, as_json=as_json, say=say)
@@ -111,7 +140,7 @@ def run_sweep(
     ] = None,
     design: Annotated[
         list[str] | None,
-        typer.Option(help="JSON files with designs, with commas between them; `own` is each model's own."),
+        typer.Option(help=f"{DESIGN_NAMES}; several with commas between them."),
     ] = None,
     llm: Annotated[
         str, typer.Option(help="Language model of the agents, or several with commas between them.")
@@ -141,8 +170,8 @@ def run_sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, parameters
-    from mesa_llm.cli.sweep import designs_in, print_sweep, values_of
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, designs_in, parameters
+    from mesa_llm.cli.sweep import print_sweep, values_of
 
     demand_no_secrets([*(vary or ()), *(set_ or ())], api_base=api_base, llm=llm, parser=parser)
     kind = model_named(model).load()

@@ -10,11 +10,11 @@ from typing import Any
 from tqdm import tqdm
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.arguments import design_in, parameters
+from mesa_llm.cli.arguments import parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.sweep import OWN_DESIGN, TABLE, sweep
+from mesa_llm.sweep import TABLE, sweep
 from mesa_llm.text import counted
 
 
@@ -48,24 +48,6 @@ def _listed(pair: str, text: str) -> list[str]:
     except ValueError as error:
         raise ConfigError(f"--vary {pair}: this is no JSON list: {error}") from None
     return [item if isinstance(item, str) else json.dumps(item) for item in items]
-
-
-def designs_in(typed: Sequence[str]) -> dict[str, AgentDesign | None]:
-    """Read designs from JSON files, by the names of the files.
-
-    Args:
-        typed: Paths, with commas between them; `own` stands for each model's own components.
-
-    Raises:
-        ConfigError: If a file cannot be read, or two have one name.
-    """
-    designs: dict[str, AgentDesign | None] = {}
-    for path in (part.strip() for text in typed for part in text.split(",") if part.strip()):
-        name = path if path == OWN_DESIGN else Path(path).stem
-        if name in designs:
-            raise ConfigError(f"--design {path}: two designs are called {name!r}; rename one of the files")
-        designs[name] = None if path == OWN_DESIGN else design_in(Path(path))
-    return designs
 
 
 def print_sweep(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NoReturn, cast
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -27,6 +29,7 @@ from mesa_llm.records import (
     Observation,
     Reply,
     Request,
+    Salt,
     ToolCall,
     ToolSpec,
     canonical_json,
@@ -40,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 MAX_TOOL_ROUNDS = 5
 """Maximum number of times a model may call tools before it decides."""
+
+CALLS_OF_REPLY = 32
+"""Numbers that the calls of one reply take, for tools whose answers are recorded."""
 
 MAX_TEXT = 100_000
 """Maximum number of characters of a reply that are searched for JSON."""
@@ -86,6 +92,9 @@ class Query:
 
     reasoning: Reasoning = "none"
     """Whether, and how, the model reasons before it decides."""
+
+    question: str = THINK
+    """Prompt for a model that reasons in free text first."""
 
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
@@ -134,7 +143,9 @@ async def decide(query: Query) -> Decision | Failure:
             if rounds == MAX_TOOL_ROUNDS:
                 return query.failure(f"called tools {rounds + 1} times without deciding", "Undecided")
             rounds += 1
-            request = _answer_tools(request, reply, decision, query.box)
+            if query.reasoning == "inline":
+                thought = "\n".join(filter(None, (thought, _thought_in(reply, query), *map(str, decision))))
+            request = await _answer_tools(request, reply, decision, query.box)
             if any(query.box[call.name].tool.shows_more for call in decision):
                 query = replace(query, seen=replace(query.seen, options={}))
                 request = replace(request, options={})
@@ -182,7 +193,7 @@ async def _think(query: Query) -> tuple[Request, Reply]:
         offers = [f"an answer of this form: {canonical_json(answer_schema(query.seen.answer))}"]
     choices = "\n".join(["", "You will then be asked to decide:", *offers]) if offers else ""
     *earlier, last = request.messages
-    question = replace(last, content=f"{last.content}\n\n{THINK}{choices}")
+    question = replace(last, content=f"{last.content}\n\n{query.question}{choices}")
     thinking = replace(request, messages=(*earlier, question), tools=(), schema=None, options={})
     reply = await query.ask(thinking)
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
@@ -244,12 +255,15 @@ def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(call if call.call_id else replace(call, call_id=f"call_{n}") for n, call in enumerate(calls))
 
 
-def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box: ToolBox) -> Request:
-    """Run the tools a model called, and put their answers after its message."""
+async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box: ToolBox) -> Request:
+    """Run the tools a model called, with their checked arguments, and put their answers after its message."""
     answers: list[ChatMessage] = []
-    names = {call.name for call in calls}
-    for call in _with_ids(reply.tool_calls or tuple(calls)):
-        text = _result(call, box) if call.name in names else "Not run: decide after you have read the answers."
+    remaining = list(calls)
+    for number, call in enumerate(_with_ids(reply.tool_calls or tuple(calls))):
+        text = "Not run: decide after you have read the answers."
+        if checked := next((one for one in remaining if one.name == call.name), None):
+            remaining.remove(checked)
+            text = await _result(checked, box, request.salt, number)
         answers.append(ChatMessage("tool", _shortened(text), call_id=call.call_id))
     if not reply.tool_calls:
         results = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
@@ -264,8 +278,19 @@ def _shortened(text: str) -> str:
     return f"{text[:MAX_TOOL_RESULT]}… (cut: {len(text):,} characters in all)"
 
 
-def _result(call: ToolCall, box: ToolBox) -> str:
-    """Run a tool, and return what the model reads of it."""
+async def _result(call: ToolCall, box: ToolBox, salt: Salt, number: int) -> str:
+    """Run a tool, and return what the model reads of it.
+
+    Args:
+        call: The call, checked.
+        box: The tools.
+        salt: Place of the request whose reply names the call.
+        number: Number of the call in that reply.
+    """
+    tool = box[call.name].tool
+    if tool.is_outside:
+        place = salt._replace(purpose="tool", call=salt.call * CALLS_OF_REPLY + number)
+        return await tool.function(call.arguments, place)
     try:
         result = box.run(call)
         return result if isinstance(result, str) else canonical_json(result)
@@ -523,10 +548,9 @@ def find_json(text: str) -> Any:
     """Return the first JSON object or list in a text; None if none can be read."""
     text = text[:MAX_TEXT]
     decoder = json.JSONDecoder(parse_constant=_no_constant)
-    starts = [index for index, character in enumerate(text) if character in "{["][:20]
-    for start in starts:
+    for start in islice(re.finditer(r"[{[]", text), 20):
         try:
-            return decoder.raw_decode(text, start)[0]
+            return decoder.raw_decode(text, start.start())[0]
         except (ValueError, RecursionError):
             continue
     return None

@@ -3,6 +3,17 @@
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.component import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens
+from mesa_llm.memory.lives import (
+    ReadOnlyMemory,
+    SavedLife,
+    SavedLives,
+    import_memory,
+    neutral,
+    saved_lives,
+    scrambled,
+    within_tokens,
+)
+from mesa_llm.memory.reflection import ReflectiveMemory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
 from mesa_llm.memory.window import NoMemory, WindowMemory
@@ -18,12 +29,21 @@ __all__ = [
     "MemoryMixin",
     "MemorySpec",
     "NoMemory",
+    "ReadOnlyMemory",
+    "ReflectiveMemory",
+    "SavedLife",
+    "SavedLives",
     "StreamMemory",
     "SummaryMemory",
     "WindowMemory",
     "estimate_tokens",
+    "import_memory",
     "memory_from_json",
+    "neutral",
     "one_line",
     "open_memory",
     "past_memory",
+    "saved_lives",
+    "scrambled",
+    "within_tokens",
 ]

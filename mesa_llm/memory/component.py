@@ -10,12 +10,13 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.embeddings import Embedder
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.entry import EntryMemory, Memory, SavedMemory
+from mesa_llm.memory.reflection import ReflectiveMemory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
 from mesa_llm.memory.window import NoMemory, WindowMemory
 
 KINDS: dict[str, type[EntryMemory]] = {
-    kind.kind: kind for kind in (NoMemory, WindowMemory, ChatMemory, StreamMemory, SummaryMemory)
+    kind.kind: kind for kind in (NoMemory, WindowMemory, ChatMemory, StreamMemory, ReflectiveMemory, SummaryMemory)
 }
 """Name → kind of memory."""
 
@@ -28,9 +29,9 @@ def open_memory(spec: MemorySpec = None) -> Memory:
 
     Args:
         spec: A memory, used as it is; a class or function that makes one; a name (`none`, `window`, `chat`,
-            `stream`, `summary`), if wanted with its first settings after colons (`window:30` keeps 30,
-            `chat:2000` that many tokens and `chat:2000:5` also 5 pairs at most, `stream:12` recalls 12,
-            `summary:10` keeps 10); None for a window.
+            `stream`, `reflection`, `summary`), if wanted with its first settings after colons (`window:30` keeps
+            30, `chat:2000` that many tokens and `chat:2000:5` also 5 pairs at most, `stream:12` and
+            `reflection:12` recall 12, `summary:10` keeps 10); None for a window.
 
     Raises:
         ConfigError: If the name is unknown, or its setting does not fit.

@@ -13,7 +13,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import one_line
 
-EntryKind = Literal["observation", "decision", "outcome", "message", "thought"]
+EntryKind = Literal["observation", "decision", "outcome", "message", "thought", "insight"]
 
 CHARACTERS_PER_TOKEN = 4
 """Characters that count as one token: right for English within some 20 %, too few for Chinese or Japanese."""
@@ -24,6 +24,7 @@ _LEAD: dict[EntryKind, str] = {
     "outcome": "it came out",
     "message": "you were told",
     "thought": "you thought",
+    "insight": "you concluded",
 }
 
 
@@ -60,6 +61,9 @@ class MemoryEntry:
 
     is_past: bool = False
     """Whether it is carried over from another life, so that its line names the world it comes from."""
+
+    because: tuple[str, ...] = ()
+    """Lines of the entries that an insight rests on."""
 
     def __post_init__(self) -> None:
         """Refuse what no memory could rank or name."""
@@ -160,6 +164,9 @@ class SavedMemory(BaseModel):
 
     summary: str = ""
     """The running summary, for memories that have one."""
+
+    unreflected: float = 0.0
+    """Importance that has added up since the last reflection, for memories that reflect."""
 
     @classmethod
     def read(cls, saved: Mapping[str, Any]) -> SavedMemory:

@@ -113,21 +113,33 @@ class StreamMemory(EntryMemory):
         """Return the entries with the highest scores, oldest first; recalling them makes them recent again."""
         if not self._entries:
             return ""
-        accessed = _until(time, self._accessed)
-        scores = np.round(self._scores(cue, time, accessed), _DECIMALS)
-        ranked = sorted(range(len(scores)), key=lambda index: (-scores[index], -index))
-        characters_left = CHARACTERS_PER_TOKEN * self.max_tokens
-        indices: list[int] = []
-        for index in ranked[: self.k]:
-            needed = len(self._entries[index].line) + 1
-            if needed <= characters_left:
-                characters_left -= needed
-                indices.append(index)
+        accessed = until(time, self._accessed)
+        indices = self._best(cue, time, accessed, self.k, CHARACTERS_PER_TOKEN * self.max_tokens)
         if not aside:
             for index in indices:
                 accessed[index] = time
             self._accessed = accessed
-        return "\n".join(self._entries[index].line for index in sorted(indices))
+        return "\n".join(self._entries[index].line for index in indices)
+
+    def _best(self, cue: str, time: int, accessed: list[int], n: int, characters: int) -> list[int]:
+        """Return the indices of the entries with the highest scores whose lines fit, in their order.
+
+        Args:
+            cue: What they are looked up by.
+            time: Step in which they are looked up.
+            accessed: Step of each entry's last recall, none later than `time`.
+            n: Maximum number of entries.
+            characters: Maximum number of characters of their lines, with line breaks.
+        """
+        scores = np.round(self._scores(cue, time, accessed), _DECIMALS)
+        ranked = sorted(range(len(scores)), key=lambda index: (-scores[index], -index))
+        indices: list[int] = []
+        for index in ranked[:n]:
+            needed = len(self._entries[index].line) + 1
+            if needed <= characters:
+                characters -= needed
+                indices.append(index)
+        return sorted(indices)
 
     def saved(self) -> SavedMemory:
         """Return the memory in the form it is saved in; embeddings are made anew when it is read."""
@@ -201,7 +213,7 @@ def _scaled(values: FloatArray) -> FloatArray:
     return (rounded - rounded.min()) / spread if spread > 0 else np.zeros_like(rounded)
 
 
-def _until(time: int, accessed: list[int]) -> list[int]:
+def until(time: int, accessed: list[int]) -> list[int]:
     """Move steps that lie ahead of the clock, left from an earlier life, so that the last of them is now.
 
     All up to the last such entry belongs to that life and moves with it; what was added since does not.

@@ -121,8 +121,8 @@ def bets_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> 
     """
 
     def by_rule(_prompt: str) -> Bets:
-        asked = [goal, *re.findall(r"[^.!?\n]+\?", text)]
-        return Bets(bets=[Bet(question=question) for question in asked if question.strip()])
+        questions = [goal, *re.findall(r"[^.!?\n]+\?", text)]
+        return Bets(bets=[Bet(question=question) for question in questions if question.strip()])
 
     answer, failure = _consulted(model, llm, _prompt("bets.md", text, n, goal), Bets, by_rule)
     return checked_bets(answer.bets)[:n], failure

@@ -23,7 +23,7 @@ from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import Activation, Stage, Turn, everyone, minded
 from mesa_llm.engine.collector import collector_paused
 from mesa_llm.engine.engine import Engine, run_seed_of
-from mesa_llm.engine.survey import JUDGING, Question, consult, summarise, survey
+from mesa_llm.engine.survey import JUDGING, Question, consult, survey, tend_memories
 from mesa_llm.engine.transports import EngineOptions, written_options
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.llm.address import written_name
@@ -42,6 +42,7 @@ from mesa_llm.model.options import (
 )
 from mesa_llm.model.prompts import find_prompt, render_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
+from mesa_llm.model.schedule import WorldSchedule
 from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import ChatMessage, Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
@@ -73,6 +74,7 @@ class LLMModel(ResumableModel):
         changeable: Fields of the scenario that may be changed during a run, as the model reads them in every step.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: The worlds its agents live in.
+        schedule: Which of the worlds is visited when; None: all of them in every step.
         population: Who its agents are, for agents that look themselves up; None: they know it themselves.
         engine: Asks the language models.
         runlog: Requests, replies, decisions and outcomes of the run.
@@ -91,6 +93,7 @@ class LLMModel(ResumableModel):
     changeable: ClassVar[tuple[str, ...]] = ()
     instructions: str = "instructions.md"
     worlds: tuple[World, ...] = ()
+    schedule: WorldSchedule | None = None
     population: Any = None
     _arguments: inspect.BoundArguments
 
@@ -287,7 +290,7 @@ class LLMModel(ResumableModel):
                 self._act(self._decide())
                 if self._stages:
                     self._stop_if_interrupted()
-            summarise(agent for agent in self._acted.values() if agent in self.agents)
+            tend_memories(agent for agent in self._acted.values() if agent in self.agents)
             self._finish_step()
         self._stop_if_interrupted()
 
@@ -310,11 +313,31 @@ class LLMModel(ResumableModel):
             for event in self.bridge.start_step(self.now):
                 self.runlog.add(event, self.now)
             self.start_step()
+            if self.schedule is not None:
+                for agent in minded(self):
+                    self.schedule.enter(agent)
             stages = [[Turn.of(item) for item in stage] for stage in self.activation(self)]
+            if self.schedule is not None:
+                stages = [[turn for turn in stage if self.schedule.includes(turn.agent.unique_id)] for stage in stages]
         self._stages = [stage for stage in stages if stage]
 
     def start_step(self) -> None:
         """Override for what happens before agents are activated, such as a change of their worlds."""
+
+    @property
+    def present_worlds(self) -> tuple[World, ...]:
+        """The worlds that agents live in now: the one that the schedule visits, or all."""
+        return self.worlds if self.schedule is None else self.schedule.present(self.worlds)
+
+    @property
+    def ending_worlds(self) -> tuple[World, ...]:
+        """The worlds whose step ends with this one: those that agents live in now. Override."""
+        return self.present_worlds
+
+    @property
+    def visit_length(self) -> int:
+        """Length of the schedule's visit that passes with this step. Override to count something else than steps."""
+        return 1
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -355,7 +378,7 @@ class LLMModel(ResumableModel):
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
-            for world in self.worlds:
+            for world in self.present_worlds:
                 if isinstance(world, Crowded):
                     world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
             self._seen = [self._view_of(turn) for turn in turns]
@@ -525,7 +548,8 @@ class LLMModel(ResumableModel):
         self._stages = None
         with self._writing():
             self.end_step()
-            events: list[Event] = [event for world in self.worlds for event in world.end_step()]
+            length = self.visit_length
+            events: list[Event] = [event for world in self.ending_worlds for event in world.end_step()]
             for event in self.bridge.publish(events):
                 self.runlog.add(event, self.now)
             self._step_usage = self.engine.usage - self._usage_before
@@ -533,6 +557,8 @@ class LLMModel(ResumableModel):
             if self._datacollector is not None:
                 self._datacollector.collect(self)
             self.runlog.end_step(self.now, self._collected())
+            if self.schedule is not None and not self.schedule.advance(length, self.worlds):
+                self.running = False
         self._is_over = True
         if self._failed and self.on_error == "raise":
             reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])

@@ -122,12 +122,18 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Find the files that parameters name, and compute digests of their contents."""
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
-            yield from _files(value, f"{name}.{key}" if name else str(key))
+            path = f"{name}.{key}" if name else str(key)
+            if path != _SERVERS:
+                yield from _files(value, path)
     elif isinstance(parameters, list | tuple):
         for index, value in enumerate(cast("Sequence[Any]", parameters)):
             yield from _files(value, f"{name}.{index}")
     elif isinstance(parameters, str) and _is_file(parameters):
         yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
+
+
+_SERVERS = "design.design.servers"
+"""Tool servers in the identity of a run: their programs may change, as what they answered is recorded."""
 
 
 def _is_file(text: str) -> bool:

@@ -89,14 +89,18 @@ class Tool:
     function: Callable[..., Any]
     """The function, unbound."""
 
-    check: TypeAdapter[Any]
-    """Turns arguments by name into checked ones, or raises pydantic's ValidationError."""
+    check: TypeAdapter[Any] | None
+    """Turns arguments by name into checked ones, or raises pydantic's ValidationError; None: whoever answers checks."""
 
     when: str | None
     """Name of the method that says whether it may be used now."""
 
     shows_more: bool = False
     """Whether its results show ids that observations do not."""
+
+    is_outside: bool = False
+    """Whether somebody outside the run answers: its function is called with the arguments by name and the place of the
+    call in the run, is awaited, and records its answers."""
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Check arguments and convert them to their types.
@@ -110,6 +114,8 @@ class Tool:
             raise ToolError(f"{self.spec.name}: the arguments cannot be written as JSON: {error}.") from None
         if is_long:
             raise ToolError(f"the arguments are longer than {MAX_ARGUMENT_CHARACTERS} characters; write less.")
+        if self.check is None:
+            return dict(values)
         try:
             checked = self.check.validate_python(ArgsKwargs((), dict(values)))
         except ValidationError as error:

@@ -118,11 +118,17 @@ def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
     """Keep only the tools of these names, in the order of the names; one that worlds share stands for all of theirs."""
     by_tool: dict[str, list[str]] = {}
     for own_name, (tool, _) in plan.tools.items():
-        by_tool.setdefault(tool.function.__name__, []).append(own_name)
+        by_tool.setdefault(tool.spec.name, []).append(own_name)
     chosen_names = [
         own_name for name in names for own_name in ([name] if name in plan.tools else by_tool.get(name, ()))
     ]
     return Plan({own_name: plan.tools[own_name] for own_name in chosen_names}, plan.n_worlds)
+
+
+@lru_cache(maxsize=4096)
+def _joined(plan: Plan, others: tuple[Tool, ...], owner: int) -> Plan:
+    """Add tools that are called on nothing; those of the plan keep their names."""
+    return Plan({**{tool.spec.name: (tool, owner) for tool in others}, **plan.tools}, plan.n_worlds)
 
 
 @lru_cache(maxsize=256)
@@ -180,6 +186,10 @@ class ToolBox(Mapping[str, Bound]):
     def only(self, names: Iterable[str] | None) -> ToolBox:
         """Return the tools of these names, in their order; None: all."""
         return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
+
+    def joined(self, others: Iterable[Tool]) -> ToolBox:
+        """Return these tools, and others that stand for themselves, such as those of a server."""
+        return ToolBox(_joined(self._plan, tuple(others), len(self._leading)), (*self._leading, ()))
 
     @property
     def without_tools_of_worlds(self) -> ToolBox:

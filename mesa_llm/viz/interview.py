@@ -122,7 +122,7 @@ class InterviewDesk:
         threading.Thread(target=self._work, args=(agent, job), name="mesa-llm-interview", daemon=True).start()
 
     def withdraw(self, job: Waiting) -> None:
-        """Give a question up; a request that is in flight is cancelled.
+        """Withdraw a question; a request that is in flight is cancelled.
 
         Args:
             job: One that waits.

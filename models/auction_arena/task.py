@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mesa_llm.benchmark import PublishedError, Task
+from mesa_llm.benchmark import Measure, PublishedError, Task
 from models.auction_arena.model import AuctionArena
 
 BIDDER = 1
@@ -46,4 +46,5 @@ TASK = Task(
     published=PublishedError(
         2.22, 10.49, "gpt-4-1106-preview against it and gpt-3.5-turbo-1106, 10 auctions; baseline: no memory"
     ),
+    measure=Measure("TrueSkill", lambda found: found["skill"]),
 )

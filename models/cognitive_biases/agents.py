@@ -23,10 +23,18 @@ class Decider(Respondent):
 
     def rule(self, seen: Observation) -> str:
         """Choose the middle in a control, and what comes closest to a score of its susceptibility in a treatment."""
+        return self.choose(seen, self.model.scenario.susceptibility)
+
+    def choose(self, seen: Observation, wanted: float) -> str:
+        """Choose the middle in a control, and what comes closest to a score in a treatment.
+
+        Args:
+            seen: The test.
+            wanted: The score, from -1 to 1.
+        """
         test, role = self.model.task_of(seen.label)
         n = test.metric.n_options
         middle = index = n // 2
         if role == "treatment":
-            wanted = self.model.scenario.susceptibility
             index = min(range(n), key=lambda one: (abs(test.metric.score(middle, one) - wanted), abs(one - middle)))
         return f"Option {test.index(index + 1) + 1}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
@@ -63,9 +63,11 @@ class CognitiveBiasesModel(LLMModel):
     Attributes:
         tests: The tests of each step.
         world: Asks, and keeps the answers.
+        decider_class: Class of its deciders.
     """
 
     scenario_class = CognitiveBiasesScenario
+    decider_class: ClassVar[type[Decider]] = Decider
     scenario: CognitiveBiasesScenario
 
     def __init__(self, scenario: CognitiveBiasesScenario | None = None, **options: Unpack[LLMOptions]) -> None:
@@ -83,7 +85,7 @@ class CognitiveBiasesModel(LLMModel):
         self._extracted = 0
         self.activation = CognitiveBiasesModel.tests_of_step
         for _ in range(chosen.n_agents):
-            Decider(self, config=AgentConfig(settings=Settings(temperature=0.0)), memory=chosen.memory)
+            self.decider_class(self, config=AgentConfig(settings=Settings(temperature=0.0)), memory=chosen.memory)
         reporters: dict[str, Any] = {name: [self.mean_of, [name]] for name in self.names}
         self.datacollector = DataCollector(
             model_reporters={**reporters, "mean_absolute": "mean_absolute", "valid_share": "valid_share"}
@@ -174,16 +176,22 @@ class CognitiveBiasesModel(LLMModel):
 
     def test_scores(self, name: str) -> list[float | None]:
         """Return the score of each test of a bias so far, over all deciders; None where a choice is lacking."""
+        by_agent = [self.scores_of(agent.unique_id, name) for agent in self.agents]
+        return [score for scores in zip(*by_agent, strict=True) for score in scores]
+
+    def scores_of(self, agent_id: int, name: str) -> list[float | None]:
+        """Return the score of one decider in each test of a bias so far; None where a choice is lacking.
+
+        Args:
+            agent_id: Mesa `unique_id`.
+            name: The bias.
+        """
         scores: list[float | None] = []
         for step, tests in enumerate(self.tests[: int(self.time)], 1):
             for test in (one for one in tests if one.bias == name):
-                for agent in self.agents:
-                    control = self.choice(agent.unique_id, step, test, "control")
-                    treatment = self.choice(agent.unique_id, step, test, "treatment")
-                    if control is None or treatment is None:
-                        scores.append(None)
-                    else:
-                        scores.append(test.metric.score(control, treatment))
+                control, treatment = (self.choice(agent_id, step, test, role) for role in ROLES)
+                is_valid = control is not None and treatment is not None
+                scores.append(test.metric.score(control, treatment) if is_valid else None)
         return scores
 
     def score(self, name: str) -> BiasScore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.benchmark import PublishedError, Reference, Task
+from mesa_llm.benchmark import Measure, PublishedError, Reference, Task, mean_of
 from models.cognitive_biases.model import CognitiveBiasesModel
 from models.cognitive_biases.scores import published
 
@@ -28,4 +28,5 @@ TASK = Task(
     is_comparable=lambda model: bool(model.scenario.tests) and model.scenario.conservatism_rule == "2024",
     unit="score, -1 to 1",
     published=PublishedError(0.04, 0.24, "gpt-4o-mini-2024-07-18, 3 seeds, to the paper; baseline: random choice"),
+    measure=Measure("mean size of the biases", lambda found: mean_of({name: abs(one) for name, one in found.items()})),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.benchmark import PublishedError, Reference, Task
+from mesa_llm.benchmark import Measure, PublishedError, Reference, Task, mean_of
 from models.compost.model import PERSONAS, TOPICS, CompostModel
 from models.compost.scores import transport_distance
 
@@ -40,6 +40,11 @@ def transport_cost(found: Mapping[str, float], target: Mapping[str, float]) -> f
     return transport_distance(ours, list(target.values())) if ours else float("nan")
 
 
+def mean_exaggeration(found: Mapping[str, float]) -> float:
+    """Average the exaggeration over the personas."""
+    return mean_of({name: value for name, value in found.items() if name.startswith("exaggeration: ")})
+
+
 TASK = Task(
     "compost",
     CompostModel,
@@ -68,4 +73,5 @@ TASK = Task(
     error=transport_cost,
     unit="transport cost of exaggeration",
     published=PublishedError(0.06, 0.23, "gpt-3.5-turbo-0125, to the scores in the paper; baseline: not described"),
+    measure=Measure("mean exaggeration", mean_exaggeration),
 )

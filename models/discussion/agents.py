@@ -159,7 +159,7 @@ class Person(LLMAgent):
         return text if facts.phase in ("draft", "token") or original else ToolCall("say", {"text": text})
 
     def remark(self, facts: RoomFacts) -> str:
-        """Say what its rule twin thinks."""
+        """Return what its rule twin thinks."""
         attitude = self.attitude_on(facts)
         side = "against" if attitude < 4 else "for" if attitude > 6 else "between"
         return f"{self.random.choice(REMARKS[side])} I put it at {attitude:.1f} of 10."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.benchmark import Reference, Task
+from mesa_llm.benchmark import Measure, Reference, Task
 from models.econ_agent.model import EconAgentModel
 
 SCORES = ("phillips_r", "okun_r", "okun_nominal_r", "unemployment_mean", "inflation_mean", "gini")
@@ -34,4 +34,5 @@ TASK = Task(
     ),
     target_note="no part of Shachi's Table 1, so no study reports this error; Okun's law holds here by bookkeeping",
     unit="mean of correlations and a share",
+    measure=Measure("mean unemployment", lambda found: found["unemployment_mean"]),
 )

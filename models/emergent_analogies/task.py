@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.benchmark import PublishedError, Reference, Task
+from mesa_llm.benchmark import Measure, PublishedError, Reference, Task, mean_of
 from models.emergent_analogies.model import EmergentAnalogiesModel
 
 SOURCE = "Webb et al. (2023), stored results of their repository, free response"
@@ -36,4 +36,5 @@ TASK = Task(
     published=PublishedError(
         0.05, 0.64, "gpt-4-0613, 3 seeds, to a run of the original code with it; baseline: random matrix"
     ),
+    measure=Measure("mean accuracy", mean_of),
 )

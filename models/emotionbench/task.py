@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.benchmark import PublishedError, Reference, Task
+from mesa_llm.benchmark import Measure, PublishedError, Reference, Task, mean_of
 from models.emotionbench.model import EmotionBenchModel
 from models.emotionbench.scores import published
 
@@ -21,6 +21,11 @@ def scores(model: EmotionBenchModel) -> Mapping[str, float]:
     """Return the mean of each emotion and subscale, in the emotion's situations."""
     changes = [one for one in model.changes() if one.emotion and not one.factor]
     return {f"{one.emotion}, {one.subscale}": one.summary.mean for one in changes}
+
+
+def mean_negative_affect(found: Mapping[str, float]) -> float:
+    """Average the negative affect over the emotions."""
+    return mean_of({name: value for name, value in found.items() if name.endswith(", Negative Affect")})
 
 
 TASK = Task(
@@ -41,4 +46,5 @@ TASK = Task(
     published=PublishedError(
         3.37, 13.82, "gpt-3.5-turbo-0125, to a run of the original code with it; baseline: random choice"
     ),
+    measure=Measure("mean negative affect", mean_negative_affect),
 )

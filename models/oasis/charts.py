@@ -43,7 +43,7 @@ def activity_figure(model: OasisModel) -> Figure:
 
 
 def _none_yet(axes: Any, values: list[float]) -> None:
-    """Say that nothing has happened, where nothing has."""
+    """Draw a note that nothing has happened, where nothing has."""
     if not values:
         axes.text(0.5, 0.5, "no step yet", ha="center", transform=axes.transAxes, color=GREY)
 

@@ -84,7 +84,7 @@ def answers_in(prompt: str) -> tuple[str, str]:
 
 
 def rule_more_extreme(prompt: str) -> More:
-    """Say which of two answers is more extreme, by `stance_of`.
+    """Judge which of two answers is more extreme, by `stance_of`.
 
     Args:
         prompt: The judge's prompt.

@@ -15,10 +15,11 @@ import numpy as np
 import typer
 
 from mesa_llm import ConfigError
-from mesa_llm.benchmark.scores import Estimate, bootstrap
+from mesa_llm.benchmark.scores import bootstrap
 from mesa_llm.cli.command import exits
 from mesa_llm.engine.access import Access
 from mesa_llm.records import Usage
+from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from models.oasis.herd import GROUPS, HerdModel
 from models.oasis.polarisation import PolarisationModel

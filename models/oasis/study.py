@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm import ConfigError
-from mesa_llm.benchmark.scores import Estimate, bootstrap
+from mesa_llm.benchmark.scores import bootstrap
 from mesa_llm.errors import NothingDecided
 from mesa_llm.records import Usage
+from mesa_llm.statistics import Estimate
 from mesa_llm.text import counted
 from models.social.model import SocialModel
 

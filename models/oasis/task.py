@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.benchmark import Task
+from mesa_llm.benchmark import Measure, Task
 from models.oasis.model import OasisModel
 
 SCORES = ("scale", "depth", "max_breadth", "activity")
@@ -29,4 +29,5 @@ TASK = Task(
     quick_steps=4,
     target_note="neither OASIS nor Shachi publishes scores of this setting; Shachi uses it to give agents a past",
     unit="users, steps and a share",
+    measure=Measure("users reached", lambda found: found["scale"]),
 )

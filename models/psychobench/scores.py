@@ -125,7 +125,7 @@ def score_table(model: PsychoBenchModel) -> pd.DataFrame:
 
 
 def tell(model: PsychoBenchModel) -> str:
-    """Tell which scores lie furthest from chance, and what could not be scored.
+    """Describe which scores lie furthest from chance, and what could not be scored.
 
     Args:
         model: The model, after a run.

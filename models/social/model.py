@@ -418,7 +418,7 @@ def _story(model: SocialModel) -> str:
 
 
 def _groups_line(world: SocialWorld) -> str:
-    """Say which groups are largest, and how much was said; empty without groups."""
+    """Describe which groups are largest, and how much was said; empty without groups."""
     groups = sorted(world.groups_table(), key=lambda group: -group["members"])
     names = ", ".join(f"{quoted(group['name'])} ({counted(group['members'], 'member')})" for group in groups[:3])
     n_messages = counted(len(world.messages_table()), "message")
@@ -426,7 +426,7 @@ def _groups_line(world: SocialWorld) -> str:
 
 
 def _products_line(world: SocialWorld) -> str:
-    """Say what was sold; empty without products."""
+    """Describe what was sold; empty without products."""
     sales = ", ".join(f"{product['name']} {product['sales']}" for product in world.products_table())
     return f"Sold: {sales}." if sales else ""
 

@@ -320,7 +320,7 @@ _OWN: dict[str, type[_Entry]] = {"characters": Character, "situations": Situatio
 
 
 def _labelled(situation: Situation) -> Situation:
-    """Say of an original situation what kind it is, and whether it is hard."""
+    """Return the kind of an original situation, and whether it is hard."""
     kinds = {"mutual": "cooperative", "craigslist": "competitive"}
     kind = next((kind for part, kind in kinds.items() if part in situation.codename), situation.kind)
     return situation.model_copy(update={"kind": kind, "is_hard": situation.situation_id in HARD})

@@ -172,7 +172,7 @@ class Episode:
         return self.model.prompt("goal.md", text=text, person=one.name, portrait=portrait(one, WHOLE))
 
     def set_goal(self, seat: int, goal: str) -> None:
-        """Give a person a goal that was written for it."""
+        """Set the goal that was written for a person."""
         self.goals[seat] = goal
         for number, person in enumerate(self.persons):
             member = self.room.members[person.unique_id]

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesa_llm import ConfigError
-from mesa_llm.benchmark import PublishedError, Reference, Task
+from mesa_llm.benchmark import Measure, PublishedError, Reference, Task, mean_of
+from models.sotopia.judge import STANDARD
 from models.sotopia.model import SotopiaModel
-from models.sotopia.scores import means_of, published, score_table
+from models.sotopia.scores import means_of, normalised, published, score_table
 
 RESPONDENT = "GPT-4"
 """Whose published means runs are compared with."""
@@ -50,6 +51,11 @@ def is_comparable(model: SotopiaModel) -> bool:
     return model.scenario.items == "original" and JUDGE in (model.judge or "")
 
 
+def overall(found: Mapping[str, float]) -> float:
+    """Average the seven dimensions, each on a scale from 0 to 1."""
+    return mean_of(normalised({one.name: found[one.code] for one in STANDARD if one.code in found}))
+
+
 TASK = Task(
     "sotopia",
     with_judge,
@@ -65,4 +71,5 @@ TASK = Task(
     is_comparable=is_comparable,
     unit="points",
     published=PublishedError(0.95, 3.17, "gpt-4-0613, 200 dialogues; baseline: no memory"),
+    measure=Measure("mean of the dimensions, each from 0 to 1", overall),
 )

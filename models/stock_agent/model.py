@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Annotated, Any, Literal, TypeVar, Unpack
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Unpack
 
 import pandas as pd
 from mesa.datacollection import DataCollector
@@ -176,9 +176,11 @@ class StockAgentModel(LLMModel):
         world: The exchange.
         last_moment: Day, stage and session of the last step; None before the first.
         turn_counts: What traders did with their turns in each session so far.
+        trader_class: Class of its traders.
     """
 
     scenario_class = StockAgentScenario
+    trader_class: ClassVar[type[Trader]] = Trader
     scenario: StockAgentScenario
 
     def __init__(self, scenario: StockAgentScenario | None = None, **options: Unpack[LLMOptions]) -> None:
@@ -204,7 +206,8 @@ class StockAgentModel(LLMModel):
             endowments, strategies(parameters.twin, parameters.n_agents, self.random), strict=True
         ):
             config = AgentConfig(settings=SETTINGS) if is_original else self._config_of(endowment)
-            Trader(self, strategy, config=config, memory=f"chat:{self._day_tokens}" if self._forgets else memory)
+            own_memory = f"chat:{self._day_tokens}" if self._forgets else memory
+            self.trader_class(self, strategy, config=config, memory=own_memory)
         self.last_moment: Moment | None = None
         self.turn_counts: list[TurnCounts] = []
         self.bridge.connect("bankruptcy", self._remove_trader)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from mesa_llm.benchmark import PublishedError, Reference, Task
+from mesa_llm.benchmark import Measure, PublishedError, Reference, Task
 from mesa_llm.worlds.exchange import Stock
 from models.stock_agent.model import StockAgentModel
 from models.stock_agent.scores import gemini_paths, session_changes
@@ -46,5 +47,8 @@ TASK = Task(
     unit="percentage points",
     published=PublishedError(
         2.63, 9.07, "gpt-3.5-turbo-0125, 3 seeds, to runs of the original code; baseline: no memory and no tool"
+    ),
+    measure=Measure(
+        "price change from the first to the last session, %", lambda found: found.get("volatility", math.nan)
     ),
 )

@@ -225,10 +225,13 @@ def test_any_design_runs_where_answers_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
-        ({"decide": "think"}, "an `async def"),
+        ({"decide": "think"}, "no strategy 'think'; choose one of: plan, react, vote"),
+        ({"decide": "vote:0"}, r"samples in 'vote:0' must be a whole number in 1\.\.40"),
+        ({"decide": "react:2"}, "has no setting"),
+        ({"decide": len}, "an `async def"),
         ({"memory": open_memory("window")}, "each agent needs one of its own"),
     ],
-    ids=["text", "shared memory"],
+    ids=["no strategy", "no sample", "no setting", "no coroutine", "shared memory"],
 )
 def test_a_design_that_could_only_fail_in_a_step_is_refused(fields, fault) -> None:
     with pytest.raises(ConfigError, match=fault):

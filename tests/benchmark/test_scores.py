@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mesa_llm.benchmark.scores import Estimate, constant_error, people_error, summarise
+from mesa_llm.benchmark.scores import constant_error, people_error, summarise
+from mesa_llm.statistics import Estimate
 from models.compost.task import TASK as COMPOST
 from tests.benchmark.pots import POT
 

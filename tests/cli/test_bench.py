@@ -75,6 +75,15 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--llm", "m@http://me:secret@host/v1"], "the address holds"),
         ([POT, "--max-calls", 0], "a budget is more than 0"),
         (["sotopia", "--llm", "gpt-4o-mini"], "no scores without a judge"),
+        ([POT, "--design", "own,sotopia"], "with --cross they are compared"),
+        ([POT, "--measure", "pot=love"], "it is for --cross and --ablate"),
+        (["--cross", "nothing"], "there is no task 'nothing'"),
+        (["--cross", "--llm", "gpt-4o-mini"], "no scores without a judge"),
+        ([POT, "--cross", "--design", "mine"], "no such design or file; wanted a JSON file, or own, original, emer"),
+        ([POT, "--cross", "--design", "nowhere.json"], "--design nowhere.json: "),
+        ([POT, "--cross", "--design", "original,sotopia"], "two designs are called 'sotopia'"),
+        ([POT, "--cross", "--measure", "sotopia=GOAL"], "wanted TASK=SCORE, for pot"),
+        ([POT, "--ablate", "original"], "--ablate original: wanted one design"),
     ],
 )
 def test_what_cannot_be_is_one_line_before_anything_runs(words, why, tmp_path) -> None:
@@ -109,6 +118,44 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nobody(tmp_path) -> None:
         assert told(*words)["total"]["requests"] == 36
         assert "Nothing was sent" in typed(*words).stdout
         assert (server.count, (tmp_path / "bench").exists()) == (0, False)
+
+
+def test_designs_are_crossed_with_tasks_within_one_budget_and_gone_on_with(tmp_path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"memory": "none", "persona": "none"}', encoding="utf-8")
+    with FaultyServer() as server:
+        words = [POT, "--cross", "--design", f"own,{mine}", "--llm", "stub", "--api-base", server.url]
+        words += ["--repeats", 2, "--out", tmp_path / "out"]
+        assert told(*words, "--dry-run")["total"]["requests"] == 48
+        assert server.count == 0
+        poor = told(*words, "--max-calls", 30, code=3)
+        rich = told(*words)
+        assert server.count == 30 + rich["usage"]["calls"]
+    assert rich["usage"]["replayed"] == poor["usage"]["calls"] == 30
+    assert [(cell["design"], len(cell["runs"]), cell["figure"]["n"]) for cell in rich["cells"]] == [
+        ("own", 2, 2),
+        ("mine", 2, 2),
+    ]
+    assert "Heat map of designs" in (tmp_path / "out" / "cross.html").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "out" / "cross.json").read_text(encoding="utf-8")) == rich
+
+
+@pytest.mark.parametrize(
+    "text", ["[1]", "{", '{"memori": "none"}', '{"memory": "elephant"}', '{"decide": "os:getcwd"}']
+)
+def test_a_broken_design_file_is_one_line(text, tmp_path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(text, encoding="utf-8")
+    done = typed(POT, "--cross", "--design", file, "--out", tmp_path / "out")
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
+def test_a_design_is_taken_apart(tmp_path) -> None:
+    done = typed(POT, "--ablate", "stock_agent", "--llm", "random", "--repeats", 6, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert [line.split()[:4] for line in done.stdout.splitlines()[2:5]] == [
+        ["stock_agent", "without", name, "1"] for name in ("config", "memory", "tools")
+    ]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])

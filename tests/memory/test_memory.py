@@ -22,6 +22,7 @@ from mesa_llm.memory import (
     MemoryEntry,
     MemoryMixin,
     NoMemory,
+    ReflectiveMemory,
     StreamMemory,
     SummaryMemory,
     WindowMemory,
@@ -54,7 +55,7 @@ def filled(memory: Memory, entries: list[MemoryEntry]) -> Memory:
 ENTRIES = st.builds(
     MemoryEntry,
     st.integers(-5, 10**6),
-    st.sampled_from(["observation", "decision", "outcome", "message", "thought"]),
+    st.sampled_from(["observation", "decision", "outcome", "message", "thought", "insight"]),
     st.text(max_size=30) | st.integers(0, 100).map("word ".__mul__),
     st.floats(0, 1),
 )
@@ -64,6 +65,7 @@ MAKERS: list[Callable[[], Memory]] = [
     lambda: WindowMemory(7, max_tokens=60),
     lambda: ChatMemory(max_tokens=200, pairs=4),
     lambda: StreamMemory(3, capacity=9, max_tokens=60, embedder=LetterCounts()),
+    lambda: ReflectiveMemory(3, capacity=9, max_tokens=60, embedder=LetterCounts()),
     lambda: SummaryMemory(3, max_tokens=80),
 ]
 EVERY_KIND = pytest.mark.parametrize("maker", MAKERS, ids=list(KINDS))
@@ -363,7 +365,7 @@ def test_a_memory_opens_by_name(spec: Any, kind: type, setting: tuple[str, int] 
 @pytest.mark.parametrize(
     ("spec", "advice"),
     [
-        ("elephant", "choose one of: none, window, chat, stream, summary"),
+        ("elephant", "choose one of: none, window, chat, stream, reflection, summary"),
         ("window:many", "must be a whole number, as in 'window:40'"),
         ("window:0", "must be a whole number of 1 or more, got 0"),
         ("none:3", "has no settings"),

@@ -16,8 +16,8 @@ import solara
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm.benchmark.scores import Estimate
 from mesa_llm.llm.scripted import call
+from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves
 from models.oasis.charts import course_figure, study_figure
 from models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement

@@ -36,7 +36,7 @@ from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import Runs
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
-from mesa_llm.viz.ticker import TICK_S, moment, watch, words
+from mesa_llm.viz.ticker import TICK_S, moment, shown, watch, words
 from mesa_llm.viz.trace import MAX_CHARACTERS, shortened, thoughts_of
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
 from tests.browser.attacker import Endpoint, serving
@@ -337,7 +337,7 @@ def test_a_page_that_is_slow_to_draw_gets_done_although_the_ticker_has_more_to_s
     @component
     def Page() -> None:
         now = moment()
-        use_effect(lambda: setattr(restless, "seen", now), [now])
+        use_effect(lambda: shown.set(now), [now])
         drawings.append(time.monotonic())
         time.sleep(2 * TICK_S)
 

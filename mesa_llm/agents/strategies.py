@@ -1,0 +1,177 @@
+"""Strategies of reasoning: hooks of a design that decide in more than one request.
+
+    AgentDesign(decide="vote:7")
+
+A strategy concerns agents that think with a language model; rules, people and the random baseline decide as ever. It
+takes the place of an agent's own `decide`. Decisions stay typed and checked, and every request is numbered, recorded
+and budgeted like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+from mesa_llm.engine.decision import Query, decide, plain_answer, reasoned_tool
+from mesa_llm.engine.plain import engine_of
+from mesa_llm.errors import ConfigError
+from mesa_llm.records import Decision, Failure, Observation, canonical_json
+from mesa_llm.text import counted
+
+Decide = Callable[[Any, Observation], Awaitable[Any]]
+"""How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
+
+PLAN = (
+    "Before you decide, plan: what do you want to reach, and what will you do for it, now and in the steps to come? "
+    "If you remember an earlier plan, keep what still fits. Write a short numbered list; its first item is for now."
+)
+"""Prompt for a plan."""
+
+REACT = (
+    "Go about it in rounds. In each, first reason about what you know and what you lack, then either call one tool to "
+    "look something up, whose answer you will read before the next round, or, once you know enough, decide."
+)
+"""Prompt for rounds of reasoning and looking things up."""
+
+MAX_SAMPLES = 40
+"""Maximum number of samples that are voted over."""
+
+
+async def plan(agent: Any, seen: Observation, every: int = 1) -> Decision | Failure:
+    """Write a plan, and then act on it: a second request for each decision with a plan.
+
+    The plan is the decision's text, and enters the agent's memory as a thought, where the next plan and the decisions
+    in between find it.
+
+    Args:
+        agent: Who decides.
+        seen: What it observes.
+        every: Number of steps that a plan is for: one is written in step 1, 1 + `every`, …
+
+    Source:
+        Wang et al. (2023), Plan-and-Solve Prompting, ACL; plans in memory: Park et al. (2023), Generative Agents, UIST.
+    """
+    query = await _query(agent, seen)
+    if not isinstance(query, Query):
+        return query
+    is_planned = (agent.now - 1) % every == 0
+    return await decide(replace(query, reasoning="first", question=PLAN) if is_planned else query)
+
+
+async def react(agent: Any, seen: Observation) -> Decision | Failure:
+    """Reason and look things up in turn, and then act: a reason is given for every call of a tool.
+
+    The reasons and the calls are the decision's text. Without tools that read, it is `reasoning="inline"`.
+
+    Args:
+        agent: Who decides.
+        seen: What it observes.
+
+    Source:
+        Yao et al. (2023), ReAct: Synergizing Reasoning and Acting in Language Models, ICLR.
+    """
+    query = await _query(agent, seen)
+    if not isinstance(query, Query):
+        return query
+    request = query.request
+    if any(not spec.is_action for spec in request.tools):
+        *earlier, last = request.messages
+        messages = (*earlier, replace(last, content=f"{last.content}\n\n{REACT}"))
+        request = replace(request, messages=messages, tools=tuple(map(reasoned_tool, request.tools)))
+    return await decide(replace(query, request=request, reasoning="inline"))
+
+
+async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Failure:
+    """Decide several times on the same prompt, at once, and take what was decided most often.
+
+    Of decisions that are tied, the first one goes. Samples that fail have no vote; if all do, the first failure is the
+    decision's. With `reasoning`, each sample reasons for itself; samples differ as far as the temperature lets them.
+
+    Args:
+        agent: Who decides.
+        seen: What it observes.
+        samples: Number of samples.
+
+    Source:
+        Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models, ICLR.
+    """
+    query = await _query(agent, seen)
+    if not isinstance(query, Query):
+        return query
+    engine, request = engine_of(agent.model), query.request
+    salts = [request.salt, *(engine.salt(agent.unique_id, agent.now) for _ in range(samples - 1))]
+    queries = [replace(query, request=replace(request, salt=salt), keys=[]) for salt in salts]
+    results = await asyncio.gather(*map(decide, queries), return_exceptions=True)
+    keys = tuple(key for sample in queries for key in sample.keys)
+    ballots: list[Decision] = []
+    for result in results:
+        if isinstance(result, BaseException):  # all have come to an end by now, and their replies are kept
+            raise result
+        if isinstance(result, Decision):
+            ballots.append(result)
+    if not ballots:
+        return replace(next(one for one in results if isinstance(one, Failure)), keys=keys)
+    texts = [_ballot(decision) for decision in ballots]
+    winner, n_votes = Counter(texts).most_common(1)[0]
+    elected = ballots[texts.index(winner)]
+    tally = f"({n_votes} of {counted(samples, 'sample')} decided so.)"
+    return replace(elected, text="\n".join(filter(None, (elected.text, tally))), keys=keys)
+
+
+async def _query(agent: Any, seen: Observation) -> Query | Decision | Failure:
+    """Prepare what a language model is asked; whoever thinks with none decides."""
+    return await (agent.query_for(seen) if agent.opened.is_language_model else agent.decide(seen))
+
+
+def _ballot(decision: Decision) -> str:
+    """Return a text that is equal for equal decisions."""
+    answer = plain_answer(decision.answer) if decision.has_answer else None
+    return canonical_json([[(call.name, call.arguments) for call in decision.actions], decision.has_answer, answer])
+
+
+# -- by name
+
+STRATEGIES: dict[str, tuple[Callable[..., Awaitable[Any]], str, int]] = {
+    "plan": (plan, "every", 1_000_000),
+    "react": (react, "", 0),
+    "vote": (vote, "samples", MAX_SAMPLES),
+}
+"""Name → strategy, the name of its setting, and the maximum of that."""
+
+
+@lru_cache(maxsize=64)
+def strategy_named(text: str) -> Decide:
+    """Return the strategy of a name, which may have a setting after a colon: `vote`, `vote:7`, `plan:3`.
+
+    Raises:
+        ConfigError: If there is none, or its setting does not fit.
+    """
+    name, colon, setting = text.partition(":")
+    if name not in STRATEGIES:
+        raise ConfigError(f"there is no strategy {name!r}; choose one of: {', '.join(STRATEGIES)}")
+    strategy, argument, maximum = STRATEGIES[name]
+    if not colon:
+        return strategy
+    if not argument:
+        raise ConfigError(f"strategy {name!r} has no setting; write {name!r}, not {text!r}")
+    if not (setting.isascii() and setting.isdecimal() and 1 <= int(setting) <= maximum):
+        raise ConfigError(f"{argument} in {text!r} must be a whole number in 1..{maximum}, as in '{name}:3'")
+    return partial(strategy, **{argument: int(setting)})
+
+
+def open_decide(decide: Decide | str) -> Decide:
+    """Return the hook that a design means: a function, or a strategy by its name.
+
+    Raises:
+        ConfigError: If there is no strategy of that name.
+    """
+    return strategy_named(decide) if isinstance(decide, str) else decide
+
+
+def is_plan(hook: Decide | None) -> bool:
+    """Check whether a hook writes plans, which are to be remembered."""
+    return getattr(hook, "func", hook) is plan

@@ -1,0 +1,119 @@
+"""Designs that run in any task: those of the four agents that Shachi compares, and one short of a component each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.benchmark.task import Task
+from mesa_llm.engine.activation import minded
+from mesa_llm.memory import NoMemory
+from mesa_llm.tools.toolbox import ToolBox
+
+ORIGINAL_DESIGNS: Mapping[str, AgentDesign] = {
+    "emergent_analogies": AgentDesign(persona="none", style="", memory="none", world_tools=False),
+    "stock_agent": AgentDesign(memory="window:3", world_tools=True),
+    "auction_arena": AgentDesign(memory="chat", world_tools=False),
+    "sotopia": AgentDesign(persona="none", style="", memory="chat", world_tools=False),
+}
+"""The agents of Shachi's Table 2 by the task that each was made for: a language model alone; with config, memory and
+tools; with config and memory; with memory.
+
+Source:
+    Shachi (2025), Table 2. Its kinds of memory are StockAgent's buffer of three, and conversations.
+"""
+
+PUBLISHED_RATIOS: Mapping[str, Mapping[str, float]] = {
+    "emergent_analogies": {"emergent_analogies": 1.0, "stock_agent": 1.08, "auction_arena": 0.62, "sotopia": 1.01},
+    "stock_agent": {"emergent_analogies": 1.01, "stock_agent": 1.0, "auction_arena": 0.99, "sotopia": 1.0},
+    "auction_arena": {"emergent_analogies": 1.0, "stock_agent": 0.93, "auction_arena": 1.0, "sotopia": 0.99},
+    "sotopia": {"emergent_analogies": 1.0, "stock_agent": 0.93, "auction_arena": 0.92, "sotopia": 1.0},
+}
+"""Design → task → its measure there, divided by that of the task's own design; with GPT-4o.
+
+Source:
+    Shachi (2025), Table 2.
+"""
+
+WITHOUT: Mapping[str, Mapping[str, Any]] = {
+    "config": {"persona": "none", "style": ""},
+    "memory": {"memory": "none"},
+    "tools": {"world_tools": False, "tools": (), "servers": ()},
+}
+"""Component → fields of a design that take it away. Language model, sampling, reasoning and adapter stay."""
+
+Use = Literal["used", "ignored", "absent"]
+"""Whether a component is used; ignored, as the task offers one that the design does without; or in neither."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What becomes of the components when a design enters a task."""
+
+    config: Use
+    """Personas, traits and styles."""
+
+    memory: Use
+    """Memory from step to step."""
+
+    tools: Use
+    """Tools that read; actions are the task's own, and everybody has them."""
+
+
+def ablations(name: str, design: AgentDesign | None) -> dict[str, AgentDesign | None]:
+    """Return a design, and the same short of one component each.
+
+        ablations("own", None)  # own, own without config, own without memory, own without tools
+
+    Args:
+        name: Name of the design.
+        design: The design; None: each model's own components.
+    """
+    base = design or AgentDesign()
+    short = {f"{name} without {component}": replace(base, **fields) for component, fields in WITHOUT.items()}
+    return {name: design, **short}
+
+
+def installations(task: Task, designs: Mapping[str, AgentDesign | None]) -> dict[str, Installation]:
+    """Find out what becomes of the components when designs enter a task; nobody is asked.
+
+    Args:
+        task: The task, with its parameters.
+        designs: Designs by name; None: the model's own components.
+
+    Raises:
+        ConfigError: If the task's parameters cannot be.
+    """
+    offered = _components(task, None)
+
+    def use(component: str, used: set[str]) -> Use:
+        if component in used:
+            return "used"
+        return "ignored" if component in offered else "absent"
+
+    found: dict[str, Installation] = {}
+    for name, design in designs.items():
+        used = offered if design is None else _components(task, design)
+        found[name] = Installation(use("config", used), use("memory", used), use("tools", used))
+    return found
+
+
+def _components(task: Task, design: AgentDesign | None) -> set[str]:
+    """Return the components that any agent has at the start."""
+    own = {} if design is None else {"design": replace(design, llm=None)}
+    with closing(task.make(**{**task.setting, **own, "llm": "rule", "rng": 1})) as model:
+        return {name for agent in minded(model) for name in _components_of(agent)}
+
+
+def _components_of(agent: Any) -> Iterator[str]:
+    config, box = agent.config, ToolBox.of(agent, agent.unique_id, agent.worlds, agent.tools)
+    box = box if config.world_tools else box.without_tools_of_worlds
+    if config.persona or config.traits or config.style:
+        yield "config"
+    if not isinstance(agent.memory, NoMemory):
+        yield "memory"
+    if agent.servers or any(not spec.is_action for spec in box.only(config.tools).specs):
+        yield "tools"

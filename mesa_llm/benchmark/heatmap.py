@@ -1,0 +1,89 @@
+"""The page of designs × tasks: one HTML file with a heat map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from mesa_llm.benchmark.cross import SIGNIFICANT, Cross, published_ratio
+from mesa_llm.benchmark.page import GREY, picture, rendered
+from mesa_llm.benchmark.report import NOT_KNOWN, figure_text
+from mesa_llm.benchmark.task import Task
+
+COLOURS = "RdBu"
+"""Colour map: red below the diagonal, blue above it, white where both are equal."""
+
+FULL_RATIO = 2.0
+"""Ratio to the diagonal at which the colour is full, as it is at its inverse."""
+
+FULL_EFFECT = 3.0
+"""Difference in standard deviations at which the colour is full."""
+
+Shade = tuple[float, str]
+"""Colour from -1 to 1, NaN for none; and the text of a cell."""
+
+
+def page(cross: Cross) -> str:
+    """Write designs × tasks as an HTML page without further files."""
+    return rendered("cross.html", cross=cross, heat_map=picture(heat_map(cross)))
+
+
+def heat_map(cross: Cross) -> Figure:
+    """Draw ratios to the diagonal, and beside them differences in standard deviations; diagonals have a frame."""
+    width, height = max(3.0, 1.2 * len(cross.tasks)), 1.5 + 0.5 * len(cross.designs)
+    figure = Figure(figsize=(2 * width + 2.0, height), layout="constrained")
+    panels: Any = figure.subplots(1, 2, sharey=True)
+    titles = ("ratio to the diagonal\n(in brackets: the study's)", "difference, in SDs\n(*: corrected p < 0.05)")
+    for axes, title, shade in zip(panels, titles, (_ratio, _effect), strict=True):
+        _draw(axes, cross, shade)
+        axes.set_title(title, loc="left", color=GREY, fontsize=10)
+    panels[0].set_yticks(range(len(cross.designs)), cross.designs)
+    return figure
+
+
+def _draw(axes: Any, cross: Cross, shade: Callable[[Cross, Task, str], Shade]) -> None:
+    cells = [[shade(cross, task, design) for task in cross.tasks] for design in cross.designs]
+    colours = np.array([[colour for colour, _ in row] for row in cells], dtype=np.float64)
+    axes.set_facecolor("#e2e8f0")
+    axes.imshow(colours, cmap=COLOURS, vmin=-1, vmax=1, aspect="auto")
+    for row, design in enumerate(cross.designs):
+        for column, task in enumerate(cross.tasks):
+            is_dark = abs(colours[row, column]) > 0.7
+            text = cells[row][column][1]
+            axes.text(column, row, text, ha="center", va="center", fontsize=9, color="white" if is_dark else "#1e293b")
+            if design == cross.diagonal(task):
+                axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, color="#1e293b", linewidth=1.5))
+    names = [task.name for task in cross.tasks]
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _ratio(cross: Cross, task: Task, design: str) -> Shade:
+    ratio, published = cross.cell(task, design).ratio, published_ratio(task, design)
+    beside = "" if published is None or design == cross.diagonal(task) else f"\n({published:.2f})"
+    if ratio is None:
+        return math.nan, f"{NOT_KNOWN}{beside}"
+    colour = math.log(ratio.value) / math.log(FULL_RATIO) if ratio.value > 0 else -1.0
+    return float(np.clip(colour, -1, 1)), f"{ratio.value:.2f}{beside}"
+
+
+def _effect(cross: Cross, task: Task, design: str) -> Shade:
+    comparison = cross.cell(task, design).comparison
+    if design == cross.diagonal(task):
+        return 0.0, ""
+    if comparison is None:
+        return math.nan, NOT_KNOWN
+    difference, effect, corrected = comparison.difference.value, comparison.effect, comparison.adjusted_p
+    star = " *" if corrected is not None and corrected < SIGNIFICANT else ""
+    if difference == 0:
+        return 0.0, "0"
+    if effect is None:  # neither varies, or there is one pair
+        return math.copysign(1, difference), f"{figure_text(difference)}\n(no SD)"
+    return float(np.clip(effect / FULL_EFFECT, -1, 1)), f"{effect:+.2f}{star}"

@@ -1,0 +1,365 @@
+"""Tool servers of a run: started when they are first needed, asked within bounds, and recorded.
+
+What a server offers and answers is untrusted: names and descriptions are shortened, and an answer reaches a prompt as
+one quoted line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import tempfile
+import threading
+import time as clock
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import IO, Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from mesa_llm.engine.loop import EventLoop
+from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
+from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec, canonical_json
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import clip, one_line, quoted
+from mesa_llm.tools.server import ToolServer
+from mesa_llm.tools.tool import Tool, plain_schema
+
+logger = logging.getLogger(__name__)
+
+MAX_TOOLS = 64
+"""Maximum number of tools of a server."""
+
+MAX_DESCRIPTION = 1_000
+"""Maximum number of characters of a tool's description."""
+
+MAX_SCHEMA = 10_000
+"""Maximum number of characters of the JSON schema of a tool's arguments."""
+
+MAX_RESULT = 3_500
+"""Maximum number of characters of an answer."""
+
+MAX_REASON = 300
+"""Maximum number of characters of an error's text."""
+
+GRACE_S = 5.0
+"""Maximum number of seconds to wait for servers to end."""
+
+_CONNECTION_CLOSED = -32000
+"""Code of the protocol's error for a server that has ended."""
+
+
+class Offer(BaseModel, frozen=True):
+    """A tool that a server offers, as it is recorded."""
+
+    name: str
+    """Name that the server knows it by."""
+
+    description: str
+    """Its description, on one line."""
+
+    parameters: dict[str, Any]
+    """JSON schema of its arguments."""
+
+    reads: bool
+    """Whether the server declares that it only reads."""
+
+
+_OFFERS = TypeAdapter(list[Offer])
+
+
+class ToolServers:
+    """The tool servers of a run: each is started once, for all agents that use it."""
+
+    def __init__(self, runlog: RunLog, run_seed: int) -> None:
+        """Store where answers are kept; nothing is started yet.
+
+        Args:
+            runlog: Where answers are found and kept.
+            run_seed: Seed of the run.
+        """
+        self.runlog = runlog
+        self.run_seed = run_seed
+        self._offers: dict[ToolServer, list[Offer]] = {}
+        self._tools: dict[ToolServer, tuple[Tool, ...]] = {}
+        self._sessions: dict[ToolServer, _Session] = {}
+        self._starting = asyncio.Lock()
+        self.close = weakref.finalize(self, _close_all, self._sessions)
+
+    async def tools(self, servers: Sequence[ToolServer], time: int) -> tuple[Tool, ...]:
+        """Return the tools that servers offer; what is recorded is used without starting them.
+
+        Args:
+            servers: The servers.
+            time: Step in which they are needed.
+
+        Raises:
+            ConfigError: If a server does not start, offers nothing that may be called, or lacks a tool that was named.
+            ReplayError: In a replay, if what a server offers is not recorded.
+        """
+        tools: list[Tool] = []
+        for server in servers:
+            if server not in self._tools:
+                listing = _listing(server, Salt(self.run_seed, 0, time, "tools", 0))
+                offers = self._recorded_offers(listing) or await self._list(server, listing)
+                self._tools.setdefault(server, self._chosen(server, offers))
+            tools += self._tools[server]
+        return tuple(tools)
+
+    def _recorded_offers(self, listing: Request) -> list[Offer] | None:
+        entry = self._recorded(listing)
+        if not isinstance(entry, Reply):
+            return None
+        try:
+            return _OFFERS.validate_json(entry.text)
+        except ValidationError as error:
+            raise ConfigError(f"the run log is damaged: what {listing.model} offers cannot be read") from error
+
+    async def _list(self, server: ToolServer, listing: Request) -> list[Offer]:
+        """Start a server and list what it offers, once for all agents that wait for it."""
+        async with self._starting:
+            if server in self._offers:
+                return self._offers[server]
+            start = clock.perf_counter()
+            session = self._session(server)
+            try:
+                offers = await session.offers()
+            except ServerTrouble as error:
+                self._drop(session)
+                raise ConfigError(f"tool server {server.name} ({' '.join(server.command)}) {error}") from None
+            reply = Reply(_OFFERS.dump_json(offers).decode())
+            self.runlog.keep(listing, reply, clock.perf_counter() - start)
+            self._offers[server] = offers
+            return offers
+
+    def _chosen(self, server: ToolServer, offers: Sequence[Offer]) -> tuple[Tool, ...]:
+        """Make tools of those that agents may call.
+
+        Raises:
+            ConfigError: If there is none, or one that was named is missing.
+        """
+        by_name = {offer.name: offer for offer in offers}
+        names = [name for name, offer in by_name.items() if offer.reads] if server.tools is None else server.tools
+        there_are = ", ".join(by_name) or "none"
+        if missing := [name for name in names if name not in by_name]:
+            raise ConfigError(f"tool server {server.name} offers no tool {missing[0]!r}; it has {there_are}")
+        if not names:
+            raise ConfigError(
+                f"tool server {server.name} declares none of its tools to read only; name those that agents may call "
+                f"in tools=(…), out of {there_are}"
+            )
+        return tuple(self._tool(server, by_name[name]) for name in names)
+
+    def _tool(self, server: ToolServer, offer: Offer) -> Tool:
+        spec = ToolSpec(server.tool_name(offer.name), offer.description, offer.parameters)
+        return Tool(spec, partial(self._call, server, offer.name), None, None, is_outside=True)
+
+    async def _call(self, server: ToolServer, name: str, arguments: Mapping[str, Any], salt: Salt) -> str:
+        """Call a tool, unless its answer is recorded.
+
+        Args:
+            server: The server.
+            name: Name that it knows the tool by.
+            arguments: Arguments by name, which the server checks.
+            salt: Place of the call in the run.
+
+        Returns:
+            What the model reads: the answer, quoted, or why there is none.
+
+        Raises:
+            ReplayError: In a replay, if the answer is not recorded.
+        """
+        request = Request(_name_of(server), (ChatMessage("user", canonical_json([name, arguments])),), salt)
+        entry = self._recorded(request)
+        if entry is None:
+            start = clock.perf_counter()
+            session = self._session(server)
+            try:
+                entry = Reply(await session.call(name, arguments))
+            except ServerTrouble as error:
+                entry = error
+            if session.is_over:
+                self._drop(session)
+            self.runlog.keep(request, entry, clock.perf_counter() - start)
+        return f"Error: {server.name} {entry}" if isinstance(entry, TransportError) else entry.text
+
+    def _recorded(self, request: Request) -> Reply | TransportError | None:
+        entry = self.runlog.find(request)
+        if entry is None and self.runlog.mode == "replay":
+            raise ReplayError(self.runlog.explain(request))
+        return entry
+
+    def _session(self, server: ToolServer) -> _Session:
+        if server not in self._sessions:
+            self._sessions[server] = _Session(server)
+        return self._sessions[server]
+
+    def _drop(self, session: _Session) -> None:
+        """End a session, so that the next call starts the server anew."""
+        if self._sessions.get(session.server) is session:
+            del self._sessions[session.server]
+        session.end()
+
+
+def _name_of(server: ToolServer) -> str:
+    """Return the name that a server's answers are recorded under."""
+    return f"tool server {server.name}"
+
+
+def _listing(server: ToolServer, salt: Salt) -> Request:
+    """Return the request for what a server offers; its number is that of the server, whoever needs it first."""
+    spec = canonical_json([server.command, server.name])
+    number = int.from_bytes(hashlib.sha256(spec.encode()).digest()[:4], "big")
+    return Request(_name_of(server), (ChatMessage("user", spec),), salt._replace(call=number))
+
+
+class _Session:
+    """A server that runs; it is opened and closed in one task, as its protocol demands.
+
+    Attributes:
+        server: The server.
+        is_over: Whether it has ended, or never started.
+    """
+
+    def __init__(self, server: ToolServer) -> None:
+        self.server = server
+        self.is_over = False
+        self.has_ended = threading.Event()
+        self._is_to_end = asyncio.Event()
+        self._client: asyncio.Future[Any] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def offers(self) -> list[Offer]:
+        """List the tools whose arguments can be described.
+
+        Raises:
+            ServerTrouble: If it does not start or answer.
+        """
+        listed = await self._ask(lambda client: client.list_tools())
+        offers: list[Offer] = []
+        for tool in listed.tools[:MAX_TOOLS]:
+            schema = plain_schema(tool.input_schema)
+            if schema.get("type") != "object" or len(canonical_json(schema)) > MAX_SCHEMA:
+                logger.warning("tool %s of %s is left out: its schema is too long", tool.name, self.server.name)
+                continue
+            description = one_line(tool.description or tool.name, MAX_DESCRIPTION)
+            reads = bool(tool.annotations is not None and tool.annotations.read_only_hint)
+            offers.append(Offer(name=tool.name, description=description, parameters=schema, reads=reads))
+        return offers
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Call a tool.
+
+        Returns:
+            Its answer, shortened and quoted.
+
+        Raises:
+            ServerTrouble: If it does not start or answer.
+        """
+        result = await self._ask(lambda client: client.call_tool(name, dict(arguments)))
+        text = "\n".join(block.text for block in result.content if block.type == "text")
+        if not text.strip() and result.structured_content is not None:
+            text = canonical_json(result.structured_content)
+        answer = f"{self.server.name} answers: {quoted(text, MAX_RESULT) if text.strip() else 'nothing to read'}"
+        return f"Error: {answer}" if result.is_error else answer
+
+    async def _ask(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Ask the server within its time.
+
+        Raises:
+            ServerTrouble: If it does not start or answer; `is_over` then tells whether it has ended.
+        """
+        if self._client is None:
+            self._client = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._run(self._client))
+        client = await asyncio.shield(self._client)
+        try:
+            async with asyncio.timeout(self.server.timeout_s):
+                return await ask(client)
+        except TimeoutError:
+            raise ServerTrouble(f"gave no answer within {self.server.timeout_s:g} s.") from None
+        except Exception as error:  # whatever the client makes of what a strange program writes
+            self.is_over = getattr(error, "code", _CONNECTION_CLOSED) == _CONNECTION_CLOSED
+            raise ServerTrouble(f"gave no answer: {_reason(error)}") from error
+
+    async def _run(self, opened: asyncio.Future[Any]) -> None:
+        """Run the server until it is to end."""
+        with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+            try:
+                await self._serve(opened, complaints)
+            except Exception as error:  # noqa: BLE001 - as above
+                self.is_over = True
+                if not opened.done():
+                    opened.set_exception(ServerTrouble(f"did not start: {_reason(error)}{_end_of(complaints)}"))
+                    opened.exception()  # it may be that nobody waits any more
+            finally:
+                self.has_ended.set()
+
+    async def _serve(self, opened: asyncio.Future[Any], complaints: IO[str]) -> None:
+        mcp = await asyncio.to_thread(_load)
+        program, *arguments = self.server.command
+        environment = {name: os.environ[name] for name in self.server.env if name in os.environ}
+        parameters = mcp.StdioServerParameters(command=program, args=arguments, env=environment)
+        async with mcp.stdio_client(parameters, errlog=complaints) as streams, mcp.ClientSession(*streams) as client:
+            async with asyncio.timeout(self.server.timeout_s):
+                await client.initialize()
+            opened.set_result(client)
+            await self._is_to_end.wait()
+
+    def end(self) -> None:
+        """End the server; on the event loop."""
+        self._is_to_end.set()
+        self.is_over = True
+        if self._task is None:
+            self.has_ended.set()
+
+
+def _load() -> Any:
+    """Load the protocol's client, which takes a second.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
+    try:
+        import mcp
+    except ImportError:
+        raise ConfigError("needs the package mcp: pip install 'mesa-llm-worlds[mcp]'") from None
+    return mcp
+
+
+def _reason(error: BaseException) -> str:
+    """Return in one line why something failed, of a group the first of its reasons."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return "it took too long."
+    if isinstance(error, ConfigError):
+        return str(error)
+    return one_line(f"{type(error).__name__}: {error}", MAX_REASON)
+
+
+def _end_of(complaints: IO[str]) -> str:
+    """Return the last line that a server wrote on stderr."""
+    complaints.seek(0)
+    lines = complaints.read().strip().splitlines()
+    return f" (it says: {clip(one_line(lines[-1]), MAX_REASON)})" if lines else ""
+
+
+def _close_all(sessions: dict[ToolServer, _Session]) -> None:
+    """End all servers, and wait for them unless on the event loop itself."""
+    running = list(sessions.values())
+    sessions.clear()
+    if not running:
+        return
+    try:
+        loop = EventLoop.get()
+    except RuntimeError:  # the interpreter is ending, and servers end with their input
+        return
+    for session in running:
+        loop.call_soon_threadsafe(session.end)
+    if threading.current_thread() is not EventLoop.thread:
+        for session in running:
+            session.has_ended.wait(GRACE_S)

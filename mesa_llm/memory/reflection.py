@@ -1,0 +1,249 @@
+"""The memory stream that reflects: what adds up in importance is turned into insights, which are memories too.
+
+Source:
+    Park et al. (2023), Generative Agents: Interactive Simulacra of Human Behavior, UIST '23, section 4.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import BaseModel, Field
+
+from mesa_llm.llm.embeddings import Embedder
+from mesa_llm.memory.entry import MemoryEntry, SavedMemory, newest_lines, number_within, whole_number
+from mesa_llm.memory.stream import StreamMemory, until
+from mesa_llm.text import COMMON, clip, one_line
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+MAX_RECENT = 100
+"""Maximum number of newest entries that questions are about."""
+
+MAX_EVIDENCE = 20
+"""Maximum number of entries that one question is answered by."""
+
+MAX_CITED = 5
+"""Maximum number of entries that an insight cites."""
+
+_PROMPT_CHARACTERS = 12_000
+"""Maximum number of characters of memories in one prompt: about 3,000 tokens."""
+
+_TEXT_CHARACTERS = 300
+"""Maximum number of characters of a question or an insight."""
+
+_CITED_CHARACTERS = 120
+"""Maximum number of characters of a line that an insight cites."""
+
+_WORD = re.compile(r"[^\W\d_]{4,}")
+
+
+class Insight(BaseModel, frozen=True):
+    """One conclusion, as a language model writes it."""
+
+    insight: str
+    """The conclusion in one sentence."""
+
+    because: list[int]
+    """Numbers of the lines that it rests on."""
+
+    importance: Annotated[int, Field(ge=1, le=10)]
+    """Importance, from 1 to 10."""
+
+
+@dataclass(frozen=True)
+class Reflection:
+    """A question, and the memories that answer it."""
+
+    question: str
+    """The question."""
+
+    evidence: tuple[MemoryEntry, ...]
+    """The memories that are looked up by it, oldest first."""
+
+    max_insights: int
+    """Maximum number of insights."""
+
+    @property
+    def prompt(self) -> str:
+        """The prompt that asks for insights."""
+        lines = [entry.line for entry in self.evidence]
+        return _template("insights").render(question=self.question, lines=lines, n=self.max_insights)
+
+
+@cache
+def _template(name: str) -> Template:
+    """Read a prompt."""
+    from jinja2 import Environment, StrictUndefined  # no agent needs it before its memory reflects
+
+    text = files("mesa_llm.memory").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+    # Plain text for a model to read, never HTML.
+    return Environment(undefined=StrictUndefined, autoescape=False).from_string(text)
+
+
+class ReflectiveMemory(StreamMemory):
+    """A stream memory that reflects at the end of a step once enough has happened.
+
+    When the importance of what was added since the last reflection reaches `threshold`, the agent's language model is
+    asked for the most salient questions about what is recent; each is looked up in the memory, and what is found is
+    turned into insights that cite it. Insights are entries of their own kind, which are recalled like all others and
+    may be cited by later ones. A memory whose agent has no language model reflects by rule: it notes which words come
+    up again and again.
+
+    Whoever holds it asks `is_due` at the end of a step, has `questions_prompt` and the prompts of `reflections`
+    answered, and gives the answers to `keep_questions` and `conclude`.
+    """
+
+    __slots__ = ("_asked_at", "_questions", "_unreflected", "insights", "questions", "threshold")
+    kind: ClassVar[str] = "reflection"
+    settings: ClassVar[tuple[str, ...]] = (*StreamMemory.settings, "threshold", "questions", "insights")
+
+    def __init__(
+        self,
+        k: int = 8,
+        decay: float = 0.995,
+        weights: Sequence[float] = (1.0, 1.0, 1.0),
+        capacity: int = 128,
+        max_tokens: int = 600,
+        embedding: str = "wordllama",
+        embedder: Embedder | None = None,
+        threshold: float = 15.0,
+        questions: int = 3,
+        insights: int = 5,
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            k: As for `StreamMemory`, like all up to `embedder`.
+            decay: Factor on recency for each step.
+            weights: Weights of recency, importance and relevance.
+            capacity: Maximum number of entries kept.
+            max_tokens: Maximum number of tokens of what is recalled.
+            embedding: Name of the embedder.
+            embedder: Embeds texts.
+            threshold: Summed importance that it reflects at. The published 150, on a scale to 10, are 15 here: about
+                30 entries of the usual importance 0.5.
+            questions: Maximum number of questions of a reflection.
+            insights: Maximum number of insights for each question.
+
+        Raises:
+            ConfigError: If a setting is out of range.
+        """
+        super().__init__(k, decay, weights, capacity, max_tokens, embedding, embedder)
+        self.threshold = number_within("threshold", threshold, 0.1, 1e6)
+        self.questions = whole_number("questions", questions, 1)
+        self.insights = whole_number("insights", insights, 1)
+        self._unreflected = 0.0
+        self._questions: tuple[str, ...] = ()
+        self._asked_at: int | None = None
+
+    def add(self, entry: MemoryEntry) -> None:
+        """Remember something; all but insights adds to what is to be reflected on."""
+        super().add(entry)
+        if entry.kind != "insight" and one_line(entry.text):
+            self._unreflected += entry.importance
+
+    def is_due(self, time: int) -> bool:
+        """Check whether it is to reflect now; at most once in a step.
+
+        Args:
+            time: The step that ends.
+        """
+        return bool(self._questions) or (self._unreflected >= self.threshold and self._asked_at != time)
+
+    @property
+    def open_questions(self) -> tuple[str, ...]:
+        """The questions of the reflection under way; empty before they were asked for, and after it."""
+        return self._questions
+
+    def questions_prompt(self) -> str:
+        """Return the prompt that asks for the most salient questions about what is recent."""
+        lines = newest_lines(self._entries[-MAX_RECENT:], _PROMPT_CHARACTERS)
+        return _template("questions").render(lines="\n".join(lines), n=self.questions)
+
+    def keep_questions(self, texts: Iterable[str], time: int) -> None:
+        """Store the questions; without any, it reflects in a later step.
+
+        Args:
+            texts: The questions, as a model wrote them.
+            time: The step that ends.
+        """
+        lines = [one_line(text, _TEXT_CHARACTERS) for text in texts]
+        self._questions = tuple(dict.fromkeys(filter(None, lines)))[: self.questions]
+        self._asked_at = time
+
+    def reflections(self, time: int) -> list[Reflection]:
+        """Return the questions with the memories that answer them; looking these up leaves no trace.
+
+        Args:
+            time: The step that ends.
+
+        Raises:
+            TransportError: If a remote embedder does not reply.
+        """
+        accessed = until(time, self._accessed)
+        return [
+            Reflection(
+                question,
+                tuple(
+                    self._entries[index]
+                    for index in self._best(question, time, accessed, MAX_EVIDENCE, _PROMPT_CHARACTERS)
+                ),
+                self.insights,
+            )
+            for question in self._questions
+        ]
+
+    def conclude(self, answers: Iterable[tuple[Reflection, Sequence[Insight]]], time: int, unit: str = "step") -> None:
+        """Store the insights, and end the reflection; an insight that cites none of its memories is dropped.
+
+        Args:
+            answers: The questions with their insights, as a model wrote them.
+            time: The step that ends.
+            unit: Unit of time.
+        """
+        self._questions, self._unreflected = (), 0.0
+        for reflection, insights in answers:
+            for insight in insights[: self.insights]:
+                numbers = dict.fromkeys(n for n in insight.because if 1 <= n <= len(reflection.evidence))
+                cited = [reflection.evidence[n - 1] for n in numbers]
+                self._add_insight(insight.insight, cited, insight.importance / 10, time, unit)
+
+    def reflect_by_rule(self, time: int, unit: str = "step") -> None:
+        """Reflect without a language model: note the words that come up in several memories.
+
+        Args:
+            time: The step that ends.
+            unit: Unit of time.
+        """
+        recent = [entry for entry in self._entries[-MAX_RECENT:] if entry.kind != "insight"]
+        words = [set(_WORD.findall(entry.text.lower())) - COMMON for entry in recent]
+        counts = Counter(word for own in words for word in sorted(own))
+        frequent = sorted((word for word, n in counts.items() if n > 1), key=lambda word: (-counts[word], word))
+        for word in frequent[: self.questions]:
+            cited = [entry for entry, own in zip(recent, words, strict=True) if word in own]
+            text = f"{word} comes up again and again: in {counts[word]} of {len(recent)} memories."
+            self._add_insight(text, cited[-MAX_CITED:], max(entry.importance for entry in cited), time, unit)
+        self._unreflected = 0.0
+
+    def _add_insight(self, text: str, cited: Sequence[MemoryEntry], importance: float, time: int, unit: str) -> None:
+        line = one_line(text, _TEXT_CHARACTERS)
+        if line and cited:
+            because = tuple(clip(entry.line, _CITED_CHARACTERS) for entry in cited[:MAX_CITED])
+            self.add(MemoryEntry(time, "insight", line, importance, unit=unit, because=because))
+
+    def saved(self) -> SavedMemory:
+        """Return the memory in the form it is saved in."""
+        return super().saved().model_copy(update={"unreflected": self._unreflected})
+
+    def restore(self, form: SavedMemory) -> None:
+        """Load the entries of a saved memory."""
+        super().restore(form)
+        self._unreflected = form.unreflected

@@ -1,0 +1,254 @@
+"""Cost of a run in advance: prompts are written and counted, rule twins decide, and nothing is sent.
+
+A rehearsal is an estimate; `CAVEAT` says of what, for pages and command lines to show beside its figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from mesa_llm.agents.agent import as_decision
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.strategies import Decide, open_decide
+from mesa_llm.engine.access import Access, Route
+from mesa_llm.engine.decision import plain_answer
+from mesa_llm.engine.transports import ACCESS_OPTIONS
+from mesa_llm.errors import ConfigError, Refused
+from mesa_llm.llm import open_simple
+from mesa_llm.llm.address import split_name
+from mesa_llm.llm.litellm import count_tokens, price
+from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.llm.scripted import RandomLLM
+from mesa_llm.model.model import LLMModel
+from mesa_llm.records import Decision, Failure, Observation, Reply, Request, canonical_json
+
+THOUGHT = "What matters here is weighed in a few sentences, one after the other. " * 5
+"""Stand-in for a reply in free text that no rule twin writes: about 70 tokens."""
+
+CAVEAT = (
+    "An estimate, for which nothing was sent: the prompts are those of a run in which rule twins decide, with the "
+    "shortest and the longest replies. Repairs of faulty replies are not counted, and replies that a run log already "
+    "holds are not deducted."
+)
+"""What an estimate does not know, for those who read it."""
+
+OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "moved")
+"""Options that a rehearsal leaves out, as it neither reads nor writes a run log."""
+
+_DECIDING: ContextVar[tuple[Any, Observation] | None] = ContextVar("mesa_llm_deciding", default=None)
+"""Agent that is deciding in this task of the event loop, and its observation."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Expected cost. Sums with `+`."""
+
+    requests: int = 0
+    """Number of requests, without repairs of faulty replies."""
+
+    prompt_tokens: int = 0
+    """Tokens of prompts, tools and schemas."""
+
+    reply_tokens: int = 0
+    """Tokens of replies that hold the decisions of rule twins and nothing else."""
+
+    max_reply_tokens: int = 0
+    """Tokens of replies of the maximum length."""
+
+    dollars: float | None = 0.0
+    """US dollars with short replies; None without a known price."""
+
+    max_dollars: float | None = 0.0
+    """US dollars with replies of the maximum length."""
+
+    def __add__(self, other: Cost) -> Cost:
+        """Add two costs, field by field; an unknown price makes the sum unknown."""
+        return Cost(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.reply_tokens + other.reply_tokens,
+            self.max_reply_tokens + other.max_reply_tokens,
+            None if self.dollars is None or other.dollars is None else self.dollars + other.dollars,
+            None if self.max_dollars is None or other.max_dollars is None else self.max_dollars + other.max_dollars,
+        )
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a run would ask for, by the course that it takes by rule."""
+
+    steps: int
+    """Number of steps of the rehearsal."""
+
+    decisions: int
+    """Number of decisions in it."""
+
+    by_purpose: Mapping[str, Cost] = field(default_factory=dict[str, Cost])
+    """Cost of what is asked for each purpose: `decide`, `memory`, `judge`, …"""
+
+    unpriced: tuple[str, ...] = ()
+    """Language models whose price is not known."""
+
+    @property
+    def total(self) -> Cost:
+        """Cost of the whole run."""
+        return sum(self.by_purpose.values(), Cost())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the rehearsal as JSON values, with the total."""
+        return {
+            "steps": self.steps,
+            "decisions": self.decisions,
+            "by_purpose": {purpose: asdict(cost) for purpose, cost in self.by_purpose.items()},
+            "total": asdict(self.total),
+            "unpriced": list(self.unpriced),
+        }
+
+
+def rehearse(make: Callable[..., LLMModel], steps: int | None = None, **arguments: Any) -> Rehearsal:
+    """Compute what a run would cost, without sending a request or touching its log.
+
+    The run is made in memory with the decisions of rule twins; where there is none, with any decision that is possible.
+    Prompts and memories are written as in the run, and counted.
+
+        rehearse(SocialModel, 20, llm="gpt-4o-mini", n_agents=50, rng=1).total.dollars
+
+    Args:
+        make: The model's class, or what else makes the model of these arguments.
+        steps: Maximum number of steps; None: until the model ends by itself.
+        **arguments: Arguments of the run: parameters and options, `llm` among them.
+
+    Raises:
+        ConfigError: If the model cannot be made of these arguments, or a model string names nothing.
+    """
+    arguments = {name: value for name, value in arguments.items() if name not in OF_THE_LOG}
+    limits = {name: arguments.pop(name) for name in ACCESS_OPTIONS & set(arguments)}
+    access = arguments.pop("access", None)
+    design = arguments.pop("design", None) or AgentDesign()
+    hook = _Rehearsed(None if design.decide is None else open_decide(design.decide))
+    counting = _CountingAccess(access or Access(**limits))
+    with closing(make(**arguments, access=counting, design=replace(design, decide=hook))) as model:
+        model.run(steps)
+        return Rehearsal(int(model.time), model.engine.decisions, counting.costs, tuple(counting.unpriced))
+
+
+class _Rehearsed:
+    """Hook of a design: notes agent and observation of each decision, for the rule twin to decide instead.
+
+    Like a `partial`, it shows as `func` what it stands before.
+    """
+
+    def __init__(self, decide: Decide | None) -> None:
+        self.decide = decide
+        self.func = getattr(decide, "func", decide)
+
+    async def __call__(self, agent: Any, seen: Observation) -> Any:
+        token = _DECIDING.set((agent, seen))
+        try:
+            return await (agent.decide(seen) if self.decide is None else self.decide(agent, seen))
+        finally:
+            _DECIDING.reset(token)
+
+
+class _CountingAccess(Access):
+    """An access that opens no connection and counts the requests.
+
+    Attributes:
+        costs: Cost so far, by purpose.
+        unpriced: Language models without a known price, in the order in which they were asked.
+    """
+
+    def __init__(self, real: Access) -> None:
+        super().__init__()
+        self.real = real
+        self.costs: dict[str, Cost] = {}
+        self.unpriced: dict[str, None] = {}
+
+    def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
+        """Open a counter in place of a language model or a person; random choice stays as it is."""
+        known = open_simple(llm) if isinstance(llm, str) else llm
+        if known is None:
+            capabilities = Capabilities(self.real.name_of(str(llm), is_second=is_second))
+        else:
+            capabilities = Capabilities.of(known)
+            if capabilities.is_immediate:
+                return Route(capabilities, known, 1)
+        return Route(capabilities, _Counter(self, capabilities, is_free=known is not None), 64)
+
+    def name_of(self, text: str, *, is_second: bool = False) -> str:
+        """Return the name that a model string has in a recording."""
+        return self.real.name_of(text, is_second=is_second)
+
+    def count(self, purpose: str, cost: Cost) -> None:
+        """Add to the cost of what is asked for a purpose."""
+        self.costs[purpose] = self.costs.get(purpose, Cost()) + cost
+
+
+class _Counter:
+    """Transport that counts each request, and replies with the decision of the rule twin."""
+
+    def __init__(self, access: _CountingAccess, capabilities: Capabilities, *, is_free: bool) -> None:
+        self.access = access
+        self.name = capabilities.name
+        self.is_person = capabilities.is_person
+        self.is_free = is_free
+
+    async def reply(self, request: Request) -> Reply:
+        """Count a request, unless a person would be asked.
+
+        Raises:
+            Refused: If the rule twin does nothing, which no reply can say.
+        """
+        reply = await _reply(request)
+        if not self.is_person:
+            self.access.count(request.salt.purpose.removesuffix("-form"), self._cost(request, reply))
+        if reply is None:
+            raise Refused("the rule twin does nothing")
+        return reply
+
+    def _cost(self, request: Request, reply: Reply | None) -> Cost:
+        calls = "".join(canonical_json(call.arguments) for call in reply.tool_calls) if reply else ""
+        n_prompt, n_reply = count_tokens(request), count_tokens((reply.text if reply else "") + calls)
+        n_max = max(n_reply, int(request.settings.get("max_tokens") or n_reply))
+        return Cost(1, n_prompt, n_reply, n_max, self._price(n_prompt, n_reply), self._price(n_prompt, n_max))
+
+    def _price(self, prompt_tokens: int, reply_tokens: int) -> float | None:
+        if self.is_free:
+            return 0.0
+        dollars = price(self.name, prompt_tokens, reply_tokens) if split_name(self.name)[1] is None else None
+        if dollars is None:
+            self.access.unpriced[self.name] = None
+        return dollars
+
+
+async def _reply(request: Request) -> Reply | None:
+    """Return the rule twin's decision as a reply, or any valid reply; None if the twin does nothing."""
+    deciding = _DECIDING.get()
+    is_thought = request.schema is None and not any(spec.is_action for spec in request.tools)
+    if deciding is None or request.salt.purpose != "decide" or (is_thought and deciding[1].answer is not str):
+        return await _any_reply(request)
+    agent, seen = deciding
+    try:
+        decided = as_decision(agent.unique_id, agent.rule(seen), "rule")
+    except ConfigError:  # it has no rule twin
+        return await _any_reply(request)
+    return None if isinstance(decided, Failure) else _written(decided, request)
+
+
+def _written(decided: Decision, request: Request) -> Reply | None:
+    if decided.actions:
+        return Reply(tool_calls=decided.actions)
+    if not decided.has_answer:
+        return None
+    answer = plain_answer(decided.answer)
+    return Reply(str(answer) if request.schema is None else canonical_json(answer))
+
+
+async def _any_reply(request: Request) -> Reply:
+    if request.schema is None and not any(spec.is_action for spec in request.tools):
+        return Reply(THOUGHT)
+    return await RandomLLM().reply(request)

@@ -1,0 +1,147 @@
+"""Schedules: agents who live in several worlds of one model in turn, with a role in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mesa_llm.config import AgentConfig
+from mesa_llm.errors import ConfigError
+from mesa_llm.memory import Memory
+from mesa_llm.world import Finite, World
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A visit of the agents to one world."""
+
+    world: str
+    """Name of the world."""
+
+    length: int = 1
+    """Length of the visit, in steps, or in what else the model's `visit_length` counts."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What an agent is in one world: put on when it enters, taken off when it leaves.
+
+    Roles that are given the same memory share it; a memory for each keeps the worlds apart.
+    """
+
+    config: AgentConfig
+    """Who it is there."""
+
+    memory: Memory
+    """What it remembers there."""
+
+    tools: tuple[Callable[..., Any], ...] = ()
+    """The researcher's own functions, besides the tools of the world."""
+
+
+class WorldSchedule:
+    """Says which world of a model is visited when: visits in order, again and again.
+
+        model.schedule = WorldSchedule([Visit("social"), Visit("exchange", 50)], until="exchange")
+
+    In a step agents live in the world that is visited, and in no other: they see it alone, have its tools alone, and
+    only its time passes. Their ids are the same in all worlds.
+
+    Attributes:
+        visits: The visits of a cycle.
+        until: When the run ends: `any` or `all` of the worlds are over, or the one of this name is.
+        n_cycles: Number of cycles completed.
+    """
+
+    def __init__(
+        self,
+        visits: Iterable[Visit],
+        until: str = "any",
+        members: Mapping[str, Collection[int]] | None = None,
+    ) -> None:
+        """Begin with the first visit.
+
+        Args:
+            visits: The visits of a cycle.
+            until: When the run ends: `any` or `all` of the worlds are over, or the one of this name is.
+            members: Name of a world → ids of the agents who visit it; everyone visits a world that is not named.
+
+        Raises:
+            ConfigError: If there is no visit, one has no length, or `until` or `members` names another world.
+        """
+        self.visits = tuple(visits)
+        self.until = until
+        self.n_cycles = 0
+        self._members = {world: frozenset(ids) for world, ids in (members or {}).items()}
+        self._index = self._spent = 0
+        names = [visit.world for visit in self.visits]
+        if not names or any(visit.length < 1 for visit in self.visits):
+            raise ConfigError(f"a schedule has one visit at least, each of length 1 or more; got {self.visits}")
+        if until not in ("any", "all", *names):
+            raise ConfigError(f"until is any, all, or a world that is visited ({', '.join(names)}); got {until!r}")
+        if strangers := sorted(set(self._members) - set(names)):
+            raise ConfigError(f"members names {strangers[0]!r}, which is not visited; visited are {', '.join(names)}")
+
+    @property
+    def visit(self) -> Visit:
+        """The visit that is under way."""
+        return self.visits[self._index]
+
+    @property
+    def remaining(self) -> int:
+        """Length of the visit that is left."""
+        return self.visit.length - self._spent
+
+    def present(self, worlds: Sequence[World]) -> tuple[World, ...]:
+        """Return the world that is visited now.
+
+        Args:
+            worlds: The worlds of the model.
+
+        Raises:
+            ConfigError: If the model has no such world.
+        """
+        found = tuple(world for world in worlds if world.name == self.visit.world)
+        if not found:
+            names = ", ".join(world.name for world in worlds) or "none"
+            raise ConfigError(f"the schedule visits {self.visit.world!r}, and the worlds of the model are: {names}")
+        return found
+
+    def includes(self, agent_id: int) -> bool:
+        """Check whether an agent visits the present world."""
+        members = self._members.get(self.visit.world)
+        return members is None or agent_id in members
+
+    def enter(self, agent: Any) -> None:
+        """Let an agent put on its role in the present world, if it has one there."""
+        role: Role | None = agent.roles.get(self.visit.world)
+        if role is not None:
+            agent.config, agent.memory, agent.tools = role.config, role.memory, role.tools
+
+    def advance(self, length: int, worlds: Sequence[World]) -> bool:
+        """Pass a part of the visit; after its last, the next visit to a world that is not over begins.
+
+        Args:
+            length: Length that has passed.
+            worlds: The worlds of the model.
+
+        Returns:
+            Whether the run goes on.
+        """
+        over = {world.name for world in worlds if isinstance(world, Finite) and world.is_over}
+        names = {visit.world for visit in self.visits}
+        n_over = len(over & names)
+        if n_over == len(names) or (n_over if self.until == "any" else self.until in over):
+            return False
+        self._spent += length
+        if self._spent >= self.visit.length:
+            self._go_on()
+        while self.visit.world in over:
+            self._go_on()
+        return True
+
+    def _go_on(self) -> None:
+        self._spent = 0
+        self._index = (self._index + 1) % len(self.visits)
+        self.n_cycles += self._index == 0

@@ -1,0 +1,197 @@
+"""Deciders with the memory of another life: carried over, or a placebo of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Unpack
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from mesa_llm import ConfigError, Label, LLMOptions, Observation
+from mesa_llm.memory import SavedLife, SavedLives, import_memory, neutral, scrambled, within_tokens
+from mesa_llm.records import canonical_json
+from mesa_llm.tools.tool import describe
+from models.cognitive_biases.agents import Decider
+from models.cognitive_biases.model import CognitiveBiasesModel, CognitiveBiasesScenario
+from models.shachi.neutral import NEUTRAL
+
+Arm = Literal["fresh", "carried", "half", "neutral", "shuffled", "other topic"]
+"""Memory of the deciders: none; that of another life; the newer half of that; neutral text of its length; its words in
+an order without sense; or that of a life with another topic."""
+
+DIRECTIONS: Mapping[str, Mapping[str, int]] = {
+    "oasis": {"HyperbolicDiscounting": 1, "InGroupBias": 1},
+    "econ_agent": {"EndowmentEffect": 1, "LossAversion": -1, "SurvivorshipBias": -1},
+}
+"""Where the life was lived → bias → the direction in which Shachi reports that its memory moves the bias (Figure 5).
+The study holds them as said beforehand; the rule twins are built to move in them."""
+
+CUES: Mapping[str, str] = {"oasis": "a shop with walls and a door", "econ_agent": "Your savings are"}
+"""Where the life was lived → words by which a rule twin knows that it remembers that life."""
+
+
+class CarriedScenario(CognitiveBiasesScenario):
+    """Parameters of tests of cognitive biases of deciders who remember another life."""
+
+    lives: str | None = None
+    """File with the lives, as `write_pool` writes it; None: nobody remembers anything."""
+
+    other_lives: str | None = None
+    """File with lives of another topic, for the arm `other topic`."""
+
+    carried: Annotated[Arm, Label("Memory of the deciders")] = "carried"
+    """What the deciders remember."""
+
+    memory_tokens: Annotated[int, Field(ge=1), Label("Tokens of memory")] = 2000
+    """Maximum number of tokens of a life that are remembered, the newest."""
+
+    pull: Annotated[float, Field(ge=0, le=1), Label("Rule twins are moved by")] = 0.4
+    """By how much a rule twin's score is moved that remembers the life, in the biases and directions of Figure 5."""
+
+    noise: Annotated[float, Field(ge=0, le=1), Label("Scatter of rule twins")] = 0.2
+    """Standard deviation of the score that a rule twin aims at, from test to test."""
+
+    susceptibility: Annotated[float, Field(ge=-1, le=1)] = 0.2
+    """Score that the rule twin aims at in every test, where nothing moves it."""
+
+
+class CarriedDecider(Decider):
+    """A decider. As a rule twin it is moved by what it remembers, in the biases of Figure 5, and scatters."""
+
+    model: CarriedModel
+
+    def rule(self, seen: Observation) -> str:
+        """Choose as any decider of the model does, moved by memory, with a scatter that is the same in all arms."""
+        chosen = self.model.scenario
+        scatter = random.Random(f"{self.model.run_seed} {self.unique_id} {seen.label}").gauss(0, chosen.noise)
+        bias = self.model.task_of(seen.label)[0].bias
+        return self.choose(seen, max(-1.0, min(1.0, chosen.susceptibility + scatter + self._moved(bias))))
+
+    def _moved(self, bias: str) -> float:
+        messages = [message.content for message in self.memory.messages()]
+        text = "\n".join([self.memory.recall("", self.now, aside=True), *messages])
+        lived = [place for place, cue in CUES.items() if cue in text]
+        return self.model.scenario.pull * sum(DIRECTIONS[place].get(bias, 0) for place in lived)
+
+
+class CarriedModel(CognitiveBiasesModel):
+    """Deciders get tests of biases, and remember another life, to which the tests add nothing.
+
+    Which lives they have is drawn by the seed, from those of the file that remember anything: the same in all arms.
+
+    Attributes:
+        drawn: The life of each decider, in order; empty without a file.
+    """
+
+    scenario_class = CarriedScenario
+    scenario: CarriedScenario
+    decider_class = CarriedDecider
+
+    def __init__(self, scenario: CarriedScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Give each decider its memory."""
+        super().__init__(scenario, **options)
+        chosen = self.scenario
+        self.drawn: list[SavedLife] = []
+        if chosen.lives is None:
+            return
+        n = len(self.agents)
+        self.drawn = draw_lives(read_pool(chosen.lives), n, random.Random(f"{self.run_seed} lives"))
+        if chosen.carried == "fresh":
+            return
+        lives = self.drawn
+        if chosen.carried == "other topic":
+            if chosen.other_lives is None:
+                raise ConfigError("the arm 'other topic' needs a file with lives of another topic: other_lives=")
+            lives = draw_lives(read_pool(chosen.other_lives), n, random.Random(f"{self.run_seed} other lives"))
+        for agent, life in zip(self.agents, lives, strict=True):
+            rng = random.Random(f"{self.run_seed} {agent.unique_id} words")
+            import_memory(agent, memory_of(life, chosen.carried, chosen.memory_tokens, rng), "readonly")
+
+    def results(self) -> dict[str, Any]:
+        """Return the scores of each bias, and `deciders`: where each one's memory is from, and its mean scores."""
+        return {**super().results(), "deciders": [self._decider(index) for index in range(len(self.agents))]}
+
+    def _decider(self, index: int) -> dict[str, Any]:
+        agent = list(self.agents)[index]
+        life = self.drawn[index] if self.drawn else None
+        means: dict[str, float | None] = {}
+        for name in self.names:
+            valid = [score for score in self.scores_of(agent.unique_id, name) if score is not None]
+            means[name] = sum(valid) / len(valid) if valid else None
+        saved = agent.memory.to_json().get("entries", [])
+        return {
+            "agent": None if life is None else life.agent,
+            "name": None if life is None else life.name,
+            "steps": None if life is None else [life.first_step, life.last_step],
+            "characters": sum(len(entry["text"]) for entry in saved),
+            "scores": means,
+        }
+
+
+def memory_of(life: SavedLife, arm: Arm, max_tokens: int, rng: random.Random) -> dict[str, Any]:
+    """Return the memory of a life, or a placebo of the same length.
+
+    Args:
+        life: The life.
+        arm: What becomes of it.
+        max_tokens: Maximum number of tokens of it that are remembered, the newest.
+        rng: Source of the order of words.
+    """
+    memory = within_tokens(life.memory, max_tokens)
+    match arm:
+        case "half":
+            return within_tokens(life.memory, max_tokens // 2)
+        case "neutral":
+            return neutral(memory, NEUTRAL)
+        case "shuffled":
+            return scrambled(memory, rng)
+        case _:
+            return memory
+
+
+def write_pool(path: Path, pool: Sequence[SavedLives]) -> None:
+    """Write the lives of several runs into one file.
+
+    Args:
+        path: The file.
+        pool: The lives of each run.
+    """
+    path.write_text(canonical_json([lives.model_dump(mode="json") for lives in pool]) + "\n", encoding="utf-8")
+
+
+def read_pool(path: str | Path) -> list[SavedLives]:
+    """Read a file with the lives of one run, or of several.
+
+    Raises:
+        ConfigError: If it cannot be read, or is of another form.
+    """
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        return TypeAdapter(list[SavedLives]).validate_python(found if isinstance(found, list) else [found])
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error}") from None
+    except ValidationError as error:
+        raise ConfigError(f"{str(path)!r} holds no saved lives of version 1: {describe(error)}") from None
+
+
+def draw_lives(pool: Sequence[SavedLives], n: int, rng: random.Random) -> list[SavedLife]:
+    """Draw lives that remember anything, all different as long as there are enough.
+
+    Args:
+        pool: The lives of each run.
+        n: Number of lives.
+        rng: Source of the draw.
+
+    Raises:
+        ConfigError: If nobody remembers anything.
+    """
+    lives = [life for run in pool for life in run.lives if life.last_step is not None]
+    if not lives:
+        raise ConfigError("nobody in this file of lives remembers anything; run the source with a memory")
+    drawn: list[SavedLife] = []
+    while len(drawn) < n:
+        drawn += rng.sample(lives, min(n - len(drawn), len(lives)))
+    return drawn

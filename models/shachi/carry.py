@@ -1,0 +1,328 @@
+"""Memory carried to the next life: does what agents lived through elsewhere bend their decisions?
+
+Source:
+    Shachi (2025), section 4.3.2 and Figure 5: memories of OASIS (111 agents, 10 steps) and of EconAgent (100 agents,
+    240 months) carried into CognitiveBiases; directions only, test and correction not stated, no placebo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mesa_llm import LLMModel
+from mesa_llm.memory import SavedLives, saved_lives
+from mesa_llm.statistics import Comparison, compare, correct, mean_estimate
+from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
+from models.cognitive_biases.biases import BIASES
+from models.econ_agent.model import EconAgentModel
+from models.oasis.model import OasisModel
+from models.shachi.carried import DIRECTIONS, CarriedModel, write_pool
+from models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells
+from models.shachi.two_worlds import OTHER_POST
+
+PLACEBOS = ("neutral", "shuffled", "other topic")
+"""Arms that a memory is compared with, besides none at all."""
+
+ARMS = ("fresh", "carried", "half", *PLACEBOS)
+"""All arms."""
+
+ALPHA = 0.05
+"""Adjusted p below which a shift counts as found."""
+
+MEMORY = "chat:100000:5"
+"""Memory of the agents of the source: the last five exchanges, up to 100,000 tokens."""
+
+CAVEAT = (
+    "Shifts against no memory can come from the mere length of a text: a shift counts that also stands against the "
+    "neutral text. By rule, deciders are moved in the published directions because they were written so; the study "
+    "then shows that it finds these shifts, and none in other biases or in placebos without the life's words."
+)
+"""What the figures do not say."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a life is lived."""
+
+    model: type[LLMModel]
+    """The model."""
+
+    parameters: Mapping[str, Any]
+    """Its parameters."""
+
+    steps: int
+    """Number of steps of the life."""
+
+    n_agents: int
+    """Number of agents of the study."""
+
+
+SOURCES: Mapping[str, Source] = {
+    "oasis": Source(OasisModel, {"memory": MEMORY}, 10, 111),
+    "other": Source(OasisModel, {"memory": MEMORY, "post": OTHER_POST}, 10, 111),
+    "econ_agent": Source(EconAgentModel, {"memory": MEMORY, "reflect_every": 0}, 240, 100),
+}
+"""Name → where lives are lived: the network of the study, the same with another topic, and the economy."""
+
+OTHER = {"oasis": "other", "econ_agent": "oasis"}
+"""Source → source of the lives with another topic."""
+
+
+def study_memory(
+    setup: Setup,
+    steps: int | None = None,
+    people: int | None = 12,
+    months: int | None = 24,
+    runs_of_source: int = 1,
+) -> Findings:
+    """Let agents live elsewhere, carry their memories into tests of biases, and compare with none and with placebos.
+
+    Args:
+        setup: How the runs are made; the parameters are those of the tests.
+        steps: Number of tests of each bias; None: as the parameters say, else 2.
+        people: Number of agents of a source; None: as in the study, 111 and 100.
+        months: Number of months in the economy; None: 240, as in the study.
+        runs_of_source: Number of runs of each source, with the first seeds.
+    """
+    runs = Runs(setup)
+    own = {"n_agents": 5, "n_tests": 2, **setup.parameters} | ({} if steps is None else {"n_tests": steps})
+    try:
+        pools = {name: _pool(runs, name, people, months, runs_of_source) for name in SOURCES}
+        tables = []
+        for source, other in OTHER.items():
+            files = {"lives": str(pools[source]), "other_lives": str(pools[other])}
+            found = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
+            tables.append(scores_table(found).assign(source=source))
+    finally:
+        runs.close()
+    scores = pd.concat(tables, ignore_index=True)
+    setting = {"seeds": list(setup.seeds), "language model": setup.llm, "agents of a source": people or "111, 100"}
+    return Findings(
+        "memory",
+        "Does a memory of another life bend decisions, and is it what it says or how long it is?",
+        setting | own,
+        runs.cost(),
+        [shift_table(scores), placebo_table(scores), length_table(scores)],
+        lambda: memory_figure(scores),
+        CAVEAT,
+    )
+
+
+def _pool(runs: Runs, name: str, people: int | None, months: int | None, n_runs: int) -> Path:
+    """Let agents live in a source, and write what they remember into a file of the study's folder."""
+    source = SOURCES[name]
+    is_economy = source.model is EconAgentModel
+    steps = source.steps if not is_economy or months is None else months
+    fixed = {**source.parameters, "n_agents": source.n_agents if people is None else people}
+    rows = runs.sweep(f"life {name}", source.model, fixed=fixed, steps=steps, seeds=runs.setup.seeds[:n_runs])
+    pool = [
+        lives_in(source.model, runs.folder / f"life {name}" / row["log"], row["seed"], steps, runs.setup, fixed)
+        for row in rows.to_dict("records")
+    ]
+    path = runs.folder / f"lives {name}.json"
+    write_pool(path, pool)
+    return path
+
+
+def lives_in(
+    model: type[LLMModel], log: Path, seed: int, steps: int, setup: Setup, parameters: Mapping[str, Any]
+) -> SavedLives:
+    """Return what the agents of a recorded run remember at its end: it is replayed, which asks nothing.
+
+    Args:
+        model: The model.
+        log: The run's log.
+        seed: Its seed.
+        steps: Its number of steps.
+        setup: How it was made.
+        parameters: Its parameters.
+    """
+    options = {**parameters, **setup.options, "llm": setup.llm, "rng": seed, "log": log, "replay": True}
+    with closing(model(**options)) as replayed:
+        replayed.run(steps)
+        return saved_lives(replayed)
+
+
+def scores_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each arm, decider and bias: its mean score, and the characters that it remembers.
+
+    Args:
+        rows: One row a run.
+    """
+    return pd.DataFrame(
+        {
+            "arm": row["carried"],
+            "decider": (row["seed"], index),
+            "bias": bias,
+            "score": score,
+            "characters": decider["characters"],
+        }
+        for row in rows.to_dict("records")
+        for index, decider in enumerate(row["deciders"])
+        for bias, score in decider["scores"].items()
+    )
+
+
+def values_of(scores: pd.DataFrame, source: str, bias: str, arm: str) -> list[float | None]:
+    """Return the scores of a bias in one arm, a value a decider, in the order of seeds and deciders.
+
+    Args:
+        scores: See `scores_table`, with the `source`.
+        source: Where the life was lived.
+        bias: The bias.
+        arm: The arm.
+    """
+    chosen = scores[(scores["source"] == source) & (scores["bias"] == bias) & (scores["arm"] == arm)]
+    return [None if pd.isna(value) else float(value) for value in chosen.sort_values("decider")["score"]]
+
+
+def biases_of(scores: pd.DataFrame) -> list[str]:
+    """Return the biases that were tested, in alphabetical order."""
+    found = set(scores["bias"])
+    return [name for name in BIASES if name in found]
+
+
+def shifts_of(scores: pd.DataFrame, arm: str, control: str) -> dict[tuple[str, str], Comparison | None]:
+    """Compare an arm with another, in each source and bias; p are adjusted for all of them.
+
+    Args:
+        scores: See `scores_table`, with the `source`.
+        arm: The arm.
+        control: The arm that it is compared with.
+
+    Returns:
+        (source, bias) → the comparison, paired by decider.
+    """
+    keys = [(source, bias) for source in OTHER for bias in biases_of(scores)]
+    found = [compare(values_of(scores, *key, arm), values_of(scores, *key, control)) for key in keys]
+    return dict(zip(keys, correct(found), strict=True))
+
+
+def is_found(one: Comparison | None) -> bool:
+    """Check whether a shift is there, after correction."""
+    return one is not None and one.adjusted_p is not None and one.adjusted_p < ALPHA
+
+
+def shift_table(scores: pd.DataFrame) -> Table:
+    """Return the shift of each bias with the memory, against no memory and against neutral text."""
+    fresh, filled = shifts_of(scores, "carried", "fresh"), shifts_of(scores, "carried", "neutral")
+    rows: list[dict[str, Value]] = []
+    for (source, bias), one in fresh.items():
+        expected = DIRECTIONS[source].get(bias, 0)
+        against = filled[source, bias]
+        base = mean_estimate(values_of(scores, source, bias, "fresh"))
+        rows.append(
+            {
+                "source": source,
+                "bias": bias,
+                "fresh": None if base is None else base.value,
+                **comparison_cells(one),
+                "against neutral": None if against is None else against.difference.value,
+                "its adjusted p": None if against is None else against.adjusted_p,
+                "published": {1: "increase", -1: "decrease", 0: ""}[expected],
+                "verdict": verdict(one, against, expected),
+            }
+        )
+    return Table(
+        "Shift of each bias with the memory of another life",
+        rows,
+        "difference: score with the memory less score without, paired by decider, with its 95 % bootstrap interval; p "
+        "by paired permutation, adjusted for all rows (Benjamini–Hochberg). A shift is found if both adjusted p, "
+        "against no memory and against neutral text of the same length, lie below 0.05. Directions were said before.",
+    )
+
+
+def verdict(one: Comparison | None, against: Comparison | None, expected: int) -> str:
+    """Judge a shift: found or not, as published or not.
+
+    Args:
+        one: Against no memory.
+        against: Against neutral text.
+        expected: The published direction; 0: none.
+    """
+    if one is None or not is_found(one):
+        return "not found" if expected else ""
+    if not is_found(against):
+        return "as with any text"
+    is_same = np.sign(one.difference.value) == expected
+    return "as published" if is_same else "the other way" if expected else "found"
+
+
+def placebo_table(scores: pd.DataFrame) -> Table:
+    """Return how many shifts each arm has against no memory, and how large they are."""
+    rows: list[dict[str, Value]] = []
+    for arm in ARMS[1:]:
+        shifts = shifts_of(scores, arm, "fresh")
+        for source in OTHER:
+            own = {bias: one for (where, bias), one in shifts.items() if where == source}
+            sizes = [abs(one.difference.value) for one in own.values() if one is not None]
+            named = [abs(one.difference.value) for bias, one in own.items() if one and bias in DIRECTIONS[source]]
+            rows.append(
+                {
+                    "source": source,
+                    "memory": arm,
+                    "biases": float(len(own)),
+                    "shifts found": float(sum(map(is_found, own.values()))),
+                    "mean size": float(np.mean(sizes)) if sizes else None,
+                    "of those published": float(np.mean(named)) if named else None,
+                }
+            )
+    return Table(
+        "Memory, its newer half, and placebos, against no memory",
+        rows,
+        "neutral: text about rivers and stones of the same length; shuffled: the same words in an order without sense; "
+        "other topic: the memory of a life with another topic, for the economy that of the network.",
+    )
+
+
+def length_table(scores: pd.DataFrame) -> Table:
+    """Return how long the memories are, by source and arm."""
+    means = scores.groupby(["source", "arm"], sort=False)["characters"].mean()
+    rows = [{"source": source, "memory": arm, "characters": float(value)} for (source, arm), value in means.items()]
+    return Table("Length of what a decider remembers, mean", rows)
+
+
+def memory_figure(scores: pd.DataFrame) -> Figure:
+    """Draw the shift of each bias with the memory and with each placebo, by source."""
+    names = biases_of(scores)
+    figure = Figure(figsize=(12, 1.9 + 0.3 * len(names)), layout="constrained")
+    panels: Any = figure.subplots(1, len(OTHER), sharey=True)
+    arms: Sequence[str] = ("carried", *PLACEBOS)
+    for axes, source in zip(panels, OTHER, strict=True):
+        frame(axes, source)
+        for index, arm in enumerate(arms):
+            shifts = shifts_of(scores, arm, "fresh")
+            for row, name in enumerate(names):
+                if (one := shifts[source, name]) is not None:
+                    _draw_shift(axes, one, row + 0.16 * (index - 1.5), COLOURS[index])
+            axes.plot([], [], "o", color=COLOURS[index], label=arm)
+        for row, name in enumerate(names):
+            if direction := DIRECTIONS[source].get(name):
+                axes.annotate(
+                    "▶" if direction > 0 else "◀",
+                    (1.01, row),
+                    xycoords=("axes fraction", "data"),
+                    va="center",
+                    color=GREY,
+                )
+        axes.axvline(0, color=GREY, lw=0.8)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel("shift of the score", color=GREY)
+        legend_below(axes, 4)
+    headline(figure, "Biases with the memory of another life, less without (▶ ◀: as published)")
+    return figure
+
+
+def _draw_shift(axes: Any, one: Comparison, row: float, colour: str) -> None:
+    """Draw a difference with its interval."""
+    if one.difference.low is not None and one.difference.high is not None:
+        axes.plot([one.difference.low, one.difference.high], [row, row], color=colour, lw=2, alpha=0.5)
+    axes.plot([one.difference.value], [row], "o", color=colour, ms=3.5)

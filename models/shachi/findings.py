@@ -1,0 +1,303 @@
+"""What a study of Shachi's found: its runs, its tables, and its page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jinja2
+import pandas as pd
+from matplotlib.figure import Figure
+
+from mesa_llm import ConfigError, LLMModel, MesaLLMError
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.benchmark.page import picture
+from mesa_llm.benchmark.report import figure_text, table
+from mesa_llm.errors import NothingDecided
+from mesa_llm.llm.limits import Purse
+from mesa_llm.statistics import Comparison, Estimate
+from mesa_llm.sweep import sweep
+from mesa_llm.text import counted
+
+COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
+"""Columns of a sweep that add up over runs."""
+
+Value = str | float | None
+"""A cell of a table."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How the runs of a study are made."""
+
+    seeds: Sequence[int]
+    """Seeds of each arm."""
+
+    folder: Path | None = None
+    """Folder of a log a run, which are gone on with; None: a temporary one."""
+
+    llm: str = "rule"
+    """What the agents think with."""
+
+    workers: int = 1
+    """Number of runs at once."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Parameters of the study's model; they go before the study's own."""
+
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Options of all models."""
+
+    access: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Endpoints and limits."""
+
+    purse: Purse | None = None
+    """Budget of all runs of the study together; None: as much as it takes."""
+
+
+@dataclass
+class Runs:
+    """The runs of a study, made as sweeps: those that a folder holds are not made again."""
+
+    setup: Setup
+    """How they are made."""
+
+    made: list[pd.DataFrame] = field(default_factory=list[pd.DataFrame])
+    """Tables of the sweeps, with the column `sweep`."""
+
+    n_done: int = 0
+    """Number of runs made now."""
+
+    _temporary: TemporaryDirectory[str] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the logs."""
+        if self.setup.folder is not None:
+            return self.setup.folder
+        if self._temporary is None:
+            self._temporary = TemporaryDirectory(prefix="shachi-")
+        return Path(self._temporary.name)
+
+    def sweep(
+        self,
+        name: str,
+        model: type[LLMModel],
+        vary: Mapping[str, Iterable[Any]] | None = None,
+        *,
+        steps: int | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        llm: str | Sequence[str] | None = None,
+        designs: Mapping[str, AgentDesign | None] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> pd.DataFrame:
+        """Make runs, and return one row a run.
+
+        Args:
+            name: Name of the sweep, and of its folder.
+            model: The model.
+            vary: Parameter → its values.
+            steps: Number of steps; None: until the model ends by itself.
+            fixed: Parameters of all runs.
+            llm: Language models; None: that of the set-up.
+            designs: Designs of the agents by name.
+            seeds: The seeds; None: those of the set-up.
+
+        Raises:
+            BudgetSpent: If the budget ended it.
+            MesaLLMError: If a run failed.
+        """
+        setup = self.setup
+        done = sweep(
+            model,
+            vary,
+            folder=self.folder / name,
+            steps=steps,
+            seeds=setup.seeds if seeds is None else seeds,
+            llm=setup.llm if llm is None else llm,
+            designs=designs,
+            fixed=fixed,
+            workers=setup.workers,
+            options=setup.options,
+            **setup.access,
+            **({} if setup.purse is None else {"purse": setup.purse}),
+        )
+        if done.error is not None:
+            raise done.error
+        if done.n_failed:
+            first = done.table.loc[done.table["error"] != "", "error"].iloc[0]
+            raise MesaLLMError(f"{counted(done.n_failed, 'run')} of {name} failed. The first one: {str(first)[:300]}")
+        self.n_done += done.n_done
+        self.made.append(done.table.assign(sweep=name))
+        rows = done.table
+        if len(rows) and rows["decisions"].sum() and rows["failures"].sum() >= rows["decisions"].sum():
+            raise NothingDecided(f"none of the {rows['decisions'].sum()} decisions of {name} succeeded")
+        return rows
+
+    def cost(self) -> dict[str, Any]:
+        """Return runs, decisions, calls, tokens and dollars, added up over all runs."""
+        rows = pd.concat(self.made, ignore_index=True)
+        totals = {name: rows[name].sum().item() for name in COUNTS}
+        tokens = int(totals.pop("prompt_tokens") + totals.pop("reply_tokens"))
+        return {"runs": len(rows), "done": self.n_done, "tokens": tokens} | totals
+
+    def close(self) -> None:
+        """Delete the temporary folder, if there is one."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of findings."""
+
+    title: str
+    """Its title."""
+
+    rows: Sequence[Mapping[str, Value]]
+    """Its rows, all with the same columns."""
+
+    note: str = ""
+    """What its columns mean."""
+
+    @property
+    def head(self) -> list[str]:
+        """Names of the columns."""
+        return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    def cells(self) -> list[list[str]]:
+        """Return the rows as texts."""
+        return [[cell_text(row.get(name)) for name in self.head] for row in self.rows]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table for a notebook."""
+        return pd.DataFrame(list(self.rows), columns=self.head)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study found."""
+
+    study: str
+    """Name of the study."""
+
+    question: str
+    """Its question."""
+
+    setting: Mapping[str, Any]
+    """Seeds, language models and parameters."""
+
+    cost: Mapping[str, Any]
+    """Runs, decisions, calls, tokens, dollars and seconds."""
+
+    tables: Sequence[Table]
+    """Its tables, the main one first."""
+
+    draw: Callable[[], Figure]
+    """Draws its figure."""
+
+    caveat: str = ""
+    """What the figures do not say."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        tables = {
+            one.title: [{name: _finite(value) for name, value in row.items()} for row in one.rows]
+            for one in self.tables
+        }
+        return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": tables}
+
+    def text(self) -> str:
+        """Write the tables for a terminal."""
+        head = [f"{self.study}: {self.question}", self.setting_text]
+        blocks = ["\n".join([one.title, *table(one.head, one.cells())]) for one in self.tables]
+        return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.caveat])])
+
+    @property
+    def setting_text(self) -> str:
+        """The setting and the cost, on one line."""
+        chosen = "; ".join(f"{name}: {_listed(value)}" for name, value in self.setting.items())
+        cost = self.cost
+        return (
+            f"{chosen}. {counted(cost['runs'], 'run')}, {cost['decisions']} decisions, {cost['failures']} failed; "
+            f"{cost['calls']} calls, {cost['tokens']} tokens, ${cost['dollars']:.4f}."
+        )
+
+    def page(self) -> str:
+        """Write an HTML page without further files."""
+        template = resources.files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+        return environment.from_string(template).render(findings=self, plot=picture(self.draw()))
+
+
+def cell_text(value: Value) -> str:
+    """Write a cell: numbers with three digits that mean something."""
+    return value if isinstance(value, str) else figure_text(value)
+
+
+def _finite(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return str(value)
+    is_range = len(value) > 2 and list(value) == list(range(value[0], value[-1] + 1)) if _are_whole(value) else False
+    return f"{value[0]} to {value[-1]}" if is_range else ", ".join(map(str, value))
+
+
+def _are_whole(values: Sequence[Any]) -> bool:
+    return bool(values) and all(type(value) is int for value in values)
+
+
+# -- rows
+
+
+def estimate_cells(estimate: Estimate | None, name: str = "mean") -> dict[str, Value]:
+    """Return a figure and the ends of its interval as cells.
+
+    Args:
+        estimate: The figure; None: there is none.
+        name: Name of its column.
+    """
+    if estimate is None:
+        return {name: None, "low": None, "high": None}
+    return {name: estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def comparison_cells(one: Comparison | None) -> dict[str, Value]:
+    """Return a comparison as cells: difference, interval, effect size, p and p after correction.
+
+    Args:
+        one: The comparison; None: there was no pair.
+    """
+    found = estimate_cells(None if one is None else one.difference, "difference")
+    if one is None:
+        return found | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
+    return found | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
+
+
+def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
+    """Return a figure of some runs in the order of their seeds; None where a run lacks it.
+
+    Args:
+        rows: One row a run.
+        name: Name of the figure.
+        **chosen: Column → its value in these runs.
+
+    Raises:
+        ConfigError: If there are no such runs.
+    """
+    mask = pd.Series(True, index=rows.index)
+    for key, value in chosen.items():
+        mask &= rows[key] == value
+    found = rows[mask].sort_values("seed")
+    if found.empty:
+        raise ConfigError(f"there are no runs with {chosen}")
+    values = [None if value is None else float(value) for value in found[name]]
+    return [None if value is None or not math.isfinite(value) else value for value in values]
