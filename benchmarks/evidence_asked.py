@@ -84,9 +84,9 @@ def shachi() -> list[Asked]:
     return rows
 
 
-WORLDS = "mesa-llm study worlds --llm MODEL"
-MEMORY = "mesa-llm study memory --llm MODEL"
-SWAP = "mesa-llm sweep econ_agent --steps 240 --set n_agents=100 --llm MODEL,OTHER --seeds 5"
+WORLDS = "python -m models.shachi.studies worlds --llm MODEL"
+MEMORY = "python -m models.shachi.studies memory --llm MODEL"
+SWAP = "python -m models.shachi.studies swap --llm MODEL,OTHER"
 
 # -- auction_arena
 

@@ -22,7 +22,7 @@ from mesa_llm.registry import ModelEntry, find_models
 ROOT = Path(__file__).resolve().parents[1]
 
 PARTS = {
-    "Models and runs": ["model", "engine", "runlog", "sweep", "reports", "testing", "registry"],
+    "Models and runs": ["model", "engine", "runlog", "sweep", "statistics", "reports", "testing", "registry"],
     "Agents": ["agents", "config", "memory", "tools", "space", "population"],
     "Language models": ["llm", "records", "errors", "text"],
     "Worlds": [
