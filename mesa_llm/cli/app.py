@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from mesa_llm.cli.options import (
     AskAgain,
     Concurrency,
     Design,
+    DryRun,
     Llm,
     Log,
     MaxCalls,
@@ -110,13 +111,20 @@ def run(
     reply_tokens: ReplyTokens = None,
     parser: Parser = None,
     design: Design = None,
+    inject: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="News for everyone, or an intervention as JSON, before a step, as '3: It snows.'; repeatable."
+        ),
+    ] = None,
+    dry_run: DryRun = False,
     csv: Annotated[
         Path | None, typer.Option(help="File for what the model measures: its DataCollector's table, one row a step.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a model; the same command with the same --log goes on with a run that was stopped."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in, parameters
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in, parameters, scheduled
     from mesa_llm.cli.run import run_model
 
     if rng is not None and rng < 0:
@@ -132,7 +140,13 @@ def run(
     arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser, "design": design_in(design)}
     arguments |= {name: value for name, value in options.items() if value is not None}
-    run_model(entry.name, kind(**arguments), steps, as_json=as_json, say=say, csv=csv, is_live=True, warn=warn)
+    how: dict[str, Any] = {"interventions": scheduled(inject or ()), "as_json": as_json, "say": say}
+    if dry_run:
+        from mesa_llm.cli.cost import print_rehearsal
+
+        print_rehearsal(entry.name, kind, arguments, steps, **how)
+    else:
+        run_model(entry.name, kind(**arguments), steps, csv=csv, is_live=True, warn=warn, **how)
 
 
 @app.command()

@@ -11,20 +11,21 @@ from typing import Any, ClassVar
 
 from tqdm import tqdm
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.cross import Cross, candidates_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.benchmark.rehearsal import Cost, rehearse
-from mesa_llm.benchmark.report import NOT_KNOWN, Report, figure_text, table
+from mesa_llm.benchmark.rehearsal import rehearse
+from mesa_llm.benchmark.report import Report, figure_text
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
+from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.rehearsal import Cost
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.sweep import OWN_DESIGN
 
 ALL = "all"
 """Name of all tasks together."""
@@ -236,10 +237,9 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     if not tested:
         say(f"{' and '.join(dict.fromkeys(str(_llm_of(one)) for one in benchmark.tested))} costs nothing")
         return figures
-    head = ["task", "runs", "requests", "prompt tokens", "reply tokens", "at most", "$", "at most"]
-    each = str(len(benchmark.seeds) * len(tested))
-    rows = [_cost_row(name, each, cost) for name, cost in costs.items()]
-    for line in table(head, [*rows, _cost_row("together", str(len(plans)), total)]):
+    runs_each = len(benchmark.seeds) * len(tested)
+    rows = [(name, runs_each, cost) for name, cost in costs.items()]
+    for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
     say(
         f"\nNothing was sent. Counted are the prompts of one run of each task and design (seed {benchmark.seeds[0]}), "
@@ -255,12 +255,6 @@ def _llm_of(candidate: Candidate) -> str | LLM:
     """Return what the agents of a candidate think with: its design may name another."""
     design = candidate.design
     return candidate.llm if design is None or design.llm is None else design.llm
-
-
-def _cost_row(name: str, runs: str, cost: Cost) -> list[str]:
-    counts = [cost.requests, cost.prompt_tokens, cost.reply_tokens, cost.max_reply_tokens]
-    dollars = [NOT_KNOWN if one is None else f"{one:.4f}" for one in (cost.dollars, cost.max_dollars)]
-    return [name, runs, *(f"{count:,}" for count in counts), *dollars]
 
 
 def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> Report | Cross:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.arguments import parameters
+from mesa_llm.cli.arguments import intervention_in, parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import listed_as, recording_of, run_model
 from mesa_llm.errors import ConfigError
@@ -88,7 +88,7 @@ def run_branch(
     forked_run = branch(
         file,
         fork.at,
-        inject=map(_intervention, fork.inject),
+        inject=map(intervention_in, fork.inject),
         changes=values_of(recording, fork.assignments),
         llm=fork.llm,
         design=fork.design,
@@ -132,16 +132,6 @@ def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any
         except ValueError:
             values[name.strip()] = text
     return values
-
-
-def _intervention(text: str) -> Any:
-    """Read what was typed: JSON with a `kind`, or news."""
-    if not text.lstrip().startswith("{"):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"--inject {text}: this is no JSON: {error}") from None
 
 
 def columns_of(comparison: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:

@@ -10,11 +10,13 @@ import typer
 from mesa_llm.cli.command import app, exits, look_here, model_named, say
 from mesa_llm.cli.options import (
     DEFAULT_STEPS,
+    DESIGN_NAMES,
     ApiBase,
     AsJson,
     AskAgain,
     ConcurrencyOfAll,
     Design,
+    DryRun,
     Llm,
     MaxCalls,
     MaxCallsOfAll,
@@ -33,9 +35,6 @@ from mesa_llm.cli.options import (
     Users,
 )
 from mesa_llm.errors import ConfigError
-
-DESIGN_NAMES = "JSON file with an AgentDesign, or own, original, or the name of an original design"
-"""What names a design, where several may be named."""
 
 
 @app.command(rich_help_panel="Experiments")
@@ -67,7 +66,7 @@ def bench(
     out: Annotated[
         Path, typer.Option(help="Folder of the report and of one run log a run, which are gone on with.")
     ] = (Path("runs", "bench")),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")] = False,
+    dry_run: DryRun = False,
     api_base: ApiBase = None,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
@@ -116,6 +115,7 @@ def bench(
     access = Access(api_base=api_base, **limits)
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     if is_cross:
         by_design = candidates_of(llm, designs_of_cross(design or [], ablate))

@@ -10,17 +10,22 @@ import typer
 DEFAULT_STEPS = 10
 """Steps of a run, unless something else is asked for."""
 
+DESIGN_NAMES = (
+    "JSON file with an AgentDesign, whose functions are imported; own; a strategy (plan, react, vote, vote:9); or the "
+    "name of one of Shachi's designs"
+)
+"""What may be typed for a design."""
+
 Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
 ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint; without a key in it.")]
 Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
-Design = Annotated[
-    Path | None, typer.Option(help="JSON file with an AgentDesign; functions that it names are imported.")
-]
+Design = Annotated[Path | None, typer.Option(help=f"{DESIGN_NAMES}.")]
 Users = Annotated[Path | None, typer.Option(help="File with the population.")]
 OnError = Annotated[str, typer.Option(help="What a failed decision becomes: skip, rule or raise.")]
 Reasoning = Annotated[str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")]
 ReplyTokens = Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")]
 Parser = Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line, also of a stopped run.")]
 

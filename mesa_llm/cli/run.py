@@ -75,6 +75,7 @@ def run_model(
     is_live: bool = False,
     warn: Say | None = None,
     closes: bool = True,
+    interventions: Sequence[tuple[int, Any]] = (),
 ) -> dict[str, Any]:
     """Run a model and report what happened: as text at the end, or as JSON however the run ends.
 
@@ -89,12 +90,14 @@ def run_model(
         is_live: Whether this is no replay: a run in which every decision failed is then an error.
         warn: Where a line goes as soon as more than half of a step's decisions failed; None: nowhere.
         closes: Whether the model is closed at the end.
+        interventions: Steps, and what is done to the run before them.
 
     Returns:
         What `--json` prints: see `summary`.
 
     Raises:
-        ConfigError: If the model has ended before its first step, or the CSV file cannot be written.
+        ConfigError: If the model has ended before its first step, the CSV file cannot be written, or an intervention
+            cannot be made.
         NothingDecided: If `is_live` and every decision failed.
     """
     start = clock.perf_counter()
@@ -103,6 +106,8 @@ def run_model(
             raise ConfigError(f"the model {name!r} has ended before its first step; check its parameters (--set)")
         if csv is not None:
             _demand_writable(csv, model)
+        for step, intervention in interventions:
+            model.interventions.schedule(step, intervention)
         progress = _Progress(model, steps, quiet=as_json)
         watch = _FailureWatch(model)
         model.engine.on_decision = progress.decision

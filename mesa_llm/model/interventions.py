@@ -229,6 +229,31 @@ class Interventions:
             self._apply(intervention)
             return model.now
 
+    def schedule(self, step: int, value: Any) -> None:
+        """Intervene before a step to come; what the log holds for that step already is not made twice.
+
+        Args:
+            step: The step, from 1.
+            value: See `intervention_from`.
+
+        Raises:
+            ConfigError: If it is no intervention, the model has nothing that it could bear on, or the step is over, in
+                this run or in its log.
+        """
+        intervention, model = intervention_from(value), self._model
+        check(model, intervention)
+        row = {"step": step, "intervention": intervention.document}
+        if any(
+            canonical_json({**known, "refusal": ""}) == canonical_json({**row, "refusal": ""}) for known in self.rows
+        ):
+            return
+        if step < model.now or model.runlog.mode == "replay" or model.runlog.holds_step(step):
+            raise ConfigError(
+                f"step {step} is over without this intervention ({description(intervention)}). Branch the run at that "
+                "step (mesa-llm branch, mesa_llm.branch), or intervene after its last step"
+            )
+        self.plan([row])
+
     def plan(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Take over interventions of another run, such as the one that this branches from; they are made in time.
 

@@ -637,3 +637,41 @@ def import_path(request):
 
 def _modules_in(folder) -> list[str]:
     return [name for name, module in sys.modules.items() if str(folder) in str(getattr(module, "__file__", ""))]
+
+
+def test_a_dry_run_says_what_a_run_would_cost_and_asks_nobody(tmp_path) -> None:
+    with FaultyServer() as server:
+        words = ["run", "social", "--llm", f"m@{server.url}", "--steps", 2, "--set", "n_agents=5", "--rng", 1]
+        words += ["--log", tmp_path / "run.sqlite", "--inject", "2: It snows.", "--dry-run"]
+        text = run_command(*words, "--max-calls", 3).stdout
+        figures = figures_of(*words, "--design", "vote:3")
+        assert server.count == 0
+    assert not list(tmp_path.iterdir())
+    assert "An estimate, for which nothing was sent" in text
+    assert "litellm knows no price of m@" in text
+    assert "--max-calls 3 would end this run early: it takes 10 or more." in text
+    assert (figures["total"]["requests"], figures["decisions"]) == (30, 10)
+
+
+def test_a_dry_run_by_rule_costs_nothing() -> None:
+    assert "costs nothing" in run_command("run", "social", "--steps", 1, "--set", "n_agents=3", "--dry-run").stdout
+
+
+def test_news_is_brought_in_before_its_step_and_once(tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    words = ["run", "social", "--set", "n_agents=3", "--rng", 1, "--steps"]
+    news = ["--inject", "2: It snows.", "--inject", '4:{"kind": "news", "text": "It thaws."}']
+    first = figures_of(*words, 3, "--log", log, *news)
+    assert figures_of(*words, 3, "--log", log, *news)["digest"] == first["digest"]
+    whole = figures_of(*words, 5, "--log", log, *news)
+    assert figures_of(*words, 5, *news)["digest"] == whole["digest"]
+    assert figures_of("replay", log)["digest"] == whole["digest"]
+    assert list(run_command("inspect", log, "--events", "--csv").stdout.splitlines())[1].startswith("2,")
+    late = run_command(*words, 6, "--log", log, "--inject", "3: It hails.")
+    assert (late.exit_code, "step 3 is over without this" in late.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("text", ["It snows.", "0: It snows.", "x: It snows.", "3:", "2:{"])
+def test_an_intervention_without_a_step_or_text_is_refused(text) -> None:
+    done = run_command("run", "social", "--inject", text)
+    assert (done.exit_code, "--inject" in done.stderr) == (2, True)

@@ -1,0 +1,92 @@
+"""Cost of a run in advance, on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mesa_llm.benchmark.report import NOT_KNOWN, table
+from mesa_llm.cli.command import Say
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.rehearsal import CAVEAT, Cost, Rehearsal, rehearse
+from mesa_llm.text import counted
+
+COLUMNS = ("requests", "prompt tokens", "reply tokens", "at most", "$", "at most")
+"""Columns of a cost."""
+
+
+def print_rehearsal(
+    name: str,
+    kind: type[LLMModel],
+    arguments: Mapping[str, Any],
+    steps: int | None,
+    *,
+    interventions: Sequence[tuple[int, Any]] = (),
+    as_json: bool,
+    say: Say,
+) -> None:
+    """Print what a run would cost, without sending a request.
+
+    Args:
+        name: What the model is called.
+        kind: The model's class.
+        arguments: Arguments of the run.
+        steps: Maximum number of steps; None: until the model ends by itself.
+        interventions: Steps, and what is done to the run before them.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
+    """
+
+    def make(**options: Any) -> LLMModel:
+        model = kind(**options)
+        for step, intervention in interventions:
+            model.interventions.schedule(step, intervention)
+        return model
+
+    found = rehearse(make, steps, **arguments)
+    if as_json:
+        say(json.dumps({"model": name, "dry_run": True, **found.to_json(), "note": CAVEAT}))
+        return
+    say(f"{name}: {counted(found.decisions, 'decision')} in {counted(found.steps, 'step')}")
+    if not found.total.requests:
+        say("No language model is asked: this run costs nothing.")
+        return
+    rows = [(purpose, cost) for purpose, cost in found.by_purpose.items()]
+    for line in cost_table(("purpose",), [*rows, ("together", found.total)]):
+        say(line)
+    for line in _remarks(found, arguments):
+        say(line)
+
+
+def _remarks(found: Rehearsal, arguments: Mapping[str, Any]) -> Iterable[str]:
+    """Write what is to be known of the figures: what they leave out, and which budgets are less."""
+    yield f"\n{CAVEAT}"
+    if found.unpriced:
+        yield f"litellm knows no price of {', '.join(found.unpriced)}."
+    total = found.total
+    needs = {
+        "max_calls": total.requests,
+        "max_tokens": total.prompt_tokens + total.reply_tokens,
+        "max_dollars": total.dollars,
+    }
+    for option, need in needs.items():
+        limit = arguments.get(option)
+        if limit is not None and need is not None and need > limit:
+            yield f"--{option.replace('_', '-')} {limit:g} would end this run early: it takes {need:,.4g} or more."
+
+
+def cost_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Write costs as a table, a line each.
+
+    Args:
+        columns: Names of the columns before the cost.
+        rows: Values of these columns, and last the cost.
+    """
+    return table([*columns, *COLUMNS], [[*map(str, row[:-1]), *_cells(row[-1])] for row in rows])
+
+
+def _cells(cost: Cost) -> list[str]:
+    counts = [cost.requests, cost.prompt_tokens, cost.reply_tokens, cost.max_reply_tokens]
+    dollars = [NOT_KNOWN if one is None else f"{one:.4f}" for one in (cost.dollars, cost.max_dollars)]
+    return [*(f"{count:,}" for count in counts), *dollars]
