@@ -37,6 +37,7 @@ QUIET_AND_OFFLINE = {
     "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False",
     "SOLARA_THEME_SHOW_BANNER": "False",
 }
+BYTECODE = Path(".venv", "bytecode")
 FAST_TESTS = [
     f"tests/{part}"
     for part in (
@@ -51,6 +52,7 @@ FAST_TESTS = [
         "worlds",
     )
 ]
+LINTERS = ("ruff check", "ruff format --check", "lint-imports --no-logo")
 FAST_MARKERS = "not slow and not browser"
 DEMO_LOG = Path("runs", "demo.sqlite")
 DEMO = f"run social --llm local --steps 3 --set n_agents=8 --set feed_size=4 --set may_pass=false --log {DEMO_LOG}"
@@ -169,9 +171,19 @@ def make_venv(folder: Path) -> None:
         ) from error
 
 
+def surroundings() -> dict[str, str]:
+    """Return the environment variables of a command of the project.
+
+    What Python compiles is kept, though never beside the sources: uv installs packages as they are, and where
+    PYTHONDONTWRITEBYTECODE is set, as in many containers, every process would compile all of Mesa and pandas again.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {"PYTHONPYCACHEPREFIX": str(ROOT / BYTECODE), **inherited, **QUIET_AND_OFFLINE}
+
+
 def run(*command: str) -> int:
     """Run a command of the project in its root, and return its exit status."""
-    return subprocess.call(command, cwd=str(ROOT), env={**os.environ, **QUIET_AND_OFFLINE})
+    return subprocess.call(command, cwd=str(ROOT), env=surroundings())
 
 
 def demo(venv: Environment, arguments: list[str]) -> int:
@@ -214,18 +226,32 @@ def test(venv: Environment, arguments: list[str]) -> int:
     is_fast = arguments[:1] == ["--fast"]
     if arguments and not is_fast:
         return run(*pytest, *arguments)
-    checks = ["ruff check", "ruff format --check", "lint-imports --no-logo", *([] if is_fast else ["pyright"])]
-    failed = []
-    for check in checks:
-        name, *options = check.split()
-        print("+ " + check, flush=True)
-        if run(venv.program(name), *options) != 0:
-            failed.append(check)
-    if failed:
-        print(f"FAILED: {', '.join(failed)}. The tests run all the same.", flush=True)
+    failed = [linter for linter in LINTERS if not passes(venv, linter)]
+    types = None if is_fast else start_beside(venv.program("pyright"))
     tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
     shared = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
-    return run(*pytest, *shared, *tests) or int(bool(failed))
+    status = run(*pytest, *shared, *tests)
+    if types is not None:
+        report, _ = types.communicate()
+        print("+ pyright\n" + report, end="", flush=True)
+        failed += ["pyright"] if types.returncode != 0 else []
+    if failed:
+        print(f"FAILED: {', '.join(failed)}.", flush=True)
+    return status or int(bool(failed))
+
+
+def passes(venv: Environment, linter: str) -> bool:
+    """Run a linter, and tell whether it found nothing."""
+    name, *options = linter.split()
+    print("+ " + linter, flush=True)
+    return run(venv.program(name), *options) == 0
+
+
+def start_beside(program: str) -> subprocess.Popen:
+    """Start a program of the project in its root, beside what runs next; what it prints is read later."""
+    return subprocess.Popen(
+        [program], cwd=str(ROOT), env=surroundings(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
 
 
 def test_mesa4(venv: Environment, arguments: list[str]) -> int:

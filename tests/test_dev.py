@@ -25,3 +25,10 @@ def test_a_run_log_is_put_aside_whole_under_the_first_free_name(tmp_path) -> Non
         "demo-2.sqlite": "demo.sqlite",
         "demo-2.sqlite-wal": "demo.sqlite-wal",
     }
+
+
+def test_what_python_compiles_is_kept_and_never_beside_the_sources(monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    asked = [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)"]
+    done = subprocess.run(asked, env=dev.surroundings(), capture_output=True, text=True)
+    assert done.stdout.split() == ["False", str(dev.ROOT / ".venv" / "bytecode")]

@@ -41,7 +41,7 @@ Source:
 WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "config": {"persona": "none", "style": ""},
     "memory": {"memory": "none"},
-    "tools": {"world_tools": False, "tools": ()},
+    "tools": {"world_tools": False, "tools": (), "servers": ()},
 }
 """Component → fields of a design that take it away. Language model, sampling, reasoning and adapter stay."""
 
@@ -115,5 +115,5 @@ def _components_of(agent: Any) -> Iterator[str]:
         yield "config"
     if not isinstance(agent.memory, NoMemory):
         yield "memory"
-    if any(not spec.is_action for spec in box.only(config.tools).specs):
+    if agent.servers or any(not spec.is_action for spec in box.only(config.tools).specs):
         yield "tools"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NoReturn, cast
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -546,10 +548,9 @@ def find_json(text: str) -> Any:
     """Return the first JSON object or list in a text; None if none can be read."""
     text = text[:MAX_TEXT]
     decoder = json.JSONDecoder(parse_constant=_no_constant)
-    starts = [index for index, character in enumerate(text) if character in "{["][:20]
-    for start in starts:
+    for start in islice(re.finditer(r"[{[]", text), 20):
         try:
-            return decoder.raw_decode(text, start)[0]
+            return decoder.raw_decode(text, start.start())[0]
         except (ValueError, RecursionError):
             continue
     return None

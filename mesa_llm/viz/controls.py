@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import solara
 from reacton import use_effect, use_state
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.rehearsal import CAVEAT
 from mesa_llm.text import counted
 from mesa_llm.viz.parameters import Choice
+from mesa_llm.viz.preview import summary
 from mesa_llm.viz.runner import Runner, failures
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.ticker import moment, shown, words
 
 PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
 """Pauses between two steps while playing → seconds."""
+
+
+PREVIEWED = (1, 10, 50, 100)
+"""Numbers of steps whose cost is offered to be worked out."""
 
 
 @component
@@ -56,6 +63,35 @@ def Pace(session: Session) -> None:
 
     with solara.Div(style={"margin-top": "14px"}):
         solara.Select("Play pauses between steps", list(PAUSES), pause, change, dense=True)
+
+
+@component
+def CostPreview(session: Session) -> None:
+    """Show, before the first step, what the first steps of a run would cost.
+
+    Args:
+        session: What is run.
+    """
+    moment()
+    steps, choose = use_state(10)
+    preview, runner = session.preview, session.runner
+    if not preview.is_wanted or runner is None or done(runner.model) or runner.busy:
+        return
+    with solara.Column(gap="6px"):
+        solara.Text("What the first steps would cost", style={"font-weight": "600"})
+        if preview.steps:
+            solara.Text(f"Working out {counted(preview.steps, 'step')} …")
+        elif preview.rehearsal is not None:
+            solara.Text(summary(preview.rehearsal, is_priced=preview.is_priced), classes=["mesa-llm-preview"])
+        if preview.error:
+            solara.Warning(f"The cost cannot be worked out: {preview.error}", dense=True)
+        with solara.Row(gap="10px", style={"align-items": "center"}):
+            with solara.Div(style={"width": "5rem"}):
+                solara.Select("Steps", list(PREVIEWED), steps, choose, dense=True)
+            on_click = partial(announce, preview.work_out, steps)
+            solara.Button("Work it out", on_click=on_click, disabled=bool(preview.steps), small=True)
+        with solara.Details("What this does not know"):
+            solara.Text(CAVEAT, classes=["mesa-llm-hint"])
 
 
 @component

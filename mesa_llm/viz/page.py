@@ -18,7 +18,7 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
-from mesa_llm.viz.controls import Alarms, Controls, Pace
+from mesa_llm.viz.controls import Alarms, Controls, CostPreview, Pace
 from mesa_llm.viz.cost import CostMeter
 from mesa_llm.viz.figures import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.gate import place_steady, steady
@@ -186,6 +186,7 @@ def _Page(
         with solara.Card(margin=0):
             if recording.value is None:
                 Controls(session, choice)
+                CostPreview(session)
             else:
                 Player(session, recording.value, begin_anew)
             Pace(session)

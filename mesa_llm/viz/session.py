@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -20,12 +18,12 @@ from mesa_llm.registry import demand_listed
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.newsdesk import NewsDesk
 from mesa_llm.viz.parameters import THINKERS, Choice, Factory, shared_access, takes, transports_in
+from mesa_llm.viz.preview import Preview
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
-
-logger = logging.getLogger(__name__)
 
 
 class Session:
@@ -33,6 +31,7 @@ class Session:
 
     Attributes:
         recording: The recorded run that is shown, in which nobody is asked; None: the run is no recorded one.
+        preview: What works out the cost of the first steps.
         target: The step of that run that is shown, or is on its way.
         thinkers: What agents may think with, and what the page calls it.
         runner: Steps the model; None until a model could be built.
@@ -63,6 +62,7 @@ class Session:
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.recording: Recording | None = None
         self.target = 0
+        self.preview = Preview()
         if recording is None:
             self.build(choice)
         else:
@@ -88,16 +88,15 @@ class Session:
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
             desks = desks_of(model)
-        except MesaLLMError as error:
-            self.error = choice.hide(str(error))
-        except Exception as error:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            logger.error("a model could not be built\n%s", choice.hide("".join(traceback.format_exception(error))))
-            self.error = choice.hide(f"The model could not be built: {type(error).__name__}: {error}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            self.error = fault_text("Building the model", fault, choice.hide)
         else:
             self.recording = None
             self._typed[model] = typed
             self.desks = desks
             self.show(model, choice)
+            if recorded is None:
+                self.preview.take(self.factory, arguments, choice)
             if recorded is not None and self.runner is not None and recorded.steps:
                 self.runner.start(recorded.steps)  # what is recorded is not asked again
             return
@@ -209,7 +208,7 @@ class Session:
         questions = [question.question_id for desk in self.desks for question in desk.pending]
         model = self.runner.model
         desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
-        return (self._tries, self.runner.pulse, questions, *desks)
+        return (self._tries, self.runner.pulse, questions, *desks, self.preview.version)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""

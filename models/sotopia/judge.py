@@ -226,7 +226,10 @@ def _consulted(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job]) -> d
 
 
 def _consulted_alike(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job], answer: Any) -> dict[_Job, Any]:
-    prompts = [judge_prompt(model, job.episode, job.seats) for job in jobs]
+    if judge == "rule":  # it looks at the episodes, and reads nothing
+        prompts = [str(index) for index in range(len(jobs))]
+    else:
+        prompts = [judge_prompt(model, job.episode, job.seats) for job in jobs]
     by_prompt = dict(zip(prompts, jobs, strict=True))
 
     def by_rule(prompt: str) -> dict[str, Any]:

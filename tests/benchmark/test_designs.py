@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesa_llm import AgentDesign
+from mesa_llm import AgentDesign, ToolServer
 from mesa_llm.benchmark import find_task, find_tasks
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, ablations, installations
 from mesa_llm.benchmark.runs import Candidate, Plan
@@ -48,14 +48,15 @@ def test_an_ablation_takes_one_component_and_nothing_else() -> None:
     assert installations(POT, ablations("own", None))["own without tools"] == Installation("used", "used", "ignored")
 
 
-def test_a_researchers_own_tool_goes_with_the_tools() -> None:
+def test_a_researchers_own_tools_and_servers_go_with_the_tools() -> None:
     def weather() -> str:
         """Say how the weather is."""
         return "fine"
 
-    base = AgentDesign(tools=(weather,), world_tools=False)
-    entered = installations(POT, ablations("mine", base))
-    assert (entered["mine"].tools, entered["mine without tools"].tools) == ("used", "ignored")
+    server = ToolServer(command=("never-started",))
+    for base in (AgentDesign(tools=(weather,), world_tools=False), AgentDesign(servers=(server,), world_tools=False)):
+        entered = installations(POT, ablations("mine", base))
+        assert (entered["mine"].tools, entered["mine without tools"].tools) == ("used", "ignored")
 
 
 def test_the_measure_of_sotopia_is_that_of_table_2() -> None:

@@ -40,7 +40,7 @@ def test_a_large_log_is_written_in_constant_memory(tmp_path) -> None:
         return peak
 
     peak(10)
-    assert peak(6_000) < 1.5 * peak(2_000)
+    assert peak(3_000) < 1.5 * peak(1_000)
 
 
 def test_a_table_says_how_many_rows_it_has_and_keeps_to_one_line_a_row(tmp_path) -> None:

@@ -4,6 +4,7 @@ The embedded model has the same seams as the remote ones; `tests/llm/local/test_
 """
 
 import json
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -19,12 +20,16 @@ from tests.faulty_server import FaultyServer
 
 STEPS = 3
 
+SMALLER = {"compost": {"n_personas": 1, "n_topics": 1}}
+"""Parameters of models whose results would take long: here, a random forest for each persona on each topic."""
+
 every_model = pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
 
 
 def run_command(entry, llm, log, *options, lines=()) -> str:
     """Run a model as its user types it, and return what that shows."""
     command = ["run", entry.name, "--llm", llm, "--rng", "4", "--steps", str(STEPS), "--log", str(log)]
+    command += [word for item in SMALLER.get(entry.name, {}).items() for word in ("--set", "{}={}".format(*item))]
     done = CliRunner().invoke(app, [*command, *options], input="".join(f"{line}\n" for line in lines))
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -69,7 +74,8 @@ def test_a_person_at_the_terminal_can_do_what_a_model_does(entry, tmp_path) -> N
         lines.extend(typed_for(request, reply))
         return reply
 
-    model = entry.load()(rng=4, llm=ScriptedLLM(watched), log=tmp_path / "model.sqlite", concurrency=1)
+    smaller: Any = SMALLER.get(entry.name, {})
+    model = entry.load()(rng=4, llm=ScriptedLLM(watched), log=tmp_path / "model.sqlite", concurrency=1, **smaller)
     model.run_for(STEPS)
     model.close()
     assert "(0 failed)" in run_command(entry, "human", tmp_path / "person.sqlite", lines=lines)

@@ -260,9 +260,3 @@ def test_the_rumour_cascade_of_111_users_runs_fifty_steps_by_rule_and_twice_the_
     assert model.world.posts_table()[0]["step"] == 0
     assert model.largest_cascade > 1
     assert model.runlog.digest == digest(50, users=users, preset="x", step_minutes=3, rng=1)
-
-
-def test_the_embedded_model_gives_the_same_run_twice() -> None:
-    pytest.importorskip("xllamacpp")
-    runs = {digest(1, n_agents=2, feed_size=2, rng=1, llm="local") for _ in range(2)}
-    assert len(runs) == 1

@@ -29,13 +29,14 @@ PATTERNS = {
     "outside loop": Pattern(TableModel, frozenset({"offer", "reply", "guess", "tip"}), drive=drive),
     "questionnaire at once": Pattern(
         QuestionnaireModel,
-        frozenset({"item 1", "item 15"}),
+        frozenset({"item 1", "item 8"}),
         steps=2,
-        parameters={"n_items": 15, "memory": "chat"},
+        parameters={"n_items": 8, "memory": "chat"},
     ),
     "questionnaire one by one": Pattern(
         QuestionnaireModel,
         frozenset({"item 1", "item 5"}),
+        steps=2,
         parameters={"n_agents": 2, "n_items": 5, "way": "one by one", "memory": "chat"},
     ),
 }

@@ -24,10 +24,10 @@ def run_command(*command):
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """Record a run of some forty pages, once."""
+    """Record a run of some thirty pages, once."""
     path = tmp_path_factory.mktemp("sound") / "run.sqlite"
-    model = SocialModel(n_agents=6, rng=1, llm=honest(), log=path)
-    for _ in range(4):
+    model = SocialModel(n_agents=4, rng=1, llm=honest(), log=path)
+    for _ in range(2):
         model.step()
     model.close()
     return path.read_bytes()

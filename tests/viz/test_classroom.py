@@ -16,7 +16,7 @@ from mesa_llm.viz.classroom.room import NoSeat, Room, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_WRONG, WRONG_S, Attempts, StudentPages
 from mesa_llm.viz.guard import Guard
 from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.runner import Runner, failures, wait_until_closed
+from mesa_llm.viz.runner import Runner, absences, failures, wait_until_closed
 from tests.browser.apps.village import HOSTILE, Hamlet
 from tests.viz.test_page import PATIENCE_S, until
 
@@ -184,6 +184,7 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     lesson.wait()
     assert lesson.runner.model.square.greetings == ["Good day"] * 4
     assert (lesson.runner.alarm, failures(lesson.runner.model)) == ("", 0)
+    assert absences(lesson.runner.model) == 3
 
 
 def test_students_keep_their_seats_when_the_teacher_begins_anew(lesson: Class) -> None:

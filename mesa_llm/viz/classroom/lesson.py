@@ -143,4 +143,6 @@ class LessonSession(Session):
         return (*super().state, room.version, room.is_open, room.patience_s)
 
     def leave(self) -> None:
-        """Keep the model: the students sit in it, and the teacher comes back."""
+        """Keep the model, as the students sit in it and the teacher comes back; begin no step meanwhile."""
+        if self.runner is not None and self.runner.playing:
+            self.rest()

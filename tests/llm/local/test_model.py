@@ -20,6 +20,7 @@ from mesa_llm.records import ChatMessage, Reply, Request
 from mesa_llm.tools.toolbox import ToolBox
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
 from tests.llm.schema.test_grammar import Tree
+from tests.pot import PotModel
 from tests.processes import run
 
 SHORT: dict[str, Any] = {"max_tokens": 60, "temperature": 0.7}
@@ -133,6 +134,16 @@ def test_a_fresh_process_gives_the_same_replies_and_prints_nothing(local: LocalL
     done = run("-c", IN_A_PROCESS, str(model_path))
     assert (done.returncode, done.err) == (0, "")
     assert json.loads(done.out) == [[reply.text, repr(reply.tool_calls)] for reply in reversed(backwards)]
+
+
+def test_a_run_of_a_model_on_it_is_the_same_twice(model_path: Path) -> None:
+    digests = set()
+    for _ in range(2):
+        model = PotModel(2, "local", rng=1)
+        model.step()
+        digests.add(model.runlog.digest)
+        assert model.usage.calls == 2
+    assert len(digests) == 1
 
 
 def test_without_xllamacpp_the_text_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
