@@ -8,6 +8,8 @@
     python3 dev.py test --fast   linters, and the tests of what the library is made of (a minute and a half)
     python3 dev.py test-mesa4    the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  a program of benchmarks/, by default `overhead`
+    python3 dev.py docs          build the documentation; a warning is a failure
+    python3 dev.py evidence      measure published values again, and write docs/evidence.md (a quarter of an hour)
 
 The first command also makes the environment: one to three minutes more, by the network. Further arguments go to the
 command. This script itself runs on any Python from 3.8 on, with nothing but the
@@ -105,7 +107,7 @@ class Environment:
         pins.write_text("\n".join(self.pins) + "\n", encoding="utf-8")
         call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv")
         uv = [self.program("uv"), "pip", "install", "--quiet", "--python", python]
-        call(*uv, "--constraints", str(pins), "--editable", ".[local,test]")
+        call(*uv, "--constraints", str(pins), "--editable", ".[local,test,docs]")
 
 
 def call(*command: str) -> None:
@@ -262,6 +264,18 @@ def bench(venv: Environment, arguments: list[str]) -> int:
     return run(venv.program("python"), str(Path("benchmarks") / (name + ".py")), *rest)
 
 
+def evidence(venv: Environment, arguments: list[str]) -> int:
+    return bench(venv, ["evidence", *arguments])
+
+
+def docs(venv: Environment, arguments: list[str]) -> int:
+    built = Path("build", "docs")
+    sphinx = [venv.program("python"), "-m", "sphinx", "-W", "--keep-going", "--quiet", "--jobs", "2", "-b", "html"]
+    failed = run(*sphinx, *arguments, "docs", str(built))
+    print("FAILED: the documentation (see above)." if failed else f"Built: {built / 'index.html'}", flush=True)
+    return failed
+
+
 MAIN = Environment(".venv")
 COMMANDS = {
     "demo": (demo, MAIN),
@@ -270,6 +284,8 @@ COMMANDS = {
     "test": (test, MAIN),
     "test-mesa4": (test_mesa4, Environment(".venv-mesa4", instead=MESA_4)),
     "bench": (bench, MAIN),
+    "docs": (docs, MAIN),
+    "evidence": (evidence, MAIN),
 }
 
 

@@ -1,21 +1,23 @@
 """The exceptions of mesa_llm, and who reads each of them.
 
-* MesaLLMError
-  · ConfigError            a person: something was set up wrongly; says what to change
-    · AccessRefused        a person: an endpoint refuses key, model or address, or the account is out of money
-    · ReplayError          a person: the recording does not hold what the run asks for
-  · BudgetSpent            a person: the run stopped cleanly and can be resumed
-  · Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
-  · NothingDecided         a person: the run is over, and every single decision of it failed
-  · DecisionError          a person: only with `on_error="raise"`, at the end of the step
-  · ToolError              the language model: an action or tool was refused, and why
-  · ToolBroken             the engine: a tool raised something else while an agent decided
-  · ParseError             the engine: a reply could not be used; the text tells the model why
-  · TransportError         the engine: no reply came
-    · RateLimited          the engine: wait, then ask again
-    · ServerTrouble        the engine: ask again (5xx, cut or hung connection)
-    · BadReply             the engine: something came that is no reply (too long, no JSON)
-    · Refused              the engine: the endpoint refuses this one request (4xx)
+Each is a kind of the one that it stands under:
+
+    MesaLLMError
+      ConfigError            a person: something was set up wrongly; says what to change
+        AccessRefused        a person: an endpoint refuses key, model or address, or the account is out of money
+        ReplayError          a person: the recording does not hold what the run asks for
+      BudgetSpent            a person: the run stopped cleanly and can be resumed
+      Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
+      NothingDecided         a person: the run is over, and every single decision of it failed
+      DecisionError          a person: only with `on_error="raise"`, at the end of the step
+      ToolError              the language model: an action or tool was refused, and why
+      ToolBroken             the engine: a tool raised something else while an agent decided
+      ParseError             the engine: a reply could not be used; the text tells the model why
+      TransportError         the engine: no reply came
+        RateLimited          the engine: wait, then ask again
+        ServerTrouble        the engine: ask again (5xx, cut or hung connection)
+        BadReply             the engine: something came that is no reply (too long, no JSON)
+        Refused              the engine: the endpoint refuses this one request (4xx)
 """
 
 from __future__ import annotations
@@ -103,3 +105,7 @@ class BadReply(TransportError):
 
 class Refused(TransportError):
     """The endpoint refuses this one request; asking again does not help."""
+
+
+class Absent(Refused):
+    """A person did not decide in time, or nobody plays this agent; with `on_error="rule"` the rule twin stands in."""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named
+from mesa_llm.model.options import class_named, name_of
 from mesa_llm.model.recording import Recording
 
 GROUP = "mesa_llm.models"
@@ -119,8 +119,12 @@ def find_model(name: str) -> ModelEntry:
     return matches[0]
 
 
-def demand_listed(recording: Recording) -> None:
+def demand_listed(recording: Recording, known: type[LLMModel] | None = None) -> None:
     """Check that all that a recorded run would import belongs to models that are listed.
+
+    Args:
+        recording: The run.
+        known: A model that need not be listed, since who asks has imported it.
 
     Raises:
         ConfigError: If something does not.
@@ -129,6 +133,9 @@ def demand_listed(recording: Recording) -> None:
     packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
     module, _, qualname = recording.model.partition(":")
     is_listed = any(entry.module == module and entry.qualname in ("", qualname) for entry in entries)
+    if known is not None:
+        is_listed |= recording.model == name_of(known)
+        packages |= {known.__module__, known.__module__.rpartition(".")[0]} - {""}
     strangers = [
         name
         for name in recording.imports

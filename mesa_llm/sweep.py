@@ -23,7 +23,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
 from mesa_llm.llm.limits import Purse
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 TABLE = "table.csv"
 """File of the table, in the sweep's folder."""
-
-OWN_DESIGN = "own"
-"""Name of the design that leaves each model's own components alone."""
 
 BUDGET = ("max_calls", "max_tokens", "max_dollars")
 """Options of the access that the purse of all workers is filled from."""

@@ -22,6 +22,9 @@ from mesa_llm.tools.server import ToolServer, checked_servers
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
 
+OWN_DESIGN = "own"
+"""Name of the design that leaves each model's own components alone."""
+
 
 @dataclass(frozen=True)
 class AgentDesign:

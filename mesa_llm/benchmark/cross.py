@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mesa_llm.agents.design import AgentDesign
-from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installation
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
+from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
 from mesa_llm.benchmark.report import NOT_KNOWN, figure_text, plain, run_json, table, with_interval
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import Task, find_task
@@ -28,7 +28,7 @@ SIGNIFICANT = 0.05
 """Corrected p below which a difference gets a star."""
 
 FEW_SEEDS = 6
-"""Number of pairs from which on a permutation test can find a p below 0.05."""
+"""Number of pairs from which on a paired permutation test can find a p below `SIGNIFICANT`."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,14 @@ class Cross:
         """Name of a task and of a design → results; p are corrected over all of them together."""
         places = [(task, design) for task in self.tasks for design in self.designs]
         comparisons = correct([self._compared(task, design) for task, design in places])
+        designs = {name: one.design for name, one in self.candidates.items()}
+        entered = {task.name: installations(task, designs) for task in self.tasks}
         return {
             (task.name, design): Cell(
                 mean_estimate(self.figures(task, design)),
                 self._ratio(task, design),
                 comparison,
-                installation(task, self.candidates[design].design),
+                entered[task.name][design],
             )
             for (task, design), comparison in zip(places, comparisons, strict=True)
         }
@@ -138,7 +140,10 @@ class Cross:
         n_seeds = len(self.seeds)
         if n_seeds < FEW_SEEDS:
             limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
-            lines.append(f"With {counted(n_seeds, 'seed')} {limit}; {FEW_SEEDS} can make a difference significant.")
+            lines.append(
+                f"With {counted(n_seeds, 'seed')} {limit}; one below {SIGNIFICANT} takes {FEW_SEEDS}, and more of them "
+                "where many are corrected."
+            )
         if all(one.llm in ("rule", "random") for one in self.candidates.values()):
             lines.append("Rule twins and chance read nothing that a design changes, so that all designs decide alike.")
         return lines
@@ -279,7 +284,7 @@ def candidates_of(llm: str | LLM, designs: Mapping[str, AgentDesign | None]) -> 
         raise ConfigError("a cross needs a design at least")
     name = written_name(llm) if isinstance(llm, str) else Capabilities.of(llm).name
     return {
-        key: Candidate(name if design is None else f"{name} + {key}", llm, design) for key, design in designs.items()
+        key: Candidate(name if key == OWN_DESIGN else f"{name} + {key}", llm, design) for key, design in designs.items()
     }
 
 

@@ -41,7 +41,7 @@ Source:
 WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "config": {"persona": "none", "style": ""},
     "memory": {"memory": "none"},
-    "tools": {"world_tools": False, "tools": ()},
+    "tools": {"world_tools": False, "tools": (), "servers": ()},
 }
 """Component → fields of a design that take it away. Language model, sampling, reasoning and adapter stay."""
 
@@ -77,24 +77,28 @@ def ablations(name: str, design: AgentDesign | None) -> dict[str, AgentDesign | 
     return {name: design, **short}
 
 
-def installation(task: Task, design: AgentDesign | None) -> Installation:
-    """Find out what becomes of the components when a design enters a task; nobody is asked.
+def installations(task: Task, designs: Mapping[str, AgentDesign | None]) -> dict[str, Installation]:
+    """Find out what becomes of the components when designs enter a task; nobody is asked.
 
     Args:
         task: The task, with its parameters.
-        design: The design; None: the model's own components.
+        designs: Designs by name; None: the model's own components.
 
     Raises:
         ConfigError: If the task's parameters cannot be.
     """
-    offered, used = _components(task, None), _components(task, design)
+    offered = _components(task, None)
 
-    def use(component: str) -> Use:
+    def use(component: str, used: set[str]) -> Use:
         if component in used:
             return "used"
         return "ignored" if component in offered else "absent"
 
-    return Installation(use("config"), use("memory"), use("tools"))
+    found: dict[str, Installation] = {}
+    for name, design in designs.items():
+        used = offered if design is None else _components(task, design)
+        found[name] = Installation(use("config", used), use("memory", used), use("tools", used))
+    return found
 
 
 def _components(task: Task, design: AgentDesign | None) -> set[str]:
@@ -111,5 +115,5 @@ def _components_of(agent: Any) -> Iterator[str]:
         yield "config"
     if not isinstance(agent.memory, NoMemory):
         yield "memory"
-    if any(not spec.is_action for spec in box.only(config.tools).specs):
+    if agent.servers or any(not spec.is_action for spec in box.only(config.tools).specs):
         yield "tools"

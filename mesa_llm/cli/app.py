@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli import experiments, outputs
-from mesa_llm.cli.command import DIFFERENT, app, exits, look_here, model_named, say, warn
+from mesa_llm.cli import experiments, outputs, pages
+from mesa_llm.cli.command import DIFFERENT, app, exits, model_named, say, warn
 from mesa_llm.cli.options import (
     DEFAULT_STEPS,
     ApiBase,
@@ -33,10 +33,7 @@ from mesa_llm.cli.options import (
 )
 from mesa_llm.errors import ConfigError
 
-__all__ = ["app", "experiments", "main", "outputs"]
-
-GALLERY = "mesa_llm.viz.gallery"
-"""The page of all models."""
+__all__ = ["app", "experiments", "main", "outputs", "pages"]
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -217,37 +214,6 @@ def check(
     if n_broken:
         warn(f"{model} breaks {n_broken} of its promises")
         raise typer.Exit(DIFFERENT)
-
-
-@app.command("app")
-@exits
-def open_app(
-    page: Annotated[str, typer.Argument(help="Module or file of pages of your own, as for `solara run`.")] = GALLERY,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any that is free.")] = 8765,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
-    token: Annotated[
-        str | None,
-        typer.Option(envvar="MESA_LLM_APP_TOKEN", help="Token in the address; a new one if unset."),
-    ] = None,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="Further name under which the server may be addressed, as by a proxy.")
-    ] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Budget of replies for all pages together.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Budget of tokens for all pages together.")] = None,
-    max_dollars: Annotated[float | None, typer.Option(help="Budget of US dollars for all pages together.")] = None,
-) -> None:
-    """Open the gallery of all models, or pages of your own, in the browser; only who has the token gets in."""
-    from mesa_llm.cli.arguments import budget
-    from mesa_llm.engine.access import Access
-    from mesa_llm.viz.server import PageServer
-
-    look_here()
-    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    access = Access(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars) if spend else None
-    server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access)
-    say(f"mesa-llm: the page opens at {server.address}")
-    server.run(browser=browser)
 
 
 @app.command()

@@ -10,14 +10,13 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.agents.strategies import STRATEGIES
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.sweep import OWN_DESIGN
 from mesa_llm.text import clip
 from mesa_llm.tools.tool import describe
 
@@ -157,34 +156,25 @@ def _shape(adapter: TypeAdapter[Any]) -> str:
     return ""
 
 
-def design_in(file: Path | None) -> AgentDesign | None:
-    """Read a design from a JSON file, or make that of a strategy.
-
-    Args:
-        file: The file; or the name of a strategy, as `vote:7`.
+def design_in(typed: Path | None) -> AgentDesign | None:
+    """Find one design, as `designs_in` does; none is the model's own.
 
     Raises:
-        ConfigError: If it cannot be read, or holds no design.
+        ConfigError: If it cannot be found or read, or there are several.
     """
-    if file is None:
-        return None
-    if str(file).partition(":")[0] in STRATEGIES and not file.exists():
-        return AgentDesign(decide=str(file))
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--design {file}: {error}") from None
-    if not isinstance(document, dict):
-        raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
-    return AgentDesign.from_json(cast("dict[str, Any]", document))
+    found = designs_in([] if typed is None else [str(typed)])
+    if len(found) > 1:
+        raise ConfigError(f"--design {typed}: wanted one design, got {', '.join(found)}")
+    return next(iter(found.values()), None)
 
 
 def designs_in(typed: Sequence[str]) -> dict[str, AgentDesign | None]:
     """Find designs by name, or read them from JSON files, which name them.
 
     Args:
-        typed: Names and paths, with commas between them: `own` stands for each model's own components, `original` for
-            the four designs that Shachi compares, of which each has a name.
+        typed: Names and paths, with commas between them: `own` stands for each model's own components, a strategy
+            (`plan`, `react`, `vote:7`) for a design that has only that, `original` for the four designs that Shachi
+            compares, of which each has a name.
 
     Raises:
         ConfigError: If one cannot be found or read, or two have one name.
@@ -206,10 +196,27 @@ def _designs_named(text: str) -> dict[str, AgentDesign | None]:
     if text in ORIGINAL_DESIGNS:
         return {text: ORIGINAL_DESIGNS[text]}
     path = Path(text)
-    if not path.suffix and not path.exists():
-        known = ", ".join((OWN_DESIGN, ALL_ORIGINAL, *ORIGINAL_DESIGNS))
-        raise ConfigError(f"--design {text}: there is no such design or file; wanted a JSON file, or {known}")
-    return {path.stem: design_in(path)}
+    if path.exists() or path.suffix:
+        return {path.stem: _design_of(path)}
+    if text.partition(":")[0] in STRATEGIES:
+        return {text: AgentDesign(decide=text)}
+    known = ", ".join((OWN_DESIGN, ALL_ORIGINAL, *ORIGINAL_DESIGNS, *STRATEGIES))
+    raise ConfigError(f"--design {text}: there is no such design or file; wanted a JSON file, or {known}")
+
+
+def _design_of(file: Path) -> AgentDesign:
+    """Read a design from a JSON file.
+
+    Raises:
+        ConfigError: If it cannot be read, or holds no design.
+    """
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--design {file}: {error}") from None
+    if not isinstance(document, dict):
+        raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
+    return AgentDesign.from_json(cast("dict[str, Any]", document))
 
 
 def intervention_in(text: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from tqdm import tqdm
 
-from mesa_llm.agents.design import AgentDesign
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.cross import Cross, candidates_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.benchmark.rehearsal import rehearse
@@ -26,7 +26,6 @@ from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecid
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.rehearsal import Cost
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.sweep import OWN_DESIGN
 
 ALL = "all"
 """Name of all tasks together."""

@@ -10,6 +10,7 @@ import typer
 from mesa_llm.cli.command import app, exits, look_here, model_named, say
 from mesa_llm.cli.options import (
     DEFAULT_STEPS,
+    DESIGN_NAMES,
     ApiBase,
     AsJson,
     AskAgain,
@@ -34,9 +35,6 @@ from mesa_llm.cli.options import (
     Users,
 )
 from mesa_llm.errors import ConfigError
-
-DESIGN_NAMES = "JSON file with an AgentDesign, or own, original, or the name of an original design"
-"""What names a design, where several may be named."""
 
 
 @app.command(rich_help_panel="Experiments")
@@ -117,6 +115,7 @@ def bench(
     access = Access(api_base=api_base, **limits)
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     if is_cross:
         by_design = candidates_of(llm, designs_of_cross(design or [], ablate))

@@ -10,15 +10,16 @@ import typer
 DEFAULT_STEPS = 10
 """Steps of a run, unless something else is asked for."""
 
+DESIGN_NAMES = (
+    "JSON file with an AgentDesign, whose functions are imported; own; a strategy (plan, react, vote, vote:9); or the "
+    "name of one of Shachi's designs"
+)
+"""What may be typed for a design."""
+
 Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
 ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint; without a key in it.")]
 Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
-Design = Annotated[
-    Path | None,
-    typer.Option(
-        help="JSON file with an AgentDesign, whose functions are imported; or a strategy: plan, react, vote, vote:9."
-    ),
-]
+Design = Annotated[Path | None, typer.Option(help=f"{DESIGN_NAMES}.")]
 Users = Annotated[Path | None, typer.Option(help="File with the population.")]
 OnError = Annotated[str, typer.Option(help="What a failed decision becomes: skip, rule or raise.")]
 Reasoning = Annotated[str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")]
@@ -35,6 +36,19 @@ Concurrency = Annotated[int, typer.Option(min=1, help="Most requests in flight."
 RetryFailures = Annotated[bool, typer.Option(help="Ask again where the log holds a failure.")]
 AskAgain = Annotated[bool, typer.Option(help="Ask again where the log holds another request.")]
 Moved = Annotated[bool, typer.Option("--moved", help="Go on with the log though the endpoint has moved.")]
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any that is free.")]
+Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: other machines can open the page.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")]
+Token = Annotated[
+    str | None, typer.Option(envvar="MESA_LLM_APP_TOKEN", help="Token in the address; a new one if unset.")
+]
+AllowHost = Annotated[
+    list[str] | None, typer.Option(help="Further name under which the server may be addressed, as by a proxy.")
+]
+MaxCallsOfPages = Annotated[int | None, typer.Option(help="Budget of replies for all pages together.")]
+MaxTokensOfPages = Annotated[int | None, typer.Option(help="Budget of tokens for all pages together.")]
+MaxDollarsOfPages = Annotated[float | None, typer.Option(help="Budget of US dollars for all pages together.")]
 
 MaxCallsOfAll = Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")]
 MaxTokensOfAll = Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")]

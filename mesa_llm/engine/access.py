@@ -80,7 +80,8 @@ class Access:
             max_calls: Budget of live replies; None: no budget.
             max_tokens: Budget of tokens of live replies, read and written.
             max_dollars: Budget of US dollars for live replies.
-            purse: Where that budget is spent from, if accesses of several processes share it (see `mesa_llm.sweep`).
+            purse: Budget that several accesses share, of one process or of several (see `mesa_llm.sweep`), in place of
+                the three above.
 
         Raises:
             ConfigError: If a value cannot work.
@@ -105,7 +106,8 @@ class Access:
             "max_dollars": max_dollars,
         }
         budget = (max_calls, max_tokens, max_dollars)
-        self._budget = None if budget == (None, None, None) else Budget(_Nobody(), *budget, purse=purse)
+        is_free = purse is None and budget == (None, None, None)
+        self._budget = None if is_free else Budget(_Nobody(), *budget, purse=purse)
         self._lock = threading.Lock()
         self._routes: dict[Any, Route] = {}
         self._transports: list[LLM] = []

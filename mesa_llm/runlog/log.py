@@ -695,10 +695,18 @@ class RunLog:
         rows = self._query(self._db, "SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
         return [str(reason) for (reason,) in rows]
 
-    def calls_of(self, agent: int, limit: int = 20) -> list[dict[str, Any]]:
-        """Return the latest requests made for an agent with their replies, newest first."""
-        query = "SELECT * FROM calls WHERE agent = ? ORDER BY time DESC, rowid DESC LIMIT ?"
-        rows = self._query(self._recorded, query, (agent, limit))
+    def calls_of(self, agent: int, limit: int = 20, last_step: int | None = None) -> list[dict[str, Any]]:
+        """Return the latest requests made for an agent with their replies, newest first.
+
+        Args:
+            agent: The agent's number.
+            limit: Maximum number of requests.
+            last_step: Only requests up to this step; None: all, in a replay also those of steps to come.
+        """
+        query = (
+            "SELECT * FROM calls WHERE agent = ? AND (? IS NULL OR time <= ?) ORDER BY time DESC, rowid DESC LIMIT ?"
+        )
+        rows = self._query(self._recorded, query, (agent, last_step, last_step, limit))
         return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
 
     def usage(self, agent: int | None = None) -> pd.DataFrame:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import solara
 from reacton import use_effect, use_state
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.rehearsal import CAVEAT
 from mesa_llm.text import counted
 from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.runner import Runner
+from mesa_llm.viz.preview import summary
+from mesa_llm.viz.runner import Runner, failures
 from mesa_llm.viz.session import Session
-from mesa_llm.viz.ticker import moment, words
+from mesa_llm.viz.ticker import moment, shown, words
 
 PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
 """Pauses between two steps while playing → seconds."""
+
+
+PREVIEWED = (1, 10, 50, 100)
+"""Numbers of steps whose cost is offered to be worked out."""
 
 
 @component
@@ -28,7 +35,7 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
         choice: What Reset builds from.
     """
     now = moment()
-    use_effect(lambda: setattr(session, "seen", now), [now])  # runs once all of the page is drawn
+    use_effect(lambda: shown.set(now), [now])  # runs once all of the page is drawn
     runner = session.runner
     with solara.Column(gap="8px"):
         if runner is not None:
@@ -56,6 +63,35 @@ def Pace(session: Session) -> None:
 
     with solara.Div(style={"margin-top": "14px"}):
         solara.Select("Play pauses between steps", list(PAUSES), pause, change, dense=True)
+
+
+@component
+def CostPreview(session: Session) -> None:
+    """Show, before the first step, what the first steps of a run would cost.
+
+    Args:
+        session: What is run.
+    """
+    moment()
+    steps, choose = use_state(10)
+    preview, runner = session.preview, session.runner
+    if not preview.is_wanted or runner is None or done(runner.model) or runner.busy:
+        return
+    with solara.Column(gap="6px"):
+        solara.Text("What the first steps would cost", style={"font-weight": "600"})
+        if preview.steps:
+            solara.Text(f"Working out {counted(preview.steps, 'step')} …")
+        elif preview.rehearsal is not None:
+            solara.Text(summary(preview.rehearsal, is_priced=preview.is_priced), classes=["mesa-llm-preview"])
+        if preview.error:
+            solara.Warning(f"The cost cannot be worked out: {preview.error}", dense=True)
+        with solara.Row(gap="10px", style={"align-items": "center"}):
+            with solara.Div(style={"width": "5rem"}):
+                solara.Select("Steps", list(PREVIEWED), steps, choose, dense=True)
+            on_click = partial(announce, preview.work_out, steps)
+            solara.Button("Work it out", on_click=on_click, disabled=bool(preview.steps), small=True)
+        with solara.Details("What this does not know"):
+            solara.Text(CAVEAT, classes=["mesa-llm-hint"])
 
 
 @component
@@ -109,32 +145,37 @@ def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
         solara.Button(
             "Step",
             icon_name="mdi-step-forward",
-            on_click=lambda: _announce(runner.start, 1),
+            on_click=lambda: announce(runner.start, 1),
             disabled=runner.busy or is_over,
             color="primary",
         )
         if runner.playing:
-            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: _announce(runner.pause), color="primary")
+            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
         else:
             solara.Button(
                 "Play",
                 icon_name="mdi-play",
-                on_click=lambda: _announce(runner.start),
+                on_click=lambda: announce(runner.start),
                 disabled=runner.busy or is_over,
                 color="primary",
             )
         solara.Button(
             "Stop",
             icon_name="mdi-stop",
-            on_click=lambda: _announce(runner.stop),
+            on_click=lambda: announce(runner.stop),
             disabled=not runner.busy or runner.stopping,
             color="error",
             outlined=True,
         )
 
 
-def _announce(do: Callable[..., None], *arguments: int) -> None:
-    """Do what a click asks for, and show at once that it was heard."""
+def announce(do: Callable[..., None], *arguments: int) -> None:
+    """Do what a click asks for, and show at once that it was heard.
+
+    Args:
+        do: What is asked for.
+        *arguments: Its arguments.
+    """
     do(*arguments)
     words.set(object())
 
@@ -183,10 +224,10 @@ def ended(model: LLMModel) -> str:
     """
     if not done(model):
         return "Ready."
-    failures = model.step_failures
-    if not failures:
+    n_failed = failures(model)
+    if not n_failed:
         return f"Step {done(model)} is done."
-    return f"Step {done(model)} is over, but {counted(failures, 'decision')} failed; the tab Agents says why."
+    return f"Step {done(model)} is over, but {counted(n_failed, 'decision')} failed; the tab Agents says why."
 
 
 @component

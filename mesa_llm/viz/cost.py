@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mesa.visualization.utils import update_counter
+from reacton import use_memo
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.runner import absences
 from mesa_llm.viz.ticker import words
 
 
@@ -35,21 +37,26 @@ def CostMeter(model: LLMModel) -> None:
     """
     update_counter.get()
     words.get()
-    Markup("cost.html", tiles=tiles_of(model.usage, model.engine.decisions))
+    usage = model.usage
+    n_absent = use_memo(lambda: absences(model) if usage.failures else 0, [model, model.now, usage.failures])
+    Markup("cost.html", tiles=tiles_of(usage, model.engine.decisions, n_absent))
 
 
-def tiles_of(usage: Usage, decisions: int) -> list[Tile]:
+def tiles_of(usage: Usage, decisions: int, n_absent: int = 0) -> list[Tile]:
     """Return the figures of a run.
 
     Args:
         usage: What was used.
         decisions: How many decisions were asked for.
+        n_absent: How many of them people left to the rule twin.
     """
+    n_failed = usage.failures - n_absent
     tiles = [
         Tile(f"{decisions:,}", "decisions"),
-        Tile(f"{usage.failures:,}", "failed", "failed" if usage.failures else ""),
+        Tile(f"{n_failed:,}", "failed", "failed" if n_failed else ""),
         Tile(f"{usage.calls:,}", "replies"),
         Tile(f"{usage.tokens:,}", "tokens"),
         Tile(f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent"),
     ]
-    return [*tiles, Tile(f"{usage.replayed:,}", "from the log")] if usage.replayed else tiles
+    more = {"left to rule twins": n_absent, "from the log": usage.replayed}
+    return [*tiles, *(Tile(f"{count:,}", what) for what, count in more.items() if count)]

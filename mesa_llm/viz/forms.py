@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -15,23 +14,17 @@ from solara.core import component
 
 from mesa_llm.errors import Refused
 from mesa_llm.llm.human.desk import HumanDesk, Question
-from mesa_llm.llm.human.questions import LEFT_OUT, FormField, NotOffered, Offer, offers_of, still_possible
+from mesa_llm.llm.human.questions import LEFT_OUT, NUMBERS, FormField, NotOffered, Offer, offers_of, still_possible
 from mesa_llm.llm.schema.description import description_of
-from mesa_llm.llm.schema.flat import Schema
 from mesa_llm.records import Reply, Request, ToolCall, canonical_json
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.trace import call_text
-
-SHORT_TEXT = 80
-"""A text that may be longer than this gets several lines to write in."""
 
 Path = tuple[str, ...]
 """Names the value that a field is for."""
 
 Lines = dict[Path, str]
 """What stands in the fields, or is said of them."""
-
-NUMBERS = {"integer", "number"}
 
 
 def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping[Path, str]) -> tuple[Any, Lines]:
@@ -48,7 +41,7 @@ def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping
     faults: Lines = {}
 
     def give(line: FormField) -> Any:
-        text = lines.get(line.path, "no" if _is_tick(line) else "").strip()
+        text = lines.get(line.path, "no" if line.control == "tick" else "").strip()
         if not text and not line.is_needed:
             return LEFT_OUT
         if not text and {"type": "null"} not in line.schema.get("anyOf", ()):
@@ -68,35 +61,15 @@ def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping
 def hint_of(field: FormField) -> str:
     """Describe what a value means, what fits if that is not plain, and whether the field can stay empty."""
     schema = field.schema
-    notes = (
-        [description_of(schema)] if schema.get("type") in NUMBERS or not (field.description or _items(field)) else []
-    )
+    notes = [description_of(schema)] if schema.get("type") in NUMBERS or not (field.description or field.items) else []
     if schema.get("type") in ("array", "object"):
         is_json = "prefixItems" in schema or schema.get("additionalProperties") is False
         notes = [description_of(field.choices or schema), "as JSON" if is_json else "commas between"]
-    if field.values and not _is_closed(field):
+    if field.values and not field.is_closed:
         notes.append("the list holds examples" if field.is_free else "the list holds what is offered")
     notes += [] if field.is_needed else ["may stay empty"]
     in_brackets = f"({'; '.join(notes)})" if notes else ""
     return f"{field.description} {in_brackets}".strip()
-
-
-def _items(field: FormField) -> list[str]:
-    """List what a field can be chosen from, as `FormField.read` reads it."""
-    values = field.values or field.schema.get("enum", [])
-    return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
-
-
-def _is_closed(field: FormField) -> bool:
-    """Whether nothing fits but what is in the list."""
-    kinds: list[Schema] = field.schema.get("anyOf", [field.schema])
-    is_listed = all("enum" in kind or kind == {"type": "null"} for kind in kinds)
-    return is_listed and field.choices in (None, field.schema)
-
-
-def _is_tick(field: FormField) -> bool:
-    """Whether it is a box to tick: yes or no, and nothing else."""
-    return field.schema.get("type") == "boolean" and field.is_needed and not field.values
 
 
 def _offers(request: Request) -> tuple[list[Offer], str]:
@@ -222,18 +195,19 @@ def _Field(field: FormField, text: str, fault: str, fill: Callable[[Any], None])
         "error_messages": fault,
         "class_": "mesa-llm-field",
     }
-    items, kind = _items(field), field.schema.get("type")
-    attributes: dict[str, Any] = {"type": "number", "attributes": {"step": "any"}} if kind in NUMBERS else {}
-    if _is_tick(field):
-        solara.Checkbox(label=f"{label}: {hint_of(field)}", value=text == "yes", on_value=_yes_or_no(fill))
-    elif _is_closed(field) or kind == "boolean":
-        vuetify.Select(**looks, items=items or ["yes", "no"], clearable=True)
-    elif items:
-        _Suggestions({**looks, **attributes}, items, fill)
-    elif kind == "string" and field.schema.get("maxLength", SHORT_TEXT + 1) > SHORT_TEXT:
-        vuetify.Textarea(**looks, rows=2, auto_grow=True)
-    else:
-        vuetify.TextField(**looks, **attributes)
+    is_number = field.schema.get("type") in NUMBERS
+    attributes: dict[str, Any] = {"type": "number", "attributes": {"step": "any"}} if is_number else {}
+    match field.control:
+        case "tick":
+            solara.Checkbox(label=f"{label}: {hint_of(field)}", value=text == "yes", on_value=_yes_or_no(fill))
+        case "list":
+            vuetify.Select(**looks, items=field.items or ["yes", "no"], clearable=True)
+        case "suggestions":
+            _Suggestions({**looks, **attributes}, field.items, fill)
+        case "text":
+            vuetify.Textarea(**looks, rows=2, auto_grow=True)
+        case "number" | "line":
+            vuetify.TextField(**looks, **attributes)
 
 
 @component

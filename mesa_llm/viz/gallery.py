@@ -5,10 +5,6 @@ All models are imported when this module is: what Solara makes while it draws a 
 
 from __future__ import annotations
 
-import base64
-import logging
-from dataclasses import dataclass
-from importlib import import_module, resources
 from typing import Any
 
 import solara
@@ -16,14 +12,9 @@ from reacton.core import Element
 from solara.core import component
 from solara.routing import use_router
 
-from mesa_llm.errors import ConfigError
 from mesa_llm.registry import ModelEntry, find_models
-from mesa_llm.viz.markup import CSS, Markup, label_of
-from mesa_llm.viz.page import LLMPage
-from mesa_llm.viz.sketch import blank
-
-logger = logging.getLogger(__name__)
-
+from mesa_llm.viz.exhibit import Exhibit, exhibit
+from mesa_llm.viz.markup import CSS, Markup
 
 LADDER = (
     "social",
@@ -43,50 +34,6 @@ LADDER = (
     "three_worlds",
 )
 """Names of models in the order in which they are best met; all others come after them."""
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """A model in the gallery."""
-
-    entry: ModelEntry
-    """The model, as it was found."""
-
-    page: Any = None
-    """What shows it: an element or a component; None if it cannot be shown."""
-
-    fault: str = ""
-    """Why it cannot be shown; empty if it can."""
-
-    @property
-    def title(self) -> str:
-        """Its name, to be read: that of its page, else of the model."""
-        name = getattr(self.page, "kwargs", {}).get("name")
-        return name or label_of(self.entry.name)
-
-    @property
-    def picture(self) -> str:
-        """Its picture, as an address that holds it: the file `picture.svg` of its package, or a plain one."""
-        file = resources.files(self.entry.package).joinpath("picture.svg") if self.entry.package else None
-        svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
-        return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-
-
-def exhibit(entry: ModelEntry) -> Exhibit:
-    """Import a model and its page; one that brings no page gets a plain one.
-
-    Args:
-        entry: The model.
-    """
-    try:
-        model = entry.load()
-        page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
-    except ConfigError as error:
-        return Exhibit(entry, fault=str(error))
-    except Exception as error:  # a model is anybody's code; the gallery tells what it raised, and shows the others
-        logger.exception("the page of %s cannot be imported", entry.name)
-        return Exhibit(entry, fault=f"its page cannot be imported: {type(error).__name__}: {error}")
-    return Exhibit(entry, page)
 
 
 def rung(entry: ModelEntry) -> tuple[int, str]:

@@ -19,6 +19,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
+DOOR = "/join"
+"""Path of the students' pages of a class; all others are the teacher's."""
+
 PROTECTION = {
     "Content-Security-Policy": "frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -28,6 +31,15 @@ PROTECTION = {
     "X-Frame-Options": "DENY",
 }
 """Headers of every HTTP response: no other page frames this one, reads it, or keeps a handle on its window."""
+
+STUDENTS_PROTECTION = {
+    **PROTECTION,
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+}
+"""The same for students' pages: nothing that a name or an agent's text smuggles in is run, or sent elsewhere."""
 
 ASK_FOR_TOKEN = (
     "This page opens with its token only: use the address that `mesa-llm app` printed when it was started, "
@@ -94,6 +106,7 @@ class Guard:
     Attributes:
         app: What is guarded.
         cookie: Name of the cookie that a browser gets for the token.
+        students: The students' pages of a class, which need no token; None: there are none.
     """
 
     def __init__(
@@ -110,6 +123,7 @@ class Guard:
         """
         self.app = app
         self.cookie = cookie
+        self.students: ASGIApp | None = None
         self._token = token
         self._ticket = ""
         self._pass = secrets.token_urlsafe(32)
@@ -133,6 +147,8 @@ class Guard:
             await (self.app if is_welcome else WebSocketClose(1008))(scope, receive, send)
         elif refusal:
             await _protected(PlainTextResponse(refusal, 403))(scope, receive, send)
+        elif self.students is not None and _is_at_door(scope["path"]):
+            await _protected(self.students, STUDENTS_PROTECTION)(scope, receive, send)
         elif "token" in connection.query_params:
             await _protected(self._admission(connection))(scope, receive, send)
         elif self._has_pass(connection):
@@ -185,6 +201,10 @@ class Guard:
         return secrets.compare_digest(token, self._token.encode())
 
 
+def _is_at_door(path: str) -> bool:
+    return path == DOOR or path.startswith(f"{DOOR}/")
+
+
 def _is_embedded(headers: Headers) -> bool:
     """Check whether another site asks for a part of its own page; a link on it may lead here, as to any page."""
     if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
@@ -192,11 +212,11 @@ def _is_embedded(headers: Headers) -> bool:
     return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")
 
 
-def _protected(app: ASGIApp) -> ASGIApp:
+def _protected(app: ASGIApp, headers: Mapping[str, str] = PROTECTION) -> ASGIApp:
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_protected(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(PROTECTION)
+                MutableHeaders(scope=message).update(headers)
             await send(message)
 
         await app(scope, receive, send_protected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import solara
 from mesa.visualization.utils import update_counter
@@ -57,7 +58,15 @@ def _PickButton(model: LLMModel, question: Question, is_picked: bool, pick: Call
 
 
 def _name(model: LLMModel, question: Question) -> str:
-    for agent in minded(model):
-        if agent.unique_id == question.agent and agent.config.name:
-            return f"{agent.config.name} (agent {question.agent})"
-    return f"agent {question.agent}"
+    agent = next((agent for agent in minded(model) if agent.unique_id == question.agent), None)
+    return f"agent {question.agent}" if agent is None else name_of(agent)
+
+
+def name_of(agent: Any) -> str:
+    """Return what an agent is called: its name, if it has one, and its number.
+
+    Args:
+        agent: An agent that thinks.
+    """
+    number = f"agent {agent.unique_id}"
+    return f"{agent.config.name} ({number})" if agent.config.name else number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,20 +14,25 @@ from solara.core import component
 from solara.lab.utils.headers import headers
 
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
-from mesa_llm.viz.controls import Alarms, Controls, Pace
+from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
+from mesa_llm.viz.classroom.panel import ClassPanel
+from mesa_llm.viz.controls import Alarms, Controls, CostPreview, Pace
 from mesa_llm.viz.cost import CostMeter
 from mesa_llm.viz.figures import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.guard import foreign_origin
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AGENTS_TAB, AgentInspector, inspected, open_tab
+from mesa_llm.viz.interview import InterviewForm
 from mesa_llm.viz.markup import CSS
 from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
+from mesa_llm.viz.player import Player
 from mesa_llm.viz.readme import About, Question, Readme
 from mesa_llm.viz.report import ReportCard
-from mesa_llm.viz.runs import KeptRun, Runs, runs_folder
+from mesa_llm.viz.runs import KeptRun, Reopen, Runs, runs_folder
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.tables import ActionTable, EventLog
@@ -53,6 +59,10 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
 """Components of every page."""
 
 
+MEDDLING: tuple[Component, ...] = (InterviewForm, NewsDeskForm)
+"""Components that ask agents or change the run, which a recorded one does not allow."""
+
+
 @component
 def LLMPage(
     model: Factory,
@@ -64,6 +74,8 @@ def LLMPage(
     llm: str = "rule",
     rng: int | None = 42,
     keeps_runs: bool = True,
+    lesson: Lesson | None = None,
+    recording: Recording | None = None,
 ) -> None:
     """Show a model, run it, and look into its agents. Each visitor gets a model of its own.
 
@@ -88,6 +100,9 @@ def LLMPage(
         rng: Seed at first; None: a new one each time.
         keeps_runs: Whether runs are kept: in the folder that the environment variable MESA_LLM_RUNS names, else in
             `runs` in the current folder.
+        lesson: The class that plays the model together, as `mesa-llm class` sets it up; None: each visitor has a model
+            alone.
+        recording: A recorded run that the page shows at first, as `mesa-llm view` does; None: it begins with a new one.
     """
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     if foreign:
@@ -96,29 +111,36 @@ def LLMPage(
         params = dict(declared(model) if model_params is None else model_params)
         initial = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
         title = name or getattr(model, "__name__", "Model")
-        _Page(model, params, components, renderer, title, initial, keeps_runs)
+        folder = runs_folder() if keeps_runs else None
+
+        def begin() -> Session:
+            if lesson is not None:
+                return lesson.session(model, initial, folder)
+            return Session(model, initial, folder, recording)
+
+        _Page(model, params, components, renderer, title, initial, begin)
 
 
-_named: list[type[LLMModel]] = []
+_named: list[Callable[[], Any]] = []
 
 
-def show_model(model: type[LLMModel]) -> str:
-    """Serve the page of one model in this process.
+def show(place: Callable[[], Any]) -> str:
+    """Serve one page in this process.
 
     Args:
-        model: The model class.
+        place: Places what is on the page.
 
     Returns:
         What Solara calls that page.
     """
-    _named[:] = [model]
-    return f"{__name__}:NamedModel"
+    _named[:] = [place]
+    return f"{__name__}:NamedPage"
 
 
 @component
-def NamedModel() -> None:
-    """Show the model that was named when the server was started."""
-    LLMPage(_named[0])
+def NamedPage() -> None:
+    """Show the page that was named when the server was started."""
+    _named[0]()
 
 
 @component
@@ -129,17 +151,32 @@ def _Page(
     renderer: MakeRenderer | None,
     name: str,
     initial: Choice,
-    keeps_runs: bool,
+    begin: Callable[[], Session],
 ) -> None:
-    choice = solara.use_reactive(initial)
-    session = use_memo(lambda: Session(model, initial, runs_folder() if keeps_runs else None), [])
+    session = use_memo(begin, [])
+    choice = solara.use_reactive(session.built_from)
+    recording = solara.use_reactive(session.recording)
     readme = use_memo(lambda: Readme.of(model), [])
     meanings = use_memo(lambda: meanings_of(model), [])
-    use_effect(lambda: _open(session), [])
+    drawn = use_memo(lambda: session.drawn, [])
+    arrival = use_memo(threading.Event, [])
+    use_effect(lambda: _open(session, drawn, arrival), [])
 
-    def reopen(run: KeptRun, replays: bool) -> None:
+    def resume(run: KeptRun) -> None:
         choice.set(run.choice(initial, choice.value))
-        session.build(choice.value, run, replays=replays)
+        session.build(choice.value, run)
+        change()
+
+    def view(run: KeptRun) -> None:
+        session.open(run.path)
+        change()
+
+    def begin_anew() -> None:
+        session.build(choice.value)
+        change()
+
+    def change() -> None:
+        recording.set(session.recording)
         words.set(object())
 
     solara.Style(CSS)
@@ -147,12 +184,19 @@ def _Page(
         solara.AppBarTitle(name)
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         with solara.Card(margin=0):
-            Controls(session, choice)
+            if recording.value is None:
+                Controls(session, choice)
+                CostPreview(session)
+            else:
+                Player(session, recording.value, begin_anew)
             Pace(session)
-        with solara.Card("Parameters", margin=0):
-            Parameters(model, params, choice, meanings)  # drawn anew at each step, it would take back what is typed
+        if recording.value is None:
+            with solara.Card("Parameters", margin=0):
+                # drawn anew at each step, it would take back what is typed
+                Parameters(model, params, choice, meanings, session.thinkers)
         _Cost(session)
-    _Main(session, readme, components, renderer, reopen)
+    _Main(session, readme, components, renderer, Reopen(resume, view))
+    _Arrival(event_arrive=lambda _: arrival.set())
 
 
 def declared(model: Factory) -> dict[str, Any]:
@@ -189,32 +233,43 @@ def _Main(
     readme: Readme,
     components: Sequence[Placed],
     renderer: MakeRenderer | None,
-    reopen: Callable[[KeptRun, bool], None],
+    reopen: Reopen,
 ) -> None:
     update_counter.get()
     with solara.Column(gap="12px", classes=["mesa-llm-main"]):
         Alarms(session)
         Question(readme)
         if session.runner is not None:
-            if session.desks:
+            if isinstance(session, LessonSession):
+                ClassPanel(session.lesson, session.runner.busy)
+            elif session.desks:
                 HumanPanel(session.runner.model)
             _Tabs(session, session.runner.model, components, renderer, reopen)
 
 
-def _open(session: Session) -> Callable[[], None]:
-    end = watch(session)
+@solara.component_vue("arrival.vue")
+def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
+    """Say when the browser shows the page; see `arrival.vue`."""
+
+
+def _open(session: Session, drawn: int, arrival: threading.Event) -> Callable[[], None]:
+    end = watch(session, drawn, arrival)
     open_tab.set("")
     inspected.set(0)
 
     def close() -> None:
         end()
-        session.close()
+        session.leave()
 
     return close
 
 
 def tabs_of(
-    components: Sequence[Placed], space: Component | None = None, runs: Component | None = None
+    components: Sequence[Placed],
+    space: Component | None = None,
+    runs: Component | None = None,
+    *,
+    is_recorded: bool = False,
 ) -> dict[str, list[Component]]:
     """Sort components by the tab they stand on.
 
@@ -222,6 +277,7 @@ def tabs_of(
         components: Components, with or without a tab; empty: what the model measures stands on the first tab.
         space: Draws the space, which goes first; None: it is not drawn.
         runs: Shows the runs that are kept, last; None: it is not shown.
+        is_recorded: Whether the model is a recorded run, in which nobody is asked and nothing is changed.
 
     Returns:
         Title of each tab → its components, in order.
@@ -233,6 +289,8 @@ def tabs_of(
         extras = [Measures, *(extra for extra in ALWAYS if extra[0] is not Measures)]
     for placed in (*components, *extras, *([(runs, "Runs")] if runs is not None else [])):
         component, tab = placed if isinstance(placed, tuple) else (placed, 0)
+        if is_recorded and component in MEDDLING:
+            continue
         tabs.setdefault(tab if isinstance(tab, str) else f"Page {tab}" if tab else FIRST_TAB, []).append(component)
     return tabs
 
@@ -260,12 +318,17 @@ def _Tabs(
     model: LLMModel,
     components: Sequence[Placed],
     renderer: MakeRenderer | None,
-    reopen: Callable[[KeptRun, bool], None],
+    reopen: Reopen,
 ) -> None:
     def runs(model: LLMModel) -> Any:
-        return Runs(model, session.factory, session.folder, reopen)
+        is_alone = not isinstance(session, LessonSession)
+        return Runs(model, session.factory, session.folder if is_alone else None, reopen)
 
-    tabs = use_memo(lambda: tabs_of(components, space_of(model, components, renderer), runs), [model])
+    def sort() -> dict[str, list[Component]]:
+        is_recorded = session.recording is not None
+        return tabs_of(components, space_of(model, components, renderer), runs, is_recorded=is_recorded)
+
+    tabs = use_memo(sort, [model])
     titles = list(tabs)
 
     def turn(index: int) -> None:

@@ -289,6 +289,7 @@ def Parameters(
     model_params: Mapping[str, Any],
     choice: solara.Reactive[Choice],
     meanings: Mapping[str, str] = MappingProxyType({}),
+    thinkers: Mapping[str, str] = MappingProxyType(THINKERS),
 ) -> None:
     """Let a visitor choose what the next model is built from.
 
@@ -297,6 +298,7 @@ def Parameters(
         model_params: Mesa's description of the model's parameters.
         choice: What is chosen.
         meanings: Parameter → what it means, shown where the pointer rests on it.
+        thinkers: What agents may think with → its label.
     """
 
     def choose(**changes: Any) -> None:
@@ -307,7 +309,7 @@ def Parameters(
 
     with solara.Column(gap="4px"):
         if takes(factory, "llm") and "llm" not in model_params:
-            _Thinker(choice.value, choose)
+            _Thinker(choice.value, choose, thinkers)
         if takes(factory, "rng") and "rng" not in model_params:
             _Text("Seed (empty: a new one)", choice.value.seed, lambda text: choose(seed=text))
         for control in controls_of(model_params):
@@ -344,13 +346,13 @@ def worded(value: Any) -> str:
 
 
 @component
-def _Thinker(choice: Choice, choose: Callable[..., None]) -> None:
-    names = list(THINKERS) if choice.thinker in THINKERS else [choice.thinker, *THINKERS]
-    by_label = {THINKERS.get(name, name): name for name in names}
+def _Thinker(choice: Choice, choose: Callable[..., None], thinkers: Mapping[str, str]) -> None:
+    names = list(thinkers) if choice.thinker in thinkers else [choice.thinker, *thinkers]
+    by_label = {thinkers.get(name, name): name for name in names}
     solara.Select(
         "Agents think with",
         values=list(by_label),
-        value=THINKERS.get(choice.thinker, choice.thinker),
+        value=thinkers.get(choice.thinker, choice.thinker),
         on_value=lambda label: choose(thinker=by_label[label]),
     )
     if choice.thinker == "human":

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time as clock
-import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mesa_llm.errors import MesaLLMError, Stopped
+from mesa_llm.errors import Absent, ConfigError, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
 from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.newsdesk import NewsDesk
-
-logger = logging.getLogger(__name__)
 
 CLOSING = "mesa-llm-closing"
 """Name of every thread that closes a model."""
@@ -75,6 +73,9 @@ class _Run:
 
     steps: int | None
     """Steps to run; None: until paused."""
+
+    is_quiet: bool = False
+    """Whether only the last step is to be drawn."""
 
     halted: threading.Event = field(default_factory=threading.Event)
     """Set when no further step may begin."""
@@ -179,16 +180,17 @@ class Runner:
 
     # -- what a page does
 
-    def start(self, steps: int | None = None) -> None:
+    def start(self, steps: int | None = None, *, quietly: bool = False) -> None:
         """Begin to step; does nothing if it steps already.
 
         Args:
             steps: How many steps; None: until `pause` or `stop`.
+            quietly: Whether only the last step is to be drawn.
         """
         with self._lock:
             if self._run is not None:
                 return
-            self._run = run = _Run(steps)
+            self._run = run = _Run(steps, quietly)
             self.error = self.note = self.alarm = ""
             self.version += 1
         _daemon(self._work, self.model, run)
@@ -246,23 +248,19 @@ class Runner:
 
     def _work(self, model: LLMModel, run: _Run) -> None:
         error = note = ""
-        hide = self._hide
         try:
             note = self._steps(model, run)
         except Stopped as stopped:
             note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
-        except MesaLLMError as known:
-            error = hide(str(known))
-        except Exception as unknown:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            logger.error("a step failed\n%s", hide("".join(traceback.format_exception(unknown))))
-            error = hide(f"The step failed with {type(unknown).__name__}: {unknown}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            error = fault_text("The step", fault, self._hide)
         with self._lock:
             run.ended.set()
             if self._run is run:
                 self.error, self.note = error, note
                 self._run = self._begun = None
                 self.version += 1
-                self.drawn += bool(error or note)
+                self.drawn += bool(error or note or run.is_quiet)
 
     def _steps(self, model: LLMModel, run: _Run) -> str:
         n_steps, last = 0, self.last_step
@@ -278,7 +276,7 @@ class Runner:
             if self._run is run:
                 self.decided, self._begun = 0, None
                 self.alarm = alarm
-                self.drawn += 1
+                self.drawn += not run.is_quiet
             if alarm and run.steps is None:
                 break
             if run.steps is None:
@@ -286,7 +284,7 @@ class Runner:
         if not model.running:
             return "The model has ended; Reset begins anew."
         if last is not None and model.now > last:
-            return "The recording ends here; Resume in the tab Runs goes on from here, Reset begins anew."
+            return "The recording ends here; Resume in the tab Runs goes on from here."
         return run.why
 
     def _close(self, model: LLMModel, run: _Run | None) -> None:
@@ -304,13 +302,10 @@ def failed_step(model: LLMModel) -> str:
     Args:
         model: A model that has just stepped.
     """
-    if not model.step_failures:
-        return ""
-    rows: Any = model.runlog.decisions()
-    rows = rows[rows["time"] == model.now - 1]
-    failed = rows[rows["kind"].notna()]
+    rows, failed = _last_decisions(model)
     n_failed = len(failed)
-    n_decisions = len(rows) - (n_failed if model.on_error == "rule" else 0)  # a rule twin stood in for each
+    n_twins = int(rows["kind"].notna().sum()) if n_failed and model.on_error == "rule" else 0
+    n_decisions = len(rows) - n_twins  # a rule twin stood in for each that failed
     if not n_failed or 2 * n_failed <= n_decisions:
         return ""
     reasons = Counter(f"{kind}: {reason}" for kind, reason in zip(failed["kind"], failed["reason"], strict=True))
@@ -319,6 +314,30 @@ def failed_step(model: LLMModel) -> str:
     often = "" if count == n_failed else f" (the reason of {count} of them)"
     advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
+
+
+def failures(model: LLMModel) -> int:
+    """Count the decisions of the last step that failed; those that people left to the rule twin have not."""
+    with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
+        return len(_last_decisions(model)[1])
+    return 0
+
+
+def absences(model: LLMModel) -> int:
+    """Count the decisions of a run that people left to the rule twin."""
+    with suppress(ConfigError):  # as above
+        kinds: Any = model.runlog.decisions()["kind"]
+        return int((kinds == Absent.__name__).sum())
+    return 0
+
+
+def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
+    """Return the decisions of the last step, and those of them that failed: no rows of either if none did."""
+    if not model.step_failures:
+        return (), ()
+    rows: Any = model.runlog.decisions()
+    rows = rows[rows["time"] == model.now - 1]
+    return rows, rows[rows["kind"].notna() & (rows["kind"] != Absent.__name__)]
 
 
 def wait_until_closed(timeout_s: float) -> None:

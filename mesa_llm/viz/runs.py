@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import solara
 from mesa.visualization.utils import update_counter
@@ -253,15 +253,25 @@ def offered(model: LLMModel) -> list[Download]:
     return []
 
 
+class Reopen(NamedTuple):
+    """What can be done with a run that is kept."""
+
+    resume: Callable[[KeptRun], None]
+    """Goes on with it."""
+
+    view: Callable[[KeptRun], None]
+    """Shows it, and asks nobody."""
+
+
 @component
-def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Callable[[KeptRun, bool], None]) -> None:
-    """Show where the run is kept, offer its files, and let older runs be replayed and gone on with.
+def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen) -> None:
+    """Show where the run is kept, offer its files, and let older runs be looked at and gone on with.
 
     Args:
         model: The model that is run.
         factory: What makes the model.
         folder: Where runs are kept; None: they are not.
-        reopen: Called with a run that is to be opened, and whether only to replay it.
+        reopen: What can be done with older runs.
     """
     update_counter.get()
     words.get()
@@ -280,9 +290,7 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Callabl
 
 
 @component
-def _RecordedRuns(
-    factory: Factory, folder: Path, current: Path | None, reopen: Callable[[KeptRun, bool], None], step: int
-) -> None:
+def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: Reopen, step: int) -> None:
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
     solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
     if not runs:
@@ -290,7 +298,9 @@ def _RecordedRuns(
     for run in runs:
         with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}).key(run.path.name):
             solara.Text(run.description)
-            solara.Button("Resume", icon_name="mdi-play", on_click=partial(reopen, run, False), small=True, text=True)
-            solara.Button("Replay", icon_name="mdi-replay", on_click=partial(reopen, run, True), small=True, text=True)
+            on_click = partial(reopen.view, run)
+            solara.Button("Open", icon_name="mdi-eye-outline", on_click=on_click, small=True, text=True)
+            on_click = partial(reopen.resume, run)
+            solara.Button("Resume", icon_name="mdi-play", on_click=on_click, small=True, text=True)
             name = run.path.name
             Picture(name, [Download("Download", name, partial(run_bytes, run.path))])

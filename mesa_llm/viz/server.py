@@ -26,8 +26,10 @@ from starlette.types import ASGIApp
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.guard import Guard, is_loopback
-from mesa_llm.viz.page import show_model
+from mesa_llm.viz.classroom.lesson import Lesson
+from mesa_llm.viz.classroom.students import StudentPages
+from mesa_llm.viz.guard import DOOR, Guard, is_loopback
+from mesa_llm.viz.page import LLMPage, show
 from mesa_llm.viz.parameters import share
 from mesa_llm.viz.runner import wait_until_closed
 
@@ -62,6 +64,7 @@ class PageServer:
         token: str | None = None,
         names: Sequence[str] = (),
         access: Access | None = None,
+        lesson: Lesson | None = None,
     ) -> None:
         """Bind the port; nothing is answered before `run`.
 
@@ -73,6 +76,7 @@ class PageServer:
             token: What the address carries; None: a new one.
             names: Further names under which the server may be addressed, besides `host` and those of this machine.
             access: Budget of the models of all pages together; None: none.
+            lesson: The class whose students' pages are served besides, to who has the room code; None: no class.
 
         Raises:
             ConfigError: If others could get in too easily, the port cannot be had, or there is no such page.
@@ -94,10 +98,20 @@ class PageServer:
             hosts=[host, *names, *(_own_names() if is_any else ())],
             any_address=is_any,
         )
+        self._lesson = lesson
+        if lesson is not None:
+            self._admit(lesson, host, names)
+
+    def _admit(self, lesson: Lesson, host: str, names: Sequence[str]) -> None:
+        """Serve the students' pages of a lesson."""
+        self._guard.students = StudentPages(lesson, cookie=f"mesa-llm-seat-{self._port}").app
+        is_any = host in ANY_ADDRESS
+        hosts = [*names, *filter(None, [_outer_address()]), *_own_names()] if is_any else [self._host, *names]
+        lesson.is_local = is_loopback(host) and not names
+        lesson.links = [f"http://{_in_address(name)}:{self._port}{DOOR}" for name in hosts]
 
     def _with_token(self, token: str) -> str:
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}/?token={quote(token, safe='')}"
+        return f"http://{_in_address(self._host)}:{self._port}/?token={quote(token, safe='')}"
 
     def run(self, *, browser: bool = False) -> None:
         """Serve until SIGINT or SIGTERM; on return nothing listens, and the models of all pages are closed.
@@ -117,12 +131,16 @@ class PageServer:
         if browser:
             address = self._with_token(self._guard.ticket())
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        if self._lesson is not None:
+            self._lesson.room.watch()
         try:
             uvicorn.Server(config).run(sockets=[self._socket])
         except KeyboardInterrupt:
             logger.info("the server was told to end")
         finally:
             self._socket.close()
+            if self._lesson is not None:
+                self._lesson.close()
             wait_until_closed(ENDING_S)
 
 
@@ -209,7 +227,7 @@ def _solara(page: str) -> ASGIApp:
         raise ConfigError(f"there is no file {page!r} to show")
     model = model_named(page)
     if model is not None:
-        page = show_model(model)
+        page = show(lambda: LLMPage(model))
     settings.main.mode = "production"
     settings.telemetry.mixpanel_enable = False
     settings.theme.show_banner = False
@@ -226,6 +244,20 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}, port {port}: {error}; choose another --port or --host") from error
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _outer_address() -> str:
+    """Return the address of this machine in its network; empty if it is in none. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # an address for examples, which routes as any other does
+            return str(probe.getsockname()[0])
+        except OSError:
+            return ""
 
 
 def _own_names() -> list[str]:

@@ -2,97 +2,187 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from mesa_llm.errors import MesaLLMError
 from mesa_llm.llm.human.desk import HumanDesk
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import name_of
+from mesa_llm.model.recording import Recording
+from mesa_llm.registry import demand_listed
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.newsdesk import NewsDesk
-from mesa_llm.viz.parameters import Choice, Factory, shared_access, takes, transports_in
+from mesa_llm.viz.parameters import THINKERS, Choice, Factory, shared_access, takes, transports_in
+from mesa_llm.viz.preview import Preview
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
-
-logger = logging.getLogger(__name__)
 
 
 class Session:
     """The state of one open page.
 
     Attributes:
+        recording: The recorded run that is shown, in which nobody is asked; None: the run is no recorded one.
+        preview: What works out the cost of the first steps.
+        target: The step of that run that is shown, or is on its way.
+        thinkers: What agents may think with, and what the page calls it.
         runner: Steps the model; None until a model could be built.
         desks: Where the model's questions to people lie.
-        seen: The `moment` of the ticker that the page has shown to the end.
         error: Why a model could not be built; empty if it could.
         built_from: What the model that is shown was built from.
     """
 
-    def __init__(self, factory: Factory, choice: Choice, folder: Path | None = None) -> None:
+    def __init__(
+        self, factory: Factory, choice: Choice, folder: Path | None = None, recording: Recording | None = None
+    ) -> None:
         """Build the first model.
 
         Args:
             factory: What builds models.
             choice: What it is built from.
             folder: Where runs are kept; None: they are not.
+            recording: A run that is shown instead; None: none.
         """
         self.factory = factory
+        self.thinkers: Mapping[str, str] = THINKERS
         self.folder = folder
         self.runner: Runner | None = None
         self.desks: list[HumanDesk] = []
         self.built_from = choice
         self.error = ""
-        self.seen: object = None
         self._tries = 0
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
-        self.build(choice)
+        self.recording: Recording | None = None
+        self.target = 0
+        self.preview = Preview()
+        if recording is None:
+            self.build(choice)
+        else:
+            self.view(recording)
 
-    def build(self, choice: Choice, recorded: KeptRun | None = None, *, replays: bool = False) -> None:
+    def build(self, choice: Choice, recorded: KeptRun | None = None) -> None:
         """Build a model in place of the one there is; if it cannot be built, the old one stays.
 
         Args:
             choice: What it is built from.
             recorded: A run to go on with; None: a new one.
-            replays: Whether that run is only to be shown again, without asking anybody.
         """
         self._tries += 1
         self.error = ""
         typed: list[LLM] = []
         new_path: Path | None = None
         try:
-            arguments = choice.arguments(self.factory, shared_access())
+            arguments = self.arguments_of(choice)
             if recorded is not None:
-                arguments |= {"log": recorded.path, "replay": replays}
+                arguments["log"] = recorded.path
             elif self.folder is not None and takes(self.factory, "log") and "log" not in arguments:
                 arguments["log"] = new_path = new_log(self.folder, self.factory)
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
             desks = desks_of(model)
-        except MesaLLMError as error:
-            self.error = choice.hide(str(error))
-        except Exception as error:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            logger.error("a model could not be built\n%s", choice.hide("".join(traceback.format_exception(error))))
-            self.error = choice.hide(f"The model could not be built: {type(error).__name__}: {error}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            self.error = fault_text("Building the model", fault, choice.hide)
         else:
+            self.recording = None
             self._typed[model] = typed
-            self._show(model, desks, choice)
-            if recorded is not None and self.runner is not None:
-                self.runner.last_step = recorded.steps if replays else None
-                if not replays and recorded.steps:
-                    self.runner.start(recorded.steps)  # what is recorded is not asked again
+            self.desks = desks
+            self.show(model, choice)
+            if recorded is None:
+                self.preview.take(self.factory, arguments, choice)
+            if recorded is not None and self.runner is not None and recorded.steps:
+                self.runner.start(recorded.steps)  # what is recorded is not asked again
             return
         _forget(typed)
         if new_path is not None:
             discard_if_empty(new_path)
 
-    def _show(self, model: LLMModel, desks: list[HumanDesk], choice: Choice) -> None:
-        self.desks, self.built_from = desks, choice
+    def open(self, path: Path) -> None:
+        """Show a run that lies in the folder, if all that it would import belongs to models that are known.
+
+        Args:
+            path: Its run log.
+        """
+        try:
+            recording = Recording.read(path)
+            demand_listed(recording, self._kind)
+        except MesaLLMError as error:
+            self.error = str(error)
+        else:
+            self.view(recording)
+
+    def view(self, recording: Recording) -> None:
+        """Show a recorded run, at its last step; if it cannot be shown, what is there stays.
+
+        Args:
+            recording: The run.
+        """
+        self._tries += 1
+        self.error = ""
+        if self._show_again(recording):
+            self.recording = recording
+            self.go_to(recording.last_step)
+
+    def go_to(self, step: int) -> None:
+        """Show the recorded run as it was after a step.
+
+        Args:
+            step: The step; 0: the beginning.
+        """
+        recording, runner = self.recording, self.runner
+        if recording is None or runner is None:
+            return
+        if (runner.busy or step < runner.model.time) and not self._show_again(recording):
+            return
+        self.target = step
+        runner.start(step - int(runner.model.time), quietly=True)
+
+    def _show_again(self, recording: Recording) -> bool:
+        """Make the model of a recorded run anew, before its first step; return whether it could be made."""
+        kind = self._kind
+        is_own = kind is not None and name_of(kind) == recording.model
+        try:
+            model = recording.rebuilt(kind=kind if is_own else None, log=recording.file, replay=True)
+        except MesaLLMError as error:
+            self.error = str(error)
+            return False
+        self.desks = []
+        self.show(model, self.built_from)
+        if self.runner is not None:
+            self.runner.last_step = recording.last_step
+        return True
+
+    @property
+    def _kind(self) -> type[LLMModel] | None:
+        is_class = isinstance(self.factory, type) and issubclass(self.factory, LLMModel)
+        return self.factory if is_class else None
+
+    def arguments_of(self, choice: Choice) -> dict[str, Any]:
+        """Return the arguments that a model is built with.
+
+        Args:
+            choice: What it is built from.
+
+        Raises:
+            ConfigError: If it cannot be.
+        """
+        return choice.arguments(self.factory, shared_access())
+
+    def show(self, model: LLMModel, choice: Choice) -> None:
+        """Show a model that was built.
+
+        Args:
+            model: The model.
+            choice: What it was built from.
+        """
+        self.built_from = choice
         if self.runner is None:
             self.runner = Runner(model, hide=choice.hide, on_closed=self._forget)
         else:
@@ -118,7 +208,7 @@ class Session:
         questions = [question.question_id for desk in self.desks for question in desk.pending]
         model = self.runner.model
         desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
-        return (self._tries, self.runner.pulse, questions, *desks)
+        return (self._tries, self.runner.pulse, questions, *desks, self.preview.version)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""
@@ -128,6 +218,10 @@ class Session:
         """Begin no further step, since nobody has the page open."""
         if self.runner is not None:
             self.runner.pause("Paused, since this page was not open for a while. Press Play to go on.")
+
+    def leave(self) -> None:
+        """Close the model, since its page is left."""
+        self.close()
 
     def close(self) -> None:
         """Stop and close the model."""

@@ -16,6 +16,7 @@ import time as clock
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import solara
 from mesa.visualization.utils import force_update, update_counter
@@ -41,15 +42,18 @@ words = solara.reactive(object())
 Mesa's `update_counter` changes when the model itself has changed, and is to be drawn anew.
 """
 
+shown = solara.reactive((object(),))
+"""The `moment` that a page has shown to the end."""
+
 _turn = threading.Lock()
 """Held by the page that draws."""
+
+_seen_at: WeakKeyDictionary[Watched, float] = WeakKeyDictionary()
+"""When a browser last had a page of each model open; several pages may show one."""
 
 
 class Watched(Protocol):
     """A model that the ticker watches."""
-
-    seen: object
-    """The `moment` that the page has shown to the end."""
 
     @property
     def drawn(self) -> int:
@@ -70,14 +74,18 @@ class Watched(Protocol):
         ...
 
 
-def watch(watched: Watched) -> Callable[[], None]:
+def watch(watched: Watched, drawn: int | None = None, arrival: threading.Event | None = None) -> Callable[[], None]:
     """Start the thread, and return what ends it.
 
     Args:
         watched: What it looks at.
+        drawn: What `drawn` was when the page was drawn first; None: what it is now.
+        arrival: Set as soon as the browser shows the page: what it is told before, it may lose. None: it shows it.
     """
     is_closed = threading.Event()
-    threading.Thread(target=_tell, args=(watched, is_closed), name="mesa-llm-ticker", daemon=True).start()
+    signature = watched.drawn if drawn is None else drawn
+    arguments = (watched, is_closed, signature, arrival)
+    threading.Thread(target=_tell, args=arguments, name="mesa-llm-ticker", daemon=True).start()
     return is_closed.set
 
 
@@ -93,17 +101,19 @@ def is_seen() -> bool:
     return kernel_context.PageStatus.CONNECTED in tuple(kernel_context.get_current_context().page_status.values())
 
 
-def _tell(watched: Watched, is_closed: threading.Event) -> None:
-    signature, state, rested_at = watched.drawn, watched.state, 0.0
-    seen_at = settled_at = clock.monotonic()
+def _tell(watched: Watched, is_closed: threading.Event, signature: int, arrival: threading.Event | None) -> None:
+    state, rested_at = watched.state, 0.0
+    if arrival is not None and kernel_context.has_current_context():
+        arrival.wait(SETTLING_S)
+    settled_at = _seen_at[watched] = clock.monotonic()
     while not is_closed.wait(TICK_S):
         now = clock.monotonic()
         if not is_seen():
-            if now - seen_at > AWAY_S:
+            if now - _seen_at[watched] > AWAY_S:
                 watched.rest()
             continue
-        seen_at = now
-        if watched.seen != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
+        _seen_at[watched] = now
+        if shown.peek() != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
             continue
         settled_at, was_drawn, was_said = now, signature, state
         signature, state = watched.drawn, watched.state  # read once: what changes from here on is for the next look

@@ -147,7 +147,7 @@ def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
         One entry for each step with a request, a decision or an action of the agent, also of the step that runs.
     """
     calls: dict[int, list[Call]] = {}
-    rows = model.runlog.calls_of(agent, MAX_CALLS)
+    rows = model.runlog.calls_of(agent, MAX_CALLS, last_step=int(model.time))
     specs = _specs(model, agent) if rows else {}
     for row in reversed(rows):
         calls.setdefault(int(row["time"]), []).append(_call(row, specs))

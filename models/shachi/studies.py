@@ -107,7 +107,7 @@ def run_study(
         workers,
         chosen if news is None else {**chosen, "news": news},
         {option: value for option, value in options.items() if value is not None},
-        {"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min},
+        {"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min, **limits},
         purse,
     )
     own = {"people": people, "months": months} | {"news": news, "real": real, "event": event}

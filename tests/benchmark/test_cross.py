@@ -78,6 +78,12 @@ def test_a_task_is_normalised_by_the_design_of_its_name_or_else_by_the_first() -
     assert "(study" not in found.text()
 
 
+def test_the_same_design_under_two_names_is_two_rows_of_equal_runs() -> None:
+    found = cross([POT], {"own": None, "twin": None}, llm=PAYER, seeds=2)
+    assert [len(found.runs_of(POT, name)) for name in found.designs] == [2, 2]
+    assert found.cell(POT, "twin").comparison.difference.value == 0
+
+
 @pytest.mark.parametrize("sign", [0, -1])
 def test_a_diagonal_that_is_not_positive_has_no_ratios_and_says_so(sign) -> None:
     debt = Task("debt", POT.make, lambda model: {"coins": sign * model.coins}, 3, 1, "Our own.", {"n_agents": 2})

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mesa_llm import AgentDesign
+from mesa_llm import AgentDesign, ToolServer
 from mesa_llm.benchmark import find_task, find_tasks
-from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, ablations, installation
+from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, ablations, installations
 from mesa_llm.benchmark.runs import Candidate, Plan
 from models.sotopia.task import means
 from tests.benchmark.pots import POT
@@ -15,20 +15,22 @@ TASKS = find_tasks()[0]
 @pytest.mark.parametrize("name", TASKS)
 def test_each_design_takes_a_step_in_each_task_and_uses_what_it_has(name) -> None:
     task = TASKS[name].as_quick()
+    entered = installations(task, ORIGINAL_DESIGNS)
     for key, design in ORIGINAL_DESIGNS.items():
         model = Plan(task, Candidate(key, "random", design), 1).make()
         model.run(1)
         assert model.engine.decisions > model.usage.failures
-        found = installation(task, design)
+        found = entered[key]
         assert (found.memory == "used") == (key != "emergent_analogies")
         assert found.config != "used" or key in ("stock_agent", "auction_arena")
         assert found.tools != "used" or key == "stock_agent"
 
 
 def test_only_where_a_task_offers_a_component_can_a_design_ignore_it() -> None:
-    alone = ORIGINAL_DESIGNS["emergent_analogies"]
-    assert installation(find_task("stock_agent").as_quick(), alone) == Installation("ignored", "ignored", "ignored")
-    assert installation(find_task("emergent_analogies"), alone) == Installation("absent", "absent", "absent")
+    alone = {"alone": ORIGINAL_DESIGNS["emergent_analogies"]}
+    expected = {"stock_agent": "ignored", "emergent_analogies": "absent"}
+    for name, use in expected.items():
+        assert installations(find_task(name).as_quick(), alone) == {"alone": Installation(use, use, use)}
 
 
 def test_each_original_design_is_that_of_a_task_and_published_ratios_have_a_unit_diagonal() -> None:
@@ -43,17 +45,18 @@ def test_an_ablation_takes_one_component_and_nothing_else() -> None:
         changed = {key for key in {*design.to_json(), *kept} if design.to_json().get(key) != kept.get(key)}
         expected = {"mine": set(), "mine without memory": {"memory"}, "mine without tools": {"world_tools"}}
         assert changed == expected.get(name, {"persona", "style"})
-    assert installation(POT, ablations("own", None)["own without tools"]) == Installation("used", "used", "ignored")
+    assert installations(POT, ablations("own", None))["own without tools"] == Installation("used", "used", "ignored")
 
 
-def test_a_researchers_own_tool_goes_with_the_tools() -> None:
+def test_a_researchers_own_tools_and_servers_go_with_the_tools() -> None:
     def weather() -> str:
         """Say how the weather is."""
         return "fine"
 
-    base = AgentDesign(tools=(weather,), world_tools=False)
-    assert installation(POT, base).tools == "used"
-    assert installation(POT, ablations("mine", base)["mine without tools"]).tools == "ignored"
+    server = ToolServer(command=("never-started",))
+    for base in (AgentDesign(tools=(weather,), world_tools=False), AgentDesign(servers=(server,), world_tools=False)):
+        entered = installations(POT, ablations("mine", base))
+        assert (entered["mine"].tools, entered["mine without tools"].tools) == ("used", "ignored")
 
 
 def test_the_measure_of_sotopia_is_that_of_table_2() -> None:

@@ -36,7 +36,7 @@ from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import Runs
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
-from mesa_llm.viz.ticker import TICK_S, moment, watch, words
+from mesa_llm.viz.ticker import TICK_S, moment, shown, watch, words
 from mesa_llm.viz.trace import MAX_CHARACTERS, shortened, thoughts_of
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
 from tests.browser.attacker import Endpoint, serving
@@ -337,7 +337,7 @@ def test_a_page_that_is_slow_to_draw_gets_done_although_the_ticker_has_more_to_s
     @component
     def Page() -> None:
         now = moment()
-        use_effect(lambda: setattr(restless, "seen", now), [now])
+        use_effect(lambda: shown.set(now), [now])
         drawings.append(time.monotonic())
         time.sleep(2 * TICK_S)
 
@@ -464,7 +464,7 @@ def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.
 
     session = Session(leaky, Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
     assert session.error.startswith(
-        "The model could not be built: ValueError: (key) is not valid at http://(key)@localhost"
+        "Building the model failed with ValueError: (key) is not valid at http://(key)@localhost"
     )
     assert "ValueError" in caplog.text
     assert not any(secret in session.error + caplog.text for secret in ("sk-typed", "sk-query", "pass%40word"))

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from mesa_llm import ScriptedLLM
+from mesa_llm import LLMModel, ScriptedLLM
+from mesa_llm.model.recording import Recording
 from mesa_llm.viz.controls import dropping
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import KeptRun, downloads_of, kept_runs, run_bytes, runs_folder
 from mesa_llm.viz.session import Session
-from tests.browser.apps.village import Village, say
+from mesa_llm.viz.trace import thoughts_of
+from tests.browser.apps.village import Hamlet, Village, say
 from tests.viz.test_page import until
 
 FIRST = Choice(seed="42", parameters={"n_agents": 4})
@@ -62,11 +64,48 @@ def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) 
     choice = Choice("scripted", seed="7", parameters={"n_agents": 3})
     run = played(tmp_path, choice)
     session = Session(Village, FIRST, None)
-    session.build(choice, run, replays=True)
-    run_of(session).start()
+    session.view(Recording.read(run.path))
     until(lambda: not run_of(session).busy)
     assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
     assert run_of(session).note.startswith("The recording ends here")
+    session.close()
+
+
+def test_a_recorded_run_is_shown_after_any_step_forwards_and_backwards(tmp_path: Path) -> None:
+    run = played(tmp_path, Choice("scripted", seed="7", parameters={"n_agents": 3}), 4)
+    session = Session(Village, FIRST, None)
+    session.open(run.path)
+    greetings: dict[int, list[str]] = {}
+    for step in (4, 2, 3, 0):
+        session.go_to(step)
+        until(lambda: not run_of(session).busy)
+        greetings[step] = list(run_of(session).model.square.greetings)
+        assert (run_of(session).model.time, run_of(session).model.usage.calls) == (step, 0)
+        times = [thought.time for thought in thoughts_of(run_of(session).model, 1)]
+        assert times == list(range(step, 0, -1))
+    assert greetings[4][: len(greetings[2])] == greetings[2] != greetings[3][: len(greetings[4])]
+    assert greetings[0] == []
+    session.close()
+
+
+def test_a_step_is_asked_for_while_the_page_is_on_its_way_to_another(tmp_path: Path) -> None:
+    run = played(tmp_path, FIRST, 30)
+    session = Session(Village, FIRST, None)
+    session.open(run.path)
+    session.go_to(3)
+    until(lambda: not run_of(session).busy)
+    assert (run_of(session).model.time, session.target) == (3, 3)
+    session.close()
+
+
+def test_a_log_that_would_import_strange_things_is_not_opened(tmp_path: Path) -> None:
+    model = Hamlet(rng=1, log=tmp_path / "run.sqlite")
+    model.step()
+    model.close()
+    session = Session(LLMModel, Choice(seed="1"), None)
+    session.open(tmp_path / "run.sqlite")
+    assert "belongs to none of the models of `mesa-llm list`" in session.error
+    assert session.recording is None
     session.close()
 
 

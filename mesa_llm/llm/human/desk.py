@@ -9,6 +9,7 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+from mesa_llm.errors import Absent
 from mesa_llm.llm.replies import Answer, as_reply
 from mesa_llm.records import ChatMessage, Reply, Request
 
@@ -71,6 +72,22 @@ class HumanDesk:
         if future is None or not future.set_running_or_notify_cancel():
             return False
         future.set_result(reply)
+        return True
+
+    def withdraw(self, question_id: int, reason: str) -> bool:
+        """Take a question away from a person: the decision fails, and the rule twin may stand in.
+
+        Args:
+            question_id: Which one.
+            reason: Why nobody answers it.
+
+        Returns:
+            True if the question was still waiting.
+        """
+        future = self._take(question_id)
+        if future is None or not future.set_running_or_notify_cancel():
+            return False
+        future.set_exception(Absent(reason))
         return True
 
     def _take(self, question_id: int) -> Future[Reply] | None:

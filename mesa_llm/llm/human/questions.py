@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from mesa_llm.llm.schema.description import read_value
 from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow
@@ -12,6 +13,15 @@ from mesa_llm.records import Request, ToolCall, ToolSpec
 
 PASS = "do_nothing"
 """The action that leaves nothing else to do."""
+
+SHORT_TEXT = 80
+"""A text that may be longer than this gets several lines to write in."""
+
+NUMBERS = frozenset({"integer", "number"})
+"""Types of numbers in a JSON schema."""
+
+Control = Literal["tick", "list", "suggestions", "number", "text", "line"]
+"""How a form asks for a value: a box to tick, a list, a field with suggestions, one for a number, a text, a line."""
 
 LEFT_OUT = object()
 """Stands for a value that the person leaves out."""
@@ -60,6 +70,38 @@ class FormField:
     def is_free(self) -> bool:
         """Whether the choices are only examples, as for amounts."""
         return self.schema.get("type") == "number" and self.choices is not None and self.choices != self.schema
+
+    @property
+    def items(self) -> list[str]:
+        """What the value can be chosen from, as `read` reads it."""
+        values = self.values or self.schema.get("enum", [])
+        return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+
+    @property
+    def control(self) -> Control:
+        """How a form asks for the value."""
+        kind = self.schema.get("type")
+        if self._is_tick:
+            return "tick"
+        if self.is_closed or kind == "boolean":
+            return "list"
+        if self.items:
+            return "suggestions"
+        if kind in NUMBERS:
+            return "number"
+        is_long = kind == "string" and self.schema.get("maxLength", SHORT_TEXT + 1) > SHORT_TEXT
+        return "text" if is_long else "line"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing fits but one of its `items`."""
+        kinds: list[Schema] = self.schema.get("anyOf", [self.schema])
+        is_listed = all("enum" in kind or kind == {"type": "null"} for kind in kinds)
+        return is_listed and self.choices in (None, self.schema)
+
+    @property
+    def _is_tick(self) -> bool:
+        return self.schema.get("type") == "boolean" and self.is_needed and not self.values
 
     @property
     def parts(self) -> list[FormField] | None:

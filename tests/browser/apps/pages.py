@@ -9,6 +9,7 @@ from mesa.visualization import make_plot_component
 from solara.core import component
 
 from mesa_llm.viz import LLMPage, finish, gallery
+from models.oasis.studies_app import Studies
 from tests.browser.apps.village import DELAY, N_AGENTS, Hamlet, Village, renderer
 
 
@@ -52,6 +53,7 @@ def Newcomer() -> None:
 
 routes = [
     *gallery.routes,
+    solara.Route("studies", component=Studies),
     solara.Route("fast", component=Fast),
     solara.Route("slow", component=Slow),
     solara.Route("rules", component=Rules),

@@ -1,0 +1,181 @@
+"""Measure again what rules and stored data can reproduce of the published values, and write `docs/evidence.md`.
+
+    python3 dev.py evidence              all of it: some fifteen minutes of processor time
+    python3 dev.py evidence econ_agent   of the models that are named; the others keep their readings
+    python3 dev.py evidence --page       the page alone, from the readings in `benchmarks/evidence.json`
+
+What needs files of the original projects is measured where `MESA_LLM_DATA` names their folder, and keeps its readings
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from evidence_asked import ASKED, REPLAYED
+from evidence_record import Asked, Claim, Reading, Study
+from evidence_studies import STUDIES
+
+ROOT = Path(__file__).resolve().parents[1]
+READINGS = ROOT / "benchmarks" / "evidence.json"
+PAGE = ROOT / "docs" / "evidence.md"
+
+INTRODUCTION = """# Evidence
+
+Published values beside ours. `python3 dev.py evidence` measures all that a rule or stored data can reproduce and writes
+this page; tests hold the page to the readings, and readings to the code. No language model was paid for: each row that
+needs one stands under *What needs a language model or people*, with the command that measures it.
+
+**Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs lies
+so near that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times or
+more; where the published spread is not known, it is taken to be ours. *differs by*: ours less the published. Brackets
+hold the 95 % interval of our mean, *n* the number of our runs or of the values that were compared. Of {n_drawn} rows
+with runs, chance alone would make about {n_expected} differ; {n_differing} do.
+
+What these rows show is that rules, worlds, scores and loaders do what the originals do. They say nothing about how
+language models behave.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [study.name for study in STUDIES]
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"{', '.join(names)}; default: all")
+    parser.add_argument("--page", action="store_true", help="write the page from the readings, and measure nothing")
+    options = parser.parse_args()
+    if unknown := sorted(set(options.models) - set(names)):
+        parser.error(f"no published values of {', '.join(unknown)} are reproduced; there are: {', '.join(names)}")
+    readings = load()
+    if not options.page:
+        readings |= measured(options.models or names)
+        store(readings)
+    PAGE.write_text(page(readings), encoding="utf-8")
+    print(f"written: {PAGE.relative_to(ROOT)}")
+
+
+def measured(names: Iterable[str]) -> dict[str, dict[str, Reading]]:
+    """Measure the studies of some models, two at a time."""
+    wanted = [study.name for study in STUDIES if study.name in set(names)]
+    able = [name for name in wanted if is_measurable(study_of(name))]
+    for name in sorted(set(wanted) - set(able)):
+        print(f"{name}: not measured, as MESA_LLM_DATA does not name the folder of its files", flush=True)
+    with ProcessPoolExecutor(2) as pool:
+        return dict(zip(able, pool.map(measure, able), strict=True))
+
+
+def measure(name: str) -> dict[str, Reading]:
+    """Measure the study of one model."""
+    study = study_of(name)
+    found = dict(study.measure(study.n_runs))
+    print(f"{name}: {len(found)} values", flush=True)
+    return found
+
+
+def study_of(name: str) -> Study:
+    """Return the study of a model."""
+    return next(study for study in STUDIES if study.name == name)
+
+
+def is_measurable(study: Study) -> bool:
+    """Check whether the files that a study reads are at hand."""
+    return not study.data or Path(os.environ.get("MESA_LLM_DATA", os.devnull), study.data).is_dir()
+
+
+# -- readings
+
+
+def load() -> dict[str, dict[str, Reading]]:
+    """Load the readings that were stored last; none where there are none."""
+    if not READINGS.exists():
+        return {}
+    stored: Any = json.loads(READINGS.read_text(encoding="utf-8"))
+    return {name: {quantity: Reading(**one) for quantity, one in rows.items()} for name, rows in stored.items()}
+
+
+def store(readings: Mapping[str, Mapping[str, Reading]]) -> None:
+    """Write the readings down, with six digits that mean something."""
+    plain = {
+        name: {
+            quantity: {field: short(value) for field, value in asdict(one).items()} for quantity, one in rows.items()
+        }
+        for name, rows in sorted(readings.items())
+    }
+    READINGS.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def short(value: float | None) -> float | int | None:
+    """Round to six digits that mean something."""
+    return value if value is None or isinstance(value, int) else float(f"{value:.6g}")
+
+
+# -- page
+
+
+def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
+    """Write the page."""
+    rows = [(claim, readings[study.name][claim.quantity]) for study in STUDIES for claim in study.claims]
+    drawn = [reading.verdict(claim) for claim, reading in rows if reading.sd is not None]
+    counts = {
+        "n_drawn": len(drawn),
+        "n_expected": round(0.05 * len(drawn)),
+        "n_differing": sum(verdict != "agrees" for verdict in drawn),
+    }
+    parts = [INTRODUCTION.format(**counts), "## What rules and stored data reproduce\n"]
+    parts += [section(study, readings[study.name]) for study in STUDIES]
+    parts += ["## Programs that are replayed\n", replayed_table(), "## What needs a language model or people\n"]
+    parts.append("`MODEL` stands for a language model of yours; `--dry-run` says before what a benchmark would cost.\n")
+    parts += [asked_section(name, rows) for name, rows in ASKED.items()]
+    return "\n".join(parts)
+
+
+def section(study: Study, readings: Mapping[str, Reading]) -> str:
+    """Write the rows of one model, with a table for each command."""
+    verdicts = Counter(readings[claim.quantity].verdict(claim).split(" by ")[0] for claim in study.claims)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    lines = [f"### {study.name}\n", f"{study.note} {len(study.claims)} values: {summary}.\n".lstrip()]
+    lines += ["| quantity | published | ours | n | verdict | source | command |", "|---|---|---|---|---|---|---|"]
+    lines += [row(claim, readings[claim.quantity]) for claim in study.claims]
+    return "\n".join(lines) + "\n"
+
+
+def row(claim: Claim, reading: Reading) -> str:
+    """Write one row."""
+    ours = f"{reading.mean:,.{claim.digits}f}"
+    if reading.sd is not None:
+        low, high = reading.mean - reading.half_width, reading.mean + reading.half_width
+        ours += f" [{low:,.{claim.digits}f}, {high:,.{claim.digits}f}]"
+    published = f"{claim.published:,.{claim.digits}f}" + (f" (n = {claim.n:,})" if claim.n else "")
+    cells = (claim.quantity, published, ours, f"{reading.n:,}", reading.verdict(claim), claim.source)
+    return "| " + " | ".join(cells) + f" | `{claim.command}` |"
+
+
+def replayed_table() -> str:
+    """Write the table of programs whose recorded runs are replayed."""
+    lines = ["| program | what is compared | command |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| {one} | {what} | `{command}` |" for one, what, command in REPLAYED)]) + "\n"
+
+
+def asked_section(name: str, rows: Iterable[Asked]) -> str:
+    """Write the rows of one study that nobody has paid for here."""
+    lines = [f"### {name}, not measured here\n", "| quantity | published | source | command |", "|---|---|---|---|"]
+    lines += [f"| {one.quantity} | {one.published} | {one.source} | `{one.command}` |" for one in rows]
+    return "\n".join(lines) + "\n"
+
+
+def commands() -> Iterator[str]:
+    """Return the command of each row."""
+    yield from (claim.command for study in STUDIES for claim in study.claims)
+    yield from (one.command for rows in ASKED.values() for one in rows)
+    yield from (command for _, _, command in REPLAYED)
+
+
+if __name__ == "__main__":
+    main()

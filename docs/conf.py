@@ -1,0 +1,48 @@
+"""How Sphinx builds the documentation: `python3 dev.py docs`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import docstrings  # noqa: E402
+import made_pages  # noqa: E402
+
+import mesa_llm  # noqa: E402
+
+project = "mesa-llm-worlds"
+version = release = mesa_llm.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"{project} {release}"
+html_copy_source = False
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+
+default_role = "code"  # docstrings quote code as Markdown does
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+add_module_names = False
+
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures: what has no page stands there without a link
+
+
+def write_pages(app: Any) -> None:
+    """Write the pages that are made of the code, before Sphinx looks for pages."""
+    made_pages.write(Path(app.srcdir))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Connect what is ours, and say that pages may be read and written by several processes."""
+    app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", docstrings.convert)
+    app.connect("autodoc-skip-member", docstrings.is_skipped)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

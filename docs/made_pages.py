@@ -1,0 +1,169 @@
+"""Pages that are made of the code each time the documentation is built: the reference, and a page a model.
+
+They are written to `docs/reference/` and `docs/models/`, which git ignores.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mesa_llm
+from mesa_llm.model.scenario import Parameter, parameters_of
+from mesa_llm.registry import ModelEntry, find_models
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PARTS = {
+    "Models and runs": ["model", "engine", "runlog", "sweep", "statistics", "reports", "testing", "registry"],
+    "Agents": ["agents", "config", "memory", "tools", "space", "population"],
+    "Language models": ["llm", "records", "errors", "text"],
+    "Worlds": [
+        "world",
+        "worlds.auction",
+        "worlds.economy",
+        "worlds.exchange",
+        "worlds.macro",
+        "worlds.market",
+        "worlds.questionnaire",
+        "worlds.room",
+        "worlds.social",
+    ],
+    "Measuring and showing": ["benchmark", "viz"],
+}
+"""Part of the reference → packages and modules of `mesa_llm` in it, in order."""
+
+
+def write(docs: Path) -> None:
+    """Write all of them, and remove those of an earlier build.
+
+    Args:
+        docs: Folder of the documentation.
+    """
+    for folder, pages in (("reference", reference_pages()), ("models", model_pages())):
+        shutil.rmtree(docs / folder, ignore_errors=True)
+        (docs / folder).mkdir()
+        for name, text in pages:
+            (docs / folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def contents(names: list[str], caption: str = "") -> str:
+    """Return a table of contents of the pages with these names."""
+    options = ":maxdepth: 1\n" + (f":caption: {caption}\n" if caption else "")
+    return "```{toctree}\n" + options + "\n" + "\n".join(names) + "\n```\n"
+
+
+# -- reference
+
+
+def reference_pages() -> Iterator[tuple[str, str]]:
+    """Make the reference: a page a package, and the page that lists them."""
+    text = "# Reference\n\nWhat `from mesa_llm import …` brings stands under its short name, `mesa_llm.NAME`.\n\n"
+    for part, modules in PARTS.items():
+        text += contents(modules, part) + "\n"
+        for name in modules:
+            yield name, reference_page(import_module(f"mesa_llm.{name}"))
+    yield "index", text
+
+
+def reference_page(module: ModuleType) -> str:
+    """Make the page of a package or module: its docstring, and all that is public in it."""
+    text = f"# `{module.__name__}`\n\n```{{eval-rst}}\n.. automodule:: {module.__name__}\n   :no-members:\n"
+    for name, value in public(module):
+        text += f"\n.. {directive_of(value)}:: {name}\n"
+        if inspect.isclass(value):
+            text += "   :members:\n   :show-inheritance:\n"
+    return text + "```\n"
+
+
+def public(module: ModuleType) -> list[tuple[str, Any]]:
+    """List what is public in a package or module: name to import it by, and value."""
+    short = {name: getattr(mesa_llm, name) for name in mesa_llm.__all__}
+    own = {f"mesa_llm.{name}": value for name, value in short.items() if is_within(value.__module__, module.__name__)}
+    names = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if not name.startswith("_") and is_defined_in(module, value)
+    ]
+    for name in names:
+        value = getattr(module, name)
+        if not any(value is other for other in short.values()):
+            own[f"{home_of(module, name, value)}.{name}"] = value
+    return sorted(own.items(), key=lambda pair: pair[0].rpartition(".")[2].lower())
+
+
+def home_of(module: ModuleType, name: str, value: Any) -> str:
+    """Return the module that a public name is documented in: constants have their text where they are defined."""
+    if callable(value):
+        return module.__name__
+    definition = re.compile(rf"^{name}(:| =)", re.MULTILINE)
+    inner = (home for home in sorted(sys.modules) if is_within(home, module.__name__))
+    return next(home for home in inner if definition.search(inspect.getsource(sys.modules[home])))
+
+
+def is_within(name: str, module: str) -> bool:
+    """Check whether a module is another one, or inside it."""
+    return f"{name}.".startswith(f"{module}.")
+
+
+def is_defined_in(module: ModuleType, value: Any) -> bool:
+    """Check whether a class or function is defined in a module, and not imported there."""
+    return (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.__name__
+
+
+def directive_of(value: Any) -> str:
+    """Return the directive of autodoc for a value."""
+    if inspect.isclass(value):
+        return "autoexception" if issubclass(value, BaseException) else "autoclass"
+    return "autofunction" if callable(value) else "autodata"
+
+
+# -- models
+
+
+def model_pages() -> Iterator[tuple[str, str]]:
+    """Make a page a model of this project, and the page that lists them."""
+    entries = [entry for entry in find_models() if is_within(entry.package, "models")]
+    rows = "\n".join(f"| [{entry.name}]({entry.name}.md) | {entry.question} |" for entry in entries)
+    text = f"# Models\n\n| model | question |\n|---|---|\n{rows}\n\n"
+    for entry in entries:
+        yield entry.name, model_page(entry)
+    yield "index", text + contents([entry.name for entry in entries])
+
+
+def model_page(entry: ModelEntry) -> str:
+    """Make the page of a model: its README, its parameters, and how to run it."""
+    folder = ROOT / Path(*entry.package.split("."))
+    readme = (folder / "README.md").read_text(encoding="utf-8").rstrip()
+    rows = "\n".join(parameter_row(parameter) for parameter in parameters_of(entry.load()))
+    picture = f"\n![Its page](../../{folder.relative_to(ROOT).as_posix()}/page.png)\n"
+    return (
+        readme
+        + f"\n\n## Parameters\n\n`mesa-llm list {entry.name}` prints them; `--set NAME=VALUE` changes one.\n\n"
+        + f"| parameter | default | range | meaning |\n|---|---|---|---|\n{rows}\n\n"
+        + f"## Run it\n\n```sh\n{commands(entry)}\n```\n"
+        + (picture if (folder / "page.png").exists() else "")
+    )
+
+
+def parameter_row(parameter: Parameter) -> str:
+    """Write a row of the table of parameters."""
+    default = "" if parameter.default is inspect.Parameter.empty else f"`{parameter.default!r}`"
+    cells = (f"`{parameter.name}`", default, parameter.range, parameter.meaning)
+    return "| " + " | ".join(in_cell(cell) for cell in cells) + " |"
+
+
+def in_cell(text: str) -> str:
+    """Write a text so that it stays in one cell of a table in Markdown."""
+    return re.sub(r"(?<!\\)\|", r"\\|", " ".join(text.split()))
+
+
+def commands(entry: ModelEntry) -> str:
+    """Return the commands that run a model without a key."""
+    lines = [f"mesa-llm run {entry.name} --llm rule", f"mesa-llm run {entry.name} --llm random --log run.sqlite"]
+    return "\n".join([*lines, f"mesa-llm app  # its page is under {entry.name}"] if entry.has_page else lines)

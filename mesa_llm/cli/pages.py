@@ -1,0 +1,140 @@
+"""Commands that open pages in the browser: all models, a recorded run, a class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mesa_llm.cli.command import app, exits, look_here, model_named, say
+from mesa_llm.cli.options import (
+    AllowHost,
+    Browser,
+    Host,
+    MaxCallsOfPages,
+    MaxDollarsOfPages,
+    MaxTokensOfPages,
+    Port,
+    Token,
+    Trust,
+)
+from mesa_llm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mesa_llm.engine.access import Access
+
+GALLERY = "mesa_llm.viz.gallery"
+"""The page of all models."""
+
+HERE = "127.0.0.1"
+"""Address that only this machine can reach."""
+
+
+@app.command("app", rich_help_panel="Pages")
+@exits
+def open_app(
+    page: Annotated[str, typer.Argument(help="Module or file of pages of your own, as for `solara run`.")] = GALLERY,
+    port: Port = 8765,
+    host: Host = HERE,
+    browser: Browser = True,
+    token: Token = None,
+    allow_host: AllowHost = None,
+    max_calls: MaxCallsOfPages = None,
+    max_tokens: MaxTokensOfPages = None,
+    max_dollars: MaxDollarsOfPages = None,
+) -> None:
+    """Open the gallery of all models, or pages of your own, in the browser; only who has the token gets in."""
+    from mesa_llm.viz.server import PageServer
+
+    look_here()
+    access = _shared_access(max_calls, max_tokens, max_dollars)
+    server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access)
+    say(f"mesa-llm: the page opens at {server.address}")
+    server.run(browser=browser)
+
+
+@app.command(rich_help_panel="Pages")
+@exits
+def view(
+    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and nobody is asked.")],
+    port: Port = 8765,
+    host: Host = HERE,
+    browser: Browser = True,
+    token: Token = None,
+    allow_host: AllowHost = None,
+    trust: Trust = False,
+) -> None:
+    """Open a recorded run in the browser: its space, measures and agents after any step."""
+    from mesa_llm.cli.run import listed_as, recording_of
+    from mesa_llm.registry import find_model, find_models
+    from mesa_llm.viz.exhibit import exhibit
+    from mesa_llm.viz.server import PageServer
+
+    look_here()
+    recording = recording_of(file, trust=trust)
+    name = listed_as(recording.model)
+    is_listed = name in {entry.name for entry in find_models()}
+    page = exhibit(find_model(name if is_listed else recording.model)).serve(recording=recording)
+    server = PageServer(page, host=host, port=port, token=token, names=allow_host or ())
+    say(f"mesa-llm: the run opens at {server.address}")
+    server.run(browser=browser)
+
+
+@app.command("class", rich_help_panel="Pages")
+@exits
+def open_class(
+    model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class of any.")],
+    seats: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of seats; without it, one for each agent.")
+    ] = None,
+    agents: Annotated[
+        str | None, typer.Option(help="Numbers of the agents that students play, as 1,2,5; the first ones, if unset.")
+    ] = None,
+    patience: Annotated[
+        float | None,
+        typer.Option(min=1, help="Seconds after which the rule twin decides for a student; without it, never."),
+    ] = None,
+    port: Port = 8765,
+    host: Host = HERE,
+    browser: Browser = True,
+    token: Token = None,
+    allow_host: AllowHost = None,
+    max_calls: MaxCallsOfPages = None,
+    max_tokens: MaxTokensOfPages = None,
+    max_dollars: MaxDollarsOfPages = None,
+) -> None:
+    """Let a class play a model together: students take seats by a room code, the teacher steps.
+
+    Students get in by the room code, and each can only read and answer what the own agent is asked. Only who has the
+    teacher's link can step, reset and spend. Students' own devices need --host 0.0.0.0 (and a token, see --token).
+    """
+    from mesa_llm.viz.classroom.lesson import Lesson
+    from mesa_llm.viz.classroom.room import Room
+    from mesa_llm.viz.exhibit import exhibit
+    from mesa_llm.viz.server import PageServer
+
+    item = exhibit(model_named(model))
+    lesson = Lesson(Room(patience), title=item.title, n_seats=seats, agents=_numbers(agents or ""))
+    page = item.serve(lesson=lesson)
+    access = _shared_access(max_calls, max_tokens, max_dollars)
+    server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)
+    say(f"mesa-llm: the teacher's page (keep this link to yourself): {server.address}")
+    say(f"mesa-llm: students open {' or '.join(lesson.links)} and type the room code {lesson.room.code}")
+    server.run(browser=browser)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",") if number.strip()]
+    except ValueError:
+        raise ConfigError(f"--agents {text}: wanted numbers of agents with commas between them, as 1,2,5") from None
+
+
+def _shared_access(max_calls: int | None, max_tokens: int | None, max_dollars: float | None) -> Access | None:
+    """Return what all pages of a server share if they have a budget; None if each model has its own."""
+    from mesa_llm.cli.arguments import budget
+    from mesa_llm.engine.access import Access
+
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    return Access(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars) if spend else None

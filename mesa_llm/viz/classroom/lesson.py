@@ -1,0 +1,148 @@
+"""One lesson: a model that a class plays together, and that only the teacher runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mesa_llm.agents.agent import LLMMixin
+from mesa_llm.engine.activation import minded
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.classroom.room import Room
+from mesa_llm.viz.human import name_of
+from mesa_llm.viz.parameters import THINKERS, Choice, Factory, takes
+from mesa_llm.viz.session import Session
+
+
+class Lesson:
+    """What the teacher's pages and the students' pages of one server share.
+
+    Attributes:
+        room: The room.
+        n_seats: Maximum number of seats; None: one for each agent.
+        agents: Numbers of the agents that students play; empty: the first `n_seats`.
+        title: What the students' pages call the model.
+        links: Addresses of the students' pages, the best one first.
+        is_local: Whether only this machine can reach them.
+    """
+
+    def __init__(
+        self, room: Room, *, title: str = "A model", n_seats: int | None = None, agents: Sequence[int] = ()
+    ) -> None:
+        """Set who plays; there is no model before the teacher's page is opened.
+
+        Args:
+            room: The room.
+            title: What the students' pages call the model.
+            n_seats: Maximum number of seats; None: one for each agent.
+            agents: Numbers of the agents that students play; empty: the first `n_seats`.
+        """
+        self.room = room
+        self.title = title
+        self.n_seats = n_seats
+        self.agents = list(agents)
+        self.links: list[str] = []
+        self.is_local = True
+        self._session: LessonSession | None = None
+        self._lock = threading.Lock()
+
+    def session(self, factory: Factory, choice: Choice, folder: Path | None) -> LessonSession:
+        """Return the session of the lesson, which outlives the teacher's page; the first time it is begun.
+
+        Args:
+            factory: What builds models.
+            choice: What the first one is built from.
+            folder: Where runs are kept; None: they are not.
+        """
+        with self._lock:
+            if self._session is None:
+                self._session = LessonSession(self, factory, choice, folder)
+            return self._session
+
+    @property
+    def model(self) -> LLMModel | None:
+        """The model that is run now; None while there is none."""
+        session = self._session
+        return None if session is None or session.runner is None else session.runner.model
+
+    def players(self, model: LLMModel) -> list[tuple[int, str]]:
+        """Return number and name of the agents of a model that get a seat.
+
+        Raises:
+            ConfigError: If one that was named is not in the model, or there is none at all.
+        """
+        names = {agent.unique_id: name_of(agent) for agent in minded(model)}
+        strangers = [agent_id for agent_id in self.agents if agent_id not in names]
+        if strangers or not names:
+            there_are = ", ".join(map(str, list(names)[:50])) or "none"
+            missing = ", ".join(map(str, strangers)) or "to play"
+            raise ConfigError(f"the model has no agent {missing}; those that decide are: {there_are}")
+        return [(agent_id, names[agent_id]) for agent_id in self.agents or list(names)][: self.n_seats]
+
+    def close(self) -> None:
+        """End the room, and close the model."""
+        self.room.close()
+        if self._session is not None:
+            self._session.close()
+
+
+class LessonSession(Session):
+    """The state of a lesson's model; all pages of the teacher show the same."""
+
+    def __init__(self, lesson: Lesson, factory: Factory, choice: Choice, folder: Path | None) -> None:
+        """Build the first model.
+
+        Args:
+            lesson: The lesson.
+            factory: What builds models.
+            choice: What it is built from.
+            folder: Where runs are kept; None: they are not.
+        """
+        self.lesson = lesson
+        self._players: list[tuple[int, str]] = []
+        super().__init__(factory, choice, folder)
+        self.thinkers = {name: label for name, label in THINKERS.items() if name != "human"}
+
+    def arguments_of(self, choice: Choice) -> dict[str, Any]:
+        """Return the arguments that a model is built with: in each seat a person, whose rule twin may stand in.
+
+        Args:
+            choice: What it is built from.
+
+        Raises:
+            ConfigError: If nobody could play in it.
+        """
+        arguments = super().arguments_of(choice)
+        if not takes(self.factory, "llm"):
+            raise ConfigError("this model takes no llm=, so that nobody can play in it")
+        nobody = {"log": None} if "log" in arguments else {}
+        trial = self.factory(**{**arguments, "llm": "rule", **nobody})
+        try:
+            self._players = self.lesson.players(trial)
+            has_twins = all(getattr(type(agent), "rule", None) is not LLMMixin.rule for agent in minded(trial))
+        finally:
+            trial.close()
+        person = self.lesson.room.person
+        arguments["llm"] = {**{agent_id: person for agent_id, _ in self._players}, "*": arguments.get("llm", "rule")}
+        if has_twins and takes(self.factory, "on_error"):
+            arguments["on_error"] = "rule"
+        return arguments
+
+    def show(self, model: LLMModel, choice: Choice) -> None:
+        """Show a model that was built; students keep their seats."""
+        self.lesson.room.arrange(self._players)
+        super().show(model, choice)
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """All that the teacher's page says in words about the run."""
+        room = self.lesson.room
+        return (*super().state, room.version, room.is_open, room.patience_s)
+
+    def leave(self) -> None:
+        """Keep the model, as the students sit in it and the teacher comes back; begin no step meanwhile."""
+        if self.runner is not None and self.runner.playing:
+            self.rest()

@@ -1,0 +1,118 @@
+"""The teacher's view of a class: the room code, who sits where, who has not answered, and the rule twins."""
+
+from __future__ import annotations
+
+import solara
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.text import counted
+from mesa_llm.viz.classroom.lesson import Lesson
+from mesa_llm.viz.classroom.room import Room, Seat
+from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.ticker import words
+
+PATIENCE: dict[str, float | None] = {
+    "never": None,
+    "after 30 s": 30.0,
+    "after 1 minute": 60.0,
+    "after 2 minutes": 120.0,
+    "after 5 minutes": 300.0,
+}
+"""When the rule twin decides for a student who has not answered → seconds."""
+
+
+@component
+def ClassPanel(lesson: Lesson, is_running: bool) -> None:
+    """Show the class, and let the teacher care for it.
+
+    Args:
+        lesson: The lesson.
+        is_running: Whether a step is being made.
+    """
+    update_counter.get()
+    words.get()
+    room = lesson.room
+    seats, waiting = room.seats, room.waiting
+    taken = [seat for seat in seats if seat.is_taken]
+    late = [seat for seat in taken if seat.agent_id in waiting]
+    with solara.Card("Your class", margin=0, classes=["mesa-llm-class"]):
+        Markup("class.html", code=room.code, links=lesson.links, is_local=lesson.is_local)
+        with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):
+            solara.Text(summary(len(seats), len(taken), len(late), is_running=is_running), classes=["mesa-llm-heading"])
+            if late:
+                solara.Button(
+                    "Let the rule twin decide for them",
+                    icon_name="mdi-account-clock-outline",
+                    on_click=lambda: room.stand_in(late),
+                    small=True,
+                    color="warning",
+                )
+        with solara.Div(classes=["mesa-llm-seats"]):
+            for seat in seats:
+                _SeatCard(room, seat, waiting.get(seat.agent_id), is_running).key(f"seat {seat.agent_id}")
+        _Settings(room)
+
+
+def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str:
+    """Describe a class in a line.
+
+    Args:
+        n_seats: Number of seats.
+        n_taken: Number of students.
+        n_late: Number of students who have not answered.
+        is_running: Whether a step is being made.
+    """
+    text = f"{n_taken} of {counted(n_seats, 'seat')} taken."
+    if n_late:
+        return f"{text} {n_late} of {counted(n_taken, 'student')} have not answered."
+    if not n_taken:
+        return f"{text} Rule twins play the empty ones."
+    return f"{text} Nobody keeps the class waiting." if is_running else f"{text} Press Step when all are ready."
+
+
+@component
+def _SeatCard(room: Room, seat: Seat, seconds: float | None, is_running: bool) -> None:
+    is_late = seat.is_taken and seconds is not None
+    name = seat.student or "free"
+    state = f"has not answered, {seconds:.0f} s" if is_late else "ready" if seat.is_taken else "played by its rule twin"
+    classes = ["mesa-llm-seat", "late" if is_late else "taken" if seat.is_taken else "free"]
+    with solara.Div(classes=classes):
+        Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=seat.is_taken)
+        with solara.Row(gap="4px"):
+            if is_late:
+                solara.Button("Rule twin", on_click=lambda: room.stand_in([seat]), small=True, text=True)
+            if seat.is_taken:
+                solara.Button(
+                    "Free the seat",
+                    on_click=lambda: room.free(seat, "the teacher freed the seat"),
+                    small=True,
+                    text=True,
+                )
+
+
+@component
+def _Settings(room: Room) -> None:
+    labels = {seconds: label for label, seconds in PATIENCE.items()}
+    if room.patience_s not in labels:
+        labels[room.patience_s] = f"after {room.patience_s:g} s"
+    by_label = {label: seconds for seconds, label in labels.items()}
+
+    def be_patient(label: str) -> None:
+        room.patience_s = by_label[label]
+        words.set(object())
+
+    def open_or_close(is_open: bool) -> None:
+        room.is_open = is_open
+        words.set(object())
+
+    with solara.Row(gap="18px", style={"align-items": "center", "flex-wrap": "wrap"}):
+        with solara.Div(style={"width": "16rem"}):
+            solara.Select(
+                "The rule twin stands in for who is late",
+                list(by_label),
+                labels[room.patience_s],
+                be_patient,
+                dense=True,
+            )
+        solara.Checkbox(label="Newcomers may take a seat", value=room.is_open, on_value=open_or_close)

@@ -1,0 +1,329 @@
+"""The room of a class: its code, its seats, who sits in them, and which questions wait for whom."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time as clock
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from mesa_llm.errors import Absent, MesaLLMError
+from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
+from mesa_llm.records import Reply, Request
+from mesa_llm.viz.classroom.draft import Draft, Lines
+
+LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+"""Characters of codes: none looks like another."""
+
+ROOM_CODE_LENGTH, SEAT_CODE_LENGTH = 6, 8
+
+MAX_NAME = 40
+"""Maximum length of a student's name."""
+
+LOOK_S = 0.5
+"""Seconds between two looks for students who keep the class waiting."""
+
+
+class NoSeat(MesaLLMError):
+    """A student gets no seat; the text tells the student why."""
+
+
+class WrongCode(NoSeat):
+    """A code is not the right one."""
+
+
+@dataclass(eq=False)
+class Seat:
+    """The place of one agent that a student may play."""
+
+    agent_id: int
+    """Mesa `unique_id` of the agent."""
+
+    agent: str
+    """What the agent is called."""
+
+    student: str = ""
+    """Name of the student; empty: the seat is free."""
+
+    code: str = ""
+    """What the student brings, besides the name, to come back from another device."""
+
+    key: str = ""
+    """What the student's browser holds."""
+
+    draft: Draft | None = None
+    """What the student has chosen so far."""
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a student sits here."""
+        return bool(self.student)
+
+
+class SeatDesk(HumanDesk):
+    """A desk on which no question to an empty seat is laid."""
+
+    def __init__(self, is_played: Callable[[int], bool]) -> None:
+        """Start with an empty desk.
+
+        Args:
+            is_played: Checks whether a student plays the agent of this number.
+        """
+        super().__init__()
+        self._is_played = is_played
+
+    def ask(self, request: Request) -> Future[Reply]:
+        """Lay a question on the desk; the decision fails at once where nobody sits."""
+        if self._is_played(request.salt.agent):
+            return super().ask(request)
+        future: Future[Reply] = Future()
+        future.set_exception(Absent("nobody sits in the seat of this agent"))
+        return future
+
+
+class Room:
+    """The room of one class. Its methods may be called from any thread.
+
+    Attributes:
+        code: What students type to get in.
+        person: What the agents of all seats think with.
+        patience_s: Seconds after which the rule twin decides for a student; None: the class waits for everybody.
+        is_open: Whether newcomers get a seat.
+        version: Rises whenever seats or their drafts change.
+    """
+
+    def __init__(self, patience_s: float | None = None) -> None:
+        """Open a room without seats.
+
+        Args:
+            patience_s: Seconds after which the rule twin decides for a student; None: never.
+        """
+        self.code = new_code(ROOM_CODE_LENGTH)
+        self.person = HumanLLM(SeatDesk(self._is_played))
+        self.patience_s = patience_s
+        self.is_open = True
+        self.version = 0
+        self._lock = threading.RLock()
+        self._seats: dict[int, Seat] = {}
+        self._since: dict[int, float] = {}
+        self._closed = threading.Event()
+
+    # -- seats
+
+    @property
+    def seats(self) -> list[Seat]:
+        """All seats, in the order of their agents."""
+        with self._lock:
+            return list(self._seats.values())
+
+    def arrange(self, agents: Iterable[tuple[int, str]]) -> None:
+        """Set the seats up for a new model; who sits in one keeps it, or gets another one if it is gone.
+
+        Args:
+            agents: Number and name of each agent that a student may play.
+        """
+        with self._lock:
+            old_seats = self._seats
+            self._seats = {agent_id: Seat(agent_id, name) for agent_id, name in agents}
+            homeless: list[Seat] = []
+            for old in old_seats.values():
+                if old.is_taken and not self._move(old, self._seats.get(old.agent_id)):
+                    homeless.append(old)
+            for old in homeless:
+                self._move(old, self._free_seat())
+            self.version += 1
+
+    def _move(self, old: Seat, new: Seat | None) -> bool:
+        if new is None:
+            return False
+        new.student, new.code, new.key = old.student, old.code, old.key
+        return True
+
+    def _free_seat(self) -> Seat | None:
+        return next((seat for seat in self._seats.values() if not seat.is_taken), None)
+
+    def _is_played(self, agent_id: int) -> bool:
+        with self._lock:
+            seat = self._seats.get(agent_id)
+            return seat is not None and seat.is_taken
+
+    def join(self, code: str, name: str, seat_code: str = "") -> Seat:
+        """Give a student a free seat, or back the seat that the student had.
+
+        Args:
+            code: Code of the room, as the student typed it.
+            name: Name, as the student typed it.
+            seat_code: Code of the seat, of a student who comes back; the browser that had the seat loses it.
+
+        Raises:
+            NoSeat: If the code is wrong, or there is no seat for this name.
+        """
+        if not is_same_code(code, self.code):
+            raise WrongCode("This is not the code of the room. Look at it again: it has six letters and digits.")
+        name = clean_name(name)
+        with self._lock:
+            same = next((seat for seat in self._seats.values() if seat.student.casefold() == name.casefold()), None)
+            if seat_code.strip():
+                return self._come_back(same, seat_code)
+            if same is not None:
+                raise NoSeat(f"Somebody called {name} has a seat already. If it is you, type your seat code as well.")
+            if not self.is_open:
+                raise NoSeat("The teacher has closed the room to newcomers.")
+            seat = self._free_seat()
+            if seat is None:
+                raise NoSeat("All seats are taken. Ask the teacher for one.")
+            seat.student, seat.code, seat.key = name, new_code(SEAT_CODE_LENGTH), secrets.token_urlsafe(32)
+            self.version += 1
+            return seat
+
+    def _come_back(self, seat: Seat | None, seat_code: str) -> Seat:
+        if seat is None or not is_same_code(seat_code, seat.code):
+            raise WrongCode("No seat has this name and this seat code.")
+        seat.key = secrets.token_urlsafe(32)
+        self.version += 1
+        return seat
+
+    def seat_of(self, key: str) -> Seat | None:
+        """Return the seat whose student's browser holds a key; None if there is none."""
+        with self._lock:
+            for seat in self._seats.values():
+                if seat.key and secrets.compare_digest(seat.key.encode(), key.encode()):
+                    return seat
+        return None
+
+    def free(self, seat: Seat, reason: str = "the student has left") -> None:
+        """Make a seat free; the rule twin decides what its student was asked.
+
+        Args:
+            seat: The seat.
+            reason: Why, for the run log.
+        """
+        with self._lock:
+            seat.student = seat.code = seat.key = ""
+            seat.draft = None
+            self.version += 1
+        self.stand_in([seat], reason)
+
+    # -- questions
+
+    def question_of(self, seat: Seat) -> Question | None:
+        """Return the question that waits for a student; None if none does."""
+        return next((each for each in self.person.desk.pending if each.agent == seat.agent_id), None)
+
+    @property
+    def waiting(self) -> dict[int, float]:
+        """The agents whose students have not answered yet, each with the seconds since they were asked."""
+        now = clock.monotonic()
+        return {
+            question.agent: now - self._since.get(question.question_id, now) for question in self.person.desk.pending
+        }
+
+    def draft_of(self, seat: Seat) -> Draft | None:
+        """Return what a student has chosen so far for the question that waits; None if none waits."""
+        with self._lock:
+            question = self.question_of(seat)
+            if question is None:
+                seat.draft = None
+            elif seat.draft is None or seat.draft.question.question_id != question.question_id:
+                seat.draft = Draft(question)
+            return seat.draft
+
+    def answer(self, seat: Seat, question_id: int, offer: str, lines: Lines) -> None:
+        """Take what a student has filled in.
+
+        Args:
+            seat: The student's seat.
+            question_id: The question that the student's browser shows; an older one is left alone.
+            offer: Name of what was chosen: an action, or empty for a typed answer.
+            lines: What stands in its fields.
+        """
+        with self._lock:
+            draft = self.draft_of(seat)
+            if draft is None or draft.question.question_id != question_id:
+                return
+            reply = draft.choose(offer, lines)
+            if reply is not None:
+                self.person.desk.answer(question_id, reply)
+            self.version += 1
+
+    def finish(self, seat: Seat, question_id: int) -> None:
+        """Send what a student has chosen so far, who could do more.
+
+        Args:
+            seat: The student's seat.
+            question_id: The question that the student's browser shows.
+        """
+        with self._lock:
+            draft = self.draft_of(seat)
+            if draft is not None and draft.question.question_id == question_id and draft.calls:
+                self.person.desk.answer(question_id, draft.reply())
+                self.version += 1
+
+    # -- the rule twin
+
+    def stand_in(self, seats: Sequence[Seat], reason: str = "the teacher let the rule twin stand in") -> None:
+        """Let the rule twins decide what the students in some seats were asked.
+
+        Args:
+            seats: The seats.
+            reason: Why, for the run log.
+        """
+        agents = {seat.agent_id for seat in seats}
+        for question in self.person.desk.pending:
+            if question.agent in agents:
+                self.person.desk.withdraw(question.question_id, reason)
+
+    def look(self, now: float) -> None:
+        """Let the rule twins decide for those who took longer than `patience_s`.
+
+        Args:
+            now: Seconds on any clock that goes on steadily.
+        """
+        pending = self.person.desk.pending
+        self._since = {each.question_id: self._since.get(each.question_id, now) for each in pending}
+        patience_s = self.patience_s
+        for question_id, since in self._since.items():
+            if patience_s is not None and now - since >= patience_s:
+                self.person.desk.withdraw(question_id, f"no answer within {patience_s:g} s")
+
+    def watch(self) -> None:
+        """Start to look, in a thread of its own, until the room is closed."""
+        threading.Thread(target=self._watch, name="mesa-llm-room", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(LOOK_S):
+            self.look(clock.monotonic())
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+
+
+def new_code(length: int) -> str:
+    """Make a code that is easy to read out and to type."""
+    return "".join(secrets.choice(LETTERS) for _ in range(length))
+
+
+def is_same_code(typed: str, code: str) -> bool:
+    """Compare a code with what somebody typed, whatever the case and the spaces."""
+    plain = "".join(typed.upper().replace("-", " ").split())
+    return bool(code) and secrets.compare_digest(plain.encode(), code.encode())
+
+
+def clean_name(name: str) -> str:
+    """Return a name as it is shown: one line, without characters that are not seen.
+
+    Raises:
+        NoSeat: If nothing is left, or it is too long.
+    """
+    plain = unicodedata.normalize("NFKC", name)
+    plain = "".join(" " if character.isspace() else character for character in plain)
+    plain = " ".join("".join(each for each in plain if unicodedata.category(each)[0] != "C").split())
+    if not plain:
+        raise NoSeat("Type your name.")
+    if len(plain) > MAX_NAME:
+        raise NoSeat(f"This name is too long; {MAX_NAME} characters are the maximum.")
+    return plain

@@ -1,0 +1,12 @@
+// Loads the page again when it has something new to show.
+const shown = document.getElementById("version").dataset.version;
+async function look() {
+  try {
+    const reply = await fetch("/join/now", { cache: "no-store" });
+    if (reply.ok && (await reply.text()) !== shown) return location.replace("/join/seat");
+  } catch (error) {
+    // the server is away for a moment; the next look may find it
+  }
+  setTimeout(look, 1500);
+}
+setTimeout(look, 1500);

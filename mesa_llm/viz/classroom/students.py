@@ -1,0 +1,313 @@
+"""The students' pages: plain HTML and forms, apart from the teacher's page, with no way from here to there.
+
+A student's cookie holds the key of one seat. All that can be done with it is to read what the agent of that seat is
+asked and to answer; nothing here steps, resets, spends, or shows what others are asked.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.human.questions import FormField, Offer
+from mesa_llm.model.model import LLMModel
+from mesa_llm.records import Failure
+from mesa_llm.viz.classroom.lesson import Lesson
+from mesa_llm.viz.classroom.room import NoSeat, Seat, WrongCode
+from mesa_llm.viz.forms import hint_of
+from mesa_llm.viz.gate import steady
+from mesa_llm.viz.guard import DOOR
+from mesa_llm.viz.markup import HERE, label_of, markup
+from mesa_llm.viz.trace import call_text
+
+MAX_BODY = 64_000
+"""Maximum size of what a form sends, in bytes."""
+
+MAX_FIELDS = 200
+"""Maximum number of fields that a form sends."""
+
+MAX_WRONG, WRONG_S = 20, 60.0
+"""Maximum number of wrong codes from one address within so many seconds."""
+
+FILES = {"seat.css": "text/css", "seat.js": "text/javascript"}
+"""Files of the students' pages."""
+
+
+class TooLarge(Exception):
+    """A form sends more than any student types."""
+
+
+class Attempts:
+    """Counts wrong codes, so that nobody tries them all."""
+
+    def __init__(self, now: Callable[[], float] = clock.monotonic) -> None:
+        """Start with none.
+
+        Args:
+            now: Returns the seconds on any clock that goes on steadily.
+        """
+        self._now = now
+        self._wrong: dict[str, deque[float]] = {}
+
+    def is_exhausted(self, address: str) -> bool:
+        """Check whether an address has to wait before its next try."""
+        times = self._wrong.get(address)
+        while times and self._now() - times[0] > WRONG_S:
+            times.popleft()
+        if not times:
+            self._wrong.pop(address, None)
+            return False
+        return len(times) >= MAX_WRONG
+
+    def count(self, address: str) -> None:
+        """Count a wrong code."""
+        self._wrong.setdefault(address, deque(maxlen=MAX_WRONG)).append(self._now())
+
+
+class StudentPages:
+    """The pages of one room, as an ASGI application.
+
+    Attributes:
+        app: The application.
+    """
+
+    def __init__(self, lesson: Lesson, *, cookie: str) -> None:
+        """Set the pages up.
+
+        Args:
+            lesson: The lesson.
+            cookie: Name of the cookie that holds the key of a seat.
+        """
+        self._lesson = lesson
+        self._room = lesson.room
+        self._cookie = cookie
+        self._attempts = Attempts()
+        routes = [
+            Route(DOOR, self._door),
+            Route(DOOR, self._enter, methods=["POST"]),
+            Route(f"{DOOR}/seat", self._seat),
+            Route(f"{DOOR}/seat", self._answer, methods=["POST"]),
+            Route(f"{DOOR}/leave", self._leave, methods=["POST"]),
+            Route(f"{DOOR}/now", self._now),
+            *(Route(f"{DOOR}/{name}", self._file) for name in FILES),
+        ]
+        self.app = Starlette(routes=routes, exception_handlers={TooLarge: _too_large, ClientDisconnect: _gone})
+
+    # -- the door
+
+    async def _door(self, request: Request) -> Response:
+        if self._seat_of(request) is not None:
+            return _sent_on(f"{DOOR}/seat")
+        return self._door_page({"code": request.query_params.get("code", "")[:20]})
+
+    def _door_page(self, typed: dict[str, str], fault: str = "", status: int = 200) -> Response:
+        values = {name: typed.get(name, "")[:100] for name in ("code", "name", "seat_code")}
+        return _page(markup("join.html", title=self._lesson.title, fault=fault, **values), status)
+
+    async def _enter(self, request: Request) -> Response:
+        address = request.client.host if request.client else ""
+        typed = dict(await _fields(request))
+        if self._attempts.is_exhausted(address):
+            return self._door_page(typed, "Too many wrong codes came from here. Wait a minute.", 429)
+        try:
+            seat = self._room.join(typed.get("code", ""), typed.get("name", ""), typed.get("seat_code", ""))
+        except NoSeat as refusal:
+            if isinstance(refusal, WrongCode):
+                self._attempts.count(address)
+            return self._door_page(typed, str(refusal), 403)
+        response = _sent_on(f"{DOOR}/seat")
+        secure = request.url.scheme == "https"
+        response.set_cookie(self._cookie, seat.key, path=DOOR, httponly=True, samesite="lax", secure=secure)
+        return response
+
+    # -- the seat
+
+    def _seat_of(self, request: Request) -> Seat | None:
+        return self._room.seat_of(request.cookies.get(self._cookie, ""))
+
+    async def _seat(self, request: Request) -> Response:
+        seat = self._seat_of(request)
+        if seat is None:
+            return self._door_page({}, "This browser has no seat, or it was given back. Take one.", 403)
+        return _page(await run_in_threadpool(self._seat_page, seat))
+
+    def _seat_page(self, seat: Seat) -> str:
+        draft = self._room.draft_of(seat)
+        question: dict[str, Any] | None = None
+        if draft is not None:
+            request = draft.question.request
+            rules = "\n\n".join(message.content for message in request.messages if message.role == "system")
+            question = {
+                "number": draft.question.question_id,
+                "rules": rules,
+                "text": draft.question.text,
+                "refusal": draft.refusal,
+                "chosen": [call_text(call.name, dict(call.arguments)) for call in draft.calls],
+                "maximum": request.max_actions,
+                "offers": [
+                    _offer(
+                        offer,
+                        offer.name == draft.picked or len(draft.possible) == 1,
+                        draft.lines if offer.name == draft.picked else {},
+                        draft.faults if offer.name == draft.picked else {},
+                    )
+                    for offer in draft.possible
+                ],
+            }
+        model = self._lesson.model
+        return markup(
+            "seat.html",
+            title=self._lesson.title,
+            seat=seat,
+            question=question,
+            step=0 if model is None else model.now - 1,
+            is_over=model is not None and not model.running,
+            waiting=self._n_others(seat),
+            deeds=[] if model is None else deeds_of(model, seat.agent_id),
+            version=self._version(seat),
+        )
+
+    def _n_others(self, seat: Seat) -> int:
+        return len(self._room.waiting.keys() - {seat.agent_id})
+
+    def _version(self, seat: Seat) -> str:
+        """Return what changes when the page of a seat has something new to show; with a question, only that one."""
+        question = self._room.question_of(seat)
+        if question is not None:
+            return f"question {question.question_id}"
+        model = self._lesson.model
+        step, is_running = (0, True) if model is None else (model.now, model.running)
+        return f"{id(model)} step {step} {is_running} waiting {self._n_others(seat)}"
+
+    async def _now(self, request: Request) -> Response:
+        seat = self._seat_of(request)
+        return PlainTextResponse("gone" if seat is None else self._version(seat), headers=NOT_KEPT)
+
+    async def _answer(self, request: Request) -> Response:
+        fields = dict(await _fields(request))
+        seat = self._seat_of(request)
+        if seat is not None and (number := fields.get("question", "")).isdecimal() and len(number) < 16:
+            if "finish" in fields:
+                self._room.finish(seat, int(number))
+            else:
+                name = fields.get("offer", "")
+                self._room.answer(seat, int(number), name, self._lines(seat, name, fields))
+        return _sent_on(f"{DOOR}/seat")
+
+    def _lines(self, seat: Seat, name: str, fields: dict[str, str]) -> dict[tuple[str, ...], str]:
+        draft = self._room.draft_of(seat)
+        offer = next((each for each in draft.possible if each.name == name), None) if draft else None
+        if offer is None:
+            return {}
+        return {line.path: fields[key] for key, line in _numbered(offer.field) if key in fields}
+
+    async def _leave(self, request: Request) -> Response:
+        seat = self._seat_of(request)
+        if seat is not None:
+            self._room.free(seat)
+        response = _sent_on(DOOR)
+        response.delete_cookie(self._cookie, path=DOOR)
+        return response
+
+    async def _file(self, request: Request) -> Response:
+        name = request.url.path.rpartition("/")[2]
+        return Response((HERE / "classroom" / name).read_bytes(), media_type=FILES[name], headers=NOT_KEPT)
+
+
+NOT_KEPT = {"Cache-Control": "no-store"}
+"""Header of what a browser has to ask for each time."""
+
+
+def deeds_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:
+    """Return what came of an agent's last decision.
+
+    Args:
+        model: The model.
+        agent_id: Mesa `unique_id` of the agent.
+
+    Returns:
+        `text`, `result` and `ok` of each action or answer.
+    """
+    try:
+        with steady(model):
+            decision, outcomes = model.last_decisions.get(agent_id), list(model.last_outcomes.get(agent_id, ()))
+    except ConfigError:  # Reset has just closed it
+        return []
+    if decision is None or isinstance(decision, Failure):
+        return []
+    deeds: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        text = call_text(outcome.action, dict(outcome.arguments))
+        deeds.append({"text": text, "result": str(outcome.result), "ok": outcome.ok, "by": decision.by})
+    return deeds or [{"text": "nothing", "result": "", "ok": True, "by": decision.by}]
+
+
+def _offer(offer: Offer, is_open: bool, lines: Any, faults: Any) -> dict[str, Any]:
+    return {
+        "name": offer.name,
+        "label": label_of(offer.name) if offer.name else "Your answer",
+        "description": offer.description,
+        "is_open": is_open,
+        "fields": [
+            {
+                "key": key,
+                "label": label_of(line.name),
+                "hint": hint_of(line),
+                "control": line.control,
+                "items": line.items or (["yes", "no"] if line.control == "list" else []),
+                "is_needed": line.is_needed,
+                "text": lines.get(line.path, ""),
+                "fault": faults.get(line.path, ""),
+            }
+            for key, line in _numbered(offer.field)
+        ],
+    }
+
+
+def _numbered(field: FormField) -> Iterator[tuple[str, FormField]]:
+    return ((f"field{index}", line) for index, line in enumerate(field.lines))
+
+
+async def _fields(request: Request) -> list[tuple[str, str]]:
+    """Read the fields of a form.
+
+    Raises:
+        TooLarge: If it sends more than any student types.
+    """
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY:
+            raise TooLarge
+    try:
+        return parse_qsl(
+            body.decode("utf-8", "replace"), keep_blank_values=True, errors="replace", max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        raise TooLarge from None
+
+
+async def _too_large(request: Request, error: Exception) -> Response:
+    return PlainTextResponse("This is too long; go back and write less.\n", 413)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return PlainTextResponse("", 400)
+
+
+def _page(html: str, status: int = 200) -> Response:
+    return HTMLResponse(html, status, headers=NOT_KEPT)
+
+
+def _sent_on(path: str) -> Response:
+    return RedirectResponse(path, 303, headers=NOT_KEPT)

@@ -1,0 +1,83 @@
+"""A model with its page, as a server shows it: in the gallery, to a class, or with a recorded run."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from dataclasses import dataclass
+from importlib import import_module, resources
+from typing import Any
+
+from reacton.core import Element
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.registry import ModelEntry
+from mesa_llm.viz.markup import label_of
+from mesa_llm.viz.page import LLMPage, show
+from mesa_llm.viz.sketch import blank
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A model in the gallery."""
+
+    entry: ModelEntry
+    """The model, as it was found."""
+
+    page: Any = None
+    """What shows it: an element or a component; None if it cannot be shown."""
+
+    fault: str = ""
+    """Why it cannot be shown; empty if it can."""
+
+    @property
+    def title(self) -> str:
+        """Its name, to be read: that of its page, else of the model."""
+        name = getattr(self.page, "kwargs", {}).get("name")
+        return name or label_of(self.entry.name)
+
+    @property
+    def picture(self) -> str:
+        """Its picture, as an address that holds it: the file `picture.svg` of its package, or a plain one."""
+        file = resources.files(self.entry.package).joinpath("picture.svg") if self.entry.package else None
+        svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
+        return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+    def serve(self, **options: Any) -> str:
+        """Serve the page of this model, and no other, in this process.
+
+        Args:
+            **options: Options of `LLMPage` besides those of the model's own page.
+
+        Returns:
+            What Solara calls that page.
+
+        Raises:
+            ConfigError: If it cannot be shown.
+        """
+        if self.fault:
+            raise ConfigError(self.fault)
+        arguments: tuple[Any, ...] = (self.entry.load(),)
+        named: dict[str, Any] = {"name": self.title}
+        if isinstance(self.page, Element) and self.page.component is LLMPage:
+            arguments, named = self.page.args, {**named, **self.page.kwargs}
+        return show(lambda: LLMPage(*arguments, **{**named, **options}))
+
+
+def exhibit(entry: ModelEntry) -> Exhibit:
+    """Import a model and its page; one that brings no page gets a plain one.
+
+    Args:
+        entry: The model.
+    """
+    try:
+        model = entry.load()
+        page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
+    except ConfigError as error:
+        return Exhibit(entry, fault=str(error))
+    except Exception as error:  # a model is anybody's code; the gallery tells what it raised, and shows the others
+        logger.exception("the page of %s cannot be imported", entry.name)
+        return Exhibit(entry, fault=f"its page cannot be imported: {type(error).__name__}: {error}")
+    return Exhibit(entry, page)

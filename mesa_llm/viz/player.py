@@ -1,0 +1,102 @@
+"""Shows a recorded run: a slider of its steps, and what the page does to get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import solara
+from reacton import ipyvuetify as vuetify
+from reacton import use_effect, use_memo
+from reacton.ipyvue import use_event
+from solara.core import component
+
+from mesa_llm.model.recording import Recording
+from mesa_llm.viz.controls import announce, done
+from mesa_llm.viz.runner import Runner
+from mesa_llm.viz.runs import KeptRun
+from mesa_llm.viz.session import Session
+from mesa_llm.viz.ticker import moment, shown
+
+
+@component
+def Player(session: Session, recording: Recording, leave: Callable[[], None]) -> None:
+    """Let a visitor go back and forth in a recorded run.
+
+    Args:
+        session: What is shown.
+        recording: The run.
+        leave: Called when the visitor wants a new run instead.
+    """
+    now = moment()
+    use_effect(lambda: shown.set(now), [now])  # runs once all of the page is drawn
+    description = use_memo(lambda: description_of(recording), [recording])
+    runner = session.runner
+    if runner is None:
+        return
+    is_on_its_way = runner.busy and not runner.playing and not runner.finishing
+    last = recording.last_step
+    step = session.target if is_on_its_way else done(runner.model)
+
+    def go(to: int) -> None:
+        announce(session.go_to, min(max(to, 0), last))
+
+    with solara.Column(gap="8px"):
+        solara.Text(f"Step {step}", classes=["mesa-llm-time"])
+        _Steps(step, last, go).key(f"step {step}")
+        with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
+            solara.Button("Back", icon_name="mdi-chevron-left", on_click=lambda: go(step - 1), disabled=step == 0)
+            if runner.playing:
+                solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
+            else:
+                solara.Button(
+                    "Play",
+                    icon_name="mdi-play",
+                    on_click=lambda: announce(runner.start),
+                    disabled=step >= last or runner.busy,
+                    color="primary",
+                )
+            solara.Button("Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last)
+        solara.ProgressLinear(is_on_its_way)
+        solara.Text(status(runner, done(runner.model), last), classes=["mesa-llm-status"])
+        solara.Text("This run is recorded: nobody is asked, and nothing is spent.", classes=["mesa-llm-hint"])
+        solara.Text(description, classes=["mesa-llm-hint"])
+        solara.Button("Begin a new run", icon_name="mdi-restore", on_click=leave, outlined=True, block=True)
+
+
+@component
+def _Steps(step: int, last: int, go: Callable[[int], None]) -> None:
+    """Show a slider that counts once it is let go: on its way it would pass many steps."""
+
+    def let_go(*event: Any) -> None:
+        go(int(event[-1]))
+
+    slider = vuetify.Slider(
+        v_model=step, min=0, max=last, step=1, label=f"0 to {last}", inverse_label=True, thumb_label=True, dense=True
+    )
+    use_event(slider, "change", let_go)
+
+
+def status(runner: Runner, step: int, last: int) -> str:
+    """Describe what the page does with a recorded run.
+
+    Args:
+        runner: What steps it.
+        step: The step that is over.
+        last: The last step that is recorded.
+    """
+    if runner.playing:
+        return f"Playing, step {step} of {last} …"
+    if runner.busy:
+        return f"On the way there, at step {step} …"
+    return "Drag the slider to any step." if last and not runner.error else ""
+
+
+def description_of(recording: Recording) -> str:
+    """Describe when a run was recorded, and what its agents thought with.
+
+    Args:
+        recording: The run.
+    """
+    run = KeptRun.read(recording.file)
+    return recording.file.name if run is None else f"{recording.file.name}: {run.description}"

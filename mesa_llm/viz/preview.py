@@ -1,0 +1,125 @@
+"""The cost of the next steps, worked out before the first of them is paid for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
+from mesa_llm.text import counted
+from mesa_llm.viz.markup import fault_text
+from mesa_llm.viz.parameters import SPEECHLESS, Choice, Factory, takes
+
+
+class Preview:
+    """Works out in threads of its own what steps would cost; nothing is sent.
+
+    Attributes:
+        rehearsal: What was worked out last; None: nothing yet.
+        steps: Number of steps that it is worked out for now; 0: none.
+        error: Why it could not be worked out; empty if it could.
+        version: Rises whenever one of these changes.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing to work out."""
+        self.rehearsal: Rehearsal | None = None
+        self.steps = 0
+        self.error = ""
+        self.version = 0
+        self._lock = threading.Lock()
+        self._rehearse: Callable[[int], Rehearsal] | None = None
+        self._hide: Callable[[str], str] = str
+        self._is_priced = True
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether language models are asked at all."""
+        return self._rehearse is not None
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether a price can be known: what a typed endpoint takes is not."""
+        return self._is_priced
+
+    def take(self, factory: Factory, arguments: Mapping[str, Any], choice: Choice) -> None:
+        """Take a new model; where a provider may be paid, work out its first step at once.
+
+        Elsewhere it waits to be asked, as it takes a while to load what counts tokens.
+
+        Args:
+            factory: What built it.
+            arguments: What it was built with.
+            choice: What was chosen.
+        """
+        with self._lock:
+            self._hide = choice.hide
+            self._is_priced = not choice.endpoint
+            self.rehearsal, self.error, self.steps = None, "", 0
+            self.version += 1
+            can_rehearse = takes(factory, "access") and takes(factory, "design")
+            if choice.thinker in SPEECHLESS or not can_rehearse:
+                self._rehearse = None
+                return
+            self._rehearse = lambda steps: rehearse(factory, steps, **arguments)
+        if choice.thinker == "other" and self._is_priced:
+            self.work_out(1)
+
+    def work_out(self, steps: int) -> None:
+        """Work out what the first steps cost.
+
+        Args:
+            steps: How many.
+        """
+        with self._lock:
+            if self._rehearse is None:
+                return
+            self.steps, self.error = steps, ""
+            self.version += 1
+            arguments = (self._rehearse, steps)
+        threading.Thread(target=self._work, args=arguments, name="mesa-llm-preview", daemon=True).start()
+
+    def _work(self, rehearse_steps: Callable[[int], Rehearsal], steps: int) -> None:
+        rehearsal, error = None, ""
+        try:
+            rehearsal = rehearse_steps(steps)
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            error = fault_text("Working the cost out", fault, self._hide)
+        with self._lock:
+            if self._rehearse is rehearse_steps and self.steps == steps:
+                self.rehearsal, self.error, self.steps = rehearsal, error, 0
+                self.version += 1
+
+
+def price_of(cost: Cost, *, is_priced: bool) -> str:
+    """Describe in words what something costs.
+
+    Args:
+        cost: The cost.
+        is_priced: Whether a price can be known.
+    """
+    if not is_priced or cost.dollars is None or cost.max_dollars is None:
+        return "at a price that is not known here"
+    if not cost.max_dollars:
+        return "for nothing"
+    low, high = (
+        f"${dollars:,.4f}" if dollars < 0.1 else f"${dollars:,.2f}" for dollars in (cost.dollars, cost.max_dollars)
+    )
+    return f"for about {low}" if low == high else f"for {low} to {high}"
+
+
+def summary(rehearsal: Rehearsal, *, is_priced: bool) -> str:
+    """Describe in a sentence what some steps would ask for.
+
+    Args:
+        rehearsal: What was worked out.
+        is_priced: Whether a price can be known.
+    """
+    cost = rehearsal.total
+    if not cost.requests:
+        return f"{counted(rehearsal.steps, 'step')}: no language model is asked."
+    low, high = cost.prompt_tokens + cost.reply_tokens, cost.prompt_tokens + cost.max_reply_tokens
+    tokens = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    price = price_of(cost, is_priced=is_priced)
+    return f"{counted(rehearsal.steps, 'step')}: about {counted(cost.requests, 'request')}, {tokens} tokens, {price}."

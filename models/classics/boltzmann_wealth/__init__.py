@@ -1,0 +1,1 @@
+"""People who meet by chance, and give or keep."""

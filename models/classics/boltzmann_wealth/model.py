@@ -1,0 +1,124 @@
+"""The Boltzmann wealth model: people who meet by chance, and give a coin away or keep it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Unpack
+
+from mesa.datacollection import DataCollector
+from mesa.discrete_space import CellAgent, OrthogonalMooreGrid
+from pydantic import Field
+
+from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, ToolCall, ToolError, action
+from mesa_llm.model.measures import gini
+
+
+class WealthScenario(LLMScenario):
+    """Parameters of the people and their coins."""
+
+    n_agents: Annotated[int, Field(ge=2, le=1000), Slider(2, 200, label="People")] = 30
+    """Number of people."""
+
+    size: Annotated[int, Field(ge=2, le=100), Slider(2, 30)] = 5
+    """Number of cells along each side of the grid."""
+
+    coins: Annotated[int, Field(ge=1), Slider(1, 20)] = 1
+    """Coins that everybody starts with."""
+
+    memory: str = "window:4"
+    """Memory of the people."""
+
+
+class Walker(Mind, CellAgent):
+    """Somebody who walks about with coins.
+
+    Attributes:
+        wealth: Number of its coins.
+        met: Somebody who was in its cell when it came; None: nobody was.
+    """
+
+    def __init__(self, model: WealthModel, cell: Any, **components: Any) -> None:
+        """Begin in a cell, with the coins that everybody starts with.
+
+        Args:
+            model: The model.
+            cell: Where it begins.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.cell = cell
+        self.wealth = model.scenario.coins
+        self.met: Walker | None = None
+
+    def walk(self) -> None:
+        """Go to a cell next to its own, and meet one of those who are there now."""
+        self.cell = self.cell.neighborhood.select_random_cell()
+        others = [other for other in self.cell.agents if other is not self]
+        self.met = self.random.choice(others) if others else None
+
+    def observe(self) -> Observation:
+        """Show its coins, and those of whom it has met."""
+        if self.met is None:
+            return Observation(f"You have {_coins(self.wealth)}. You meet nobody.")
+        text = (
+            f"You have {_coins(self.wealth)}. You meet person {self.met.unique_id}, who has {_coins(self.met.wealth)}."
+        )
+        return Observation(text)
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Give whenever there is a coin, and somebody."""
+        return ToolCall("give" if self.can_give() else "keep")
+
+    @action
+    def keep(self) -> str:
+        """Keep your coins."""
+        return "You gave nothing."
+
+    def can_give(self) -> bool:
+        """Check whether it has a coin, and has met somebody."""
+        return self.wealth > 0 and self.met is not None
+
+    @action(when="can_give")
+    def give(self) -> str:
+        """Give one coin to the person you meet."""
+        if self.met is None:
+            raise ToolError("you meet nobody.")
+        self.wealth -= 1
+        self.met.wealth += 1
+        self.model.n_gifts += 1
+        return f"You gave a coin to person {self.met.unique_id}, and have {_coins(self.wealth)}."
+
+
+class WealthModel(LLMModel):
+    """Everybody walks to a cell and meets somebody there; then all decide whether to give, and give in an order drawn.
+
+    Attributes:
+        grid: Where they walk; any number of people in a cell.
+        n_gifts: Number of coins given in the last step.
+    """
+
+    scenario_class = WealthScenario
+    scenario: WealthScenario
+
+    def __init__(self, scenario: WealthScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        fields = self.scenario
+        self.grid = OrthogonalMooreGrid((fields.size, fields.size), random=self.random)
+        cells = self.random.choices(list(self.grid.all_cells), k=fields.n_agents)
+        Walker.create_agents(self, fields.n_agents, cells, memory=fields.memory)
+        self.n_gifts = 0
+        self.datacollector = DataCollector({name: name for name in ("gini", "n_gifts")}, {"wealth": "wealth"})
+        self.datacollector.collect(self)
+
+    @property
+    def gini(self) -> float:
+        """Gini coefficient of the coins."""
+        return gini(walker.wealth for walker in self.agents)
+
+    def start_step(self) -> None:
+        """Let everybody walk, one after another."""
+        self.n_gifts = 0
+        self.agents.shuffle_do("walk")
+
+
+def _coins(number: int) -> str:
+    return "1 coin" if number == 1 else f"{number} coins"

@@ -1,0 +1,1 @@
+"""A virus on a network of people who go out or stay at home."""

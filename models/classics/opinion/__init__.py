@@ -1,0 +1,1 @@
+"""People with bounded confidence, who compromise or not."""

@@ -1,0 +1,158 @@
+"""Bounded confidence: people meet, and compromise with those who think much as they do."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import fmean, pstdev
+from typing import Annotated, Any, Literal, Unpack
+
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, ToolCall, action
+
+CLUSTER_SHARE = 0.05
+"""Minimum share of all people that makes a group of like opinions a cluster."""
+
+CLUSTER_GAP = 0.02
+"""Distance between neighbouring opinions from which on they belong to two groups."""
+
+
+class OpinionScenario(LLMScenario):
+    """Parameters of the people and their meetings."""
+
+    n_agents: Annotated[int, Field(ge=2, le=1000), Slider(2, 300, label="People")] = 30
+    """Number of people; if it is odd, one meets nobody."""
+
+    epsilon: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Bound of confidence")] = 0.2
+    """Largest difference of opinions at which the rule twin compromises."""
+
+    mu: Annotated[float, Field(gt=0, le=0.5), Slider(0.05, 0.5, 0.05, label="Size of a compromise")] = 0.5
+    """Share of the difference that a compromise moves an opinion by, where people meet in pairs."""
+
+    meetings: Literal["pairs", "everyone"] = "pairs"
+    """Pairs drawn anew in each step (Deffuant), or the mean of all within the bound (Hegselmann and Krause)."""
+
+    topic: str = "how much of the town centre should be closed to cars"
+    """Topic of the opinions: 0 means nothing, 100 everything."""
+
+    memory: str = "window:4"
+    """Memory of the people."""
+
+
+class Citizen(LLMAgent):
+    """Somebody with an opinion.
+
+    Attributes:
+        opinion: From 0 to 1.
+        opposite: The opinion it meets in this step; None: it meets nobody.
+    """
+
+    def __init__(self, model: OpinionModel, opinion: float, **components: Any) -> None:
+        """Start with an opinion.
+
+        Args:
+            model: The model.
+            opinion: From 0 to 1.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.opinion = opinion
+        self.opposite: float | None = None
+
+    def observe(self) -> Observation:
+        """Show its opinion, and the one it meets."""
+        text = f"Your opinion is {100 * self.opinion:.0f}."
+        if self.opposite is None:
+            return Observation(f"{text} You meet nobody.")
+        who = "Somebody you meet thinks" if self.model.scenario.meetings == "pairs" else "People near you think"
+        difference = 100 * abs(self.opposite - self.opinion)
+        return Observation(f"{text} {who} {100 * self.opposite:.0f}. The difference is {difference:.0f}.")
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Compromise within the bound of confidence."""
+        is_close = self.opposite is not None and abs(self.opposite - self.opinion) < self.model.scenario.epsilon
+        return ToolCall("compromise" if is_close else "keep")
+
+    def can_compromise(self) -> bool:
+        """Check whether it meets anybody."""
+        return self.opposite is not None
+
+    @action(when="can_compromise")
+    def compromise(self) -> str:
+        """Move your opinion towards the other one."""
+        fields = self.model.scenario
+        if self.opposite is not None:
+            self.opinion += (fields.mu if fields.meetings == "pairs" else 1) * (self.opposite - self.opinion)
+        self.model.n_compromises += 1
+        return f"Your opinion is now {100 * self.opinion:.0f}."
+
+    @action
+    def keep(self) -> str:
+        """Keep your opinion as it is."""
+        return "You kept your opinion."
+
+
+class OpinionModel(LLMModel):
+    """Everybody meets another opinion, and decides for itself whether to move towards it.
+
+    Attributes:
+        n_compromises: Number of compromises in the last step.
+    """
+
+    scenario_class = OpinionScenario
+    scenario: OpinionScenario
+    changeable = ("epsilon", "mu")
+
+    def __init__(self, scenario: OpinionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        fields = self.scenario
+        opinions = [self.random.random() for _ in range(fields.n_agents)]
+        Citizen.create_agents(self, fields.n_agents, opinions, memory=fields.memory)
+        self.n_compromises = 0
+        names = ("clusters", "spread", "n_compromises")
+        self.datacollector = DataCollector({name: name for name in names}, {"opinion": "opinion"})
+        self.datacollector.collect(self)
+
+    def start_step(self) -> None:
+        """Let people meet."""
+        self.n_compromises = 0
+        if self.scenario.meetings == "everyone":
+            for citizen in self.agents:
+                citizen.opposite = self.mean_near(citizen.opinion)
+            return
+        citizens = list(self.agents)
+        self.random.shuffle(citizens)
+        for citizen in citizens:
+            citizen.opposite = None
+        for one, other in zip(citizens[::2], citizens[1::2], strict=False):
+            one.opposite, other.opposite = other.opinion, one.opinion
+
+    def mean_near(self, opinion: float) -> float:
+        """Return the mean of all opinions within the bound of confidence around one."""
+        return fmean(other.opinion for other in self.agents if abs(other.opinion - opinion) <= self.scenario.epsilon)
+
+    @property
+    def groups(self) -> list[list[float]]:
+        """Opinions in groups with a gap between them, from the lowest."""
+        opinions = sorted(citizen.opinion for citizen in self.agents)
+        groups = [opinions[:1]]
+        for lower, higher in pairwise(opinions):
+            if higher - lower > CLUSTER_GAP:
+                groups.append([])
+            groups[-1].append(higher)
+        return groups
+
+    @property
+    def clusters(self) -> int:
+        """Number of groups of like opinions that are large enough to count."""
+        return sum(len(group) > CLUSTER_SHARE * len(self.agents) for group in self.groups)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the opinions."""
+        return pstdev(citizen.opinion for citizen in self.agents)
+
+    def stances(self) -> dict[int, float]:
+        """Return everybody's opinion, from -1 to 1."""
+        return {citizen.unique_id: 2 * citizen.opinion - 1 for citizen in self.agents}

@@ -1,0 +1,1 @@
+"""A tournament of the iterated prisoner's dilemma."""

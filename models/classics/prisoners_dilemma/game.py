@@ -1,0 +1,106 @@
+"""The iterated prisoner's dilemma: moves, points, and the strategies of the first tournaments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Literal
+
+Move = Literal["cooperate", "defect"]
+"""What a player may do."""
+
+Made = Literal["cooperate", "defect", "forfeit"]
+"""A move as it stands in the history: a forfeit where a player made none."""
+
+Strategy = Callable[[Sequence[Made], Sequence[Made], Random], Move]
+"""Chooses a move from one's own earlier moves, those of the opponent, and a source of random draws."""
+
+POINTS: dict[tuple[Made, Made], int] = {
+    ("cooperate", "cooperate"): 3,
+    ("cooperate", "defect"): 0,
+    ("defect", "cooperate"): 5,
+    ("defect", "defect"): 1,
+}
+"""One's own move and the opponent's → one's own points.
+
+Source:
+    Axelrod (1980), Effective Choice in the Prisoner's Dilemma, Journal of Conflict Resolution 24(1).
+"""
+
+REWARD = POINTS["cooperate", "cooperate"]
+"""Points of a player whose opponent forfeited its move."""
+
+
+def points(own: Made, other: Made) -> int:
+    """Return a player's points of a round; who forfeits has none, and its opponent those of mutual cooperation.
+
+    Args:
+        own: Its move.
+        other: Its opponent's.
+    """
+    if own == "forfeit":
+        return 0
+    return REWARD if other == "forfeit" else POINTS[own, other]
+
+
+def always_cooperate(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Cooperate, whatever happens."""
+    return "cooperate"
+
+
+def always_defect(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Defect, whatever happens."""
+    return "defect"
+
+
+def coin(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Toss a coin."""
+    return "cooperate" if rng.random() < 0.5 else "defect"
+
+
+def tit_for_tat(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Cooperate first, then do what the opponent did last."""
+    return "defect" if other and other[-1] == "defect" else "cooperate"
+
+
+def tit_for_two_tats(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Defect only after two defections in a row."""
+    return "defect" if list(other[-2:]) == ["defect", "defect"] else "cooperate"
+
+
+def grudger(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Cooperate until the opponent defects, and never again."""
+    return "defect" if "defect" in other else "cooperate"
+
+
+def pavlov(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Repeat what earned 3 or 5 points, and change what earned less."""
+    if not own:
+        return "cooperate"
+    has_won = other[-1] != "defect"
+    return "cooperate" if has_won == (own[-1] == "cooperate") else "defect"
+
+
+def tester(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+    """Defect first; make up for it and play tit for tat if the opponent strikes back, else defect every other time."""
+    if not own:
+        return "defect"
+    if "defect" in other:
+        return "cooperate" if len(own) <= 2 else tit_for_tat(own, other, rng)
+    return "cooperate" if own[-1] == "defect" or len(own) < 3 else "defect"
+
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.__name__: strategy
+    for strategy in (
+        always_cooperate,
+        always_defect,
+        coin,
+        tit_for_tat,
+        tit_for_two_tats,
+        grudger,
+        pavlov,
+        tester,
+    )
+}
+"""Name of a strategy → what it does."""

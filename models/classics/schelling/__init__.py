@@ -1,0 +1,1 @@
+"""Two groups in a town, whose members stay or move away."""

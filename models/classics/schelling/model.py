@@ -1,0 +1,149 @@
+"""Schelling's model of segregation: two groups in a town, whose members stay or move away."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Annotated, Any, Unpack
+
+from mesa.datacollection import DataCollector
+from mesa.discrete_space import CellAgent, OrthogonalMooreGrid
+from pydantic import Field
+
+from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, ToolCall, ToolError, action
+
+COLOURS = ("orange", "blue")
+"""Names of the majority and of the minority."""
+
+
+class SchellingScenario(LLMScenario):
+    """Parameters of the town."""
+
+    size: Annotated[int, Field(ge=2, le=100), Slider(4, 30)] = 8
+    """Number of cells along each side of the town."""
+
+    density: Annotated[float, Field(gt=0, lt=1), Slider(0.1, 0.95, 0.05)] = 0.8
+    """Probability that somebody lives in a cell at the start."""
+
+    minority: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.5
+    """Probability that who lives there is blue."""
+
+    homophily: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.4
+    """Share of neighbours of their own colour from which on residents are content."""
+
+    radius: Annotated[int, Field(ge=1, le=5), Slider(1, 5)] = 1
+    """How far neighbours live, in cells."""
+
+    states_wish: bool = True
+    """Whether language models read from which share on they are content; else the wish is theirs."""
+
+    memory: str = "window:4"
+    """Memory of the residents."""
+
+
+class Resident(Mind, CellAgent):
+    """Somebody of one of two colours.
+
+    Attributes:
+        colour: Its colour.
+    """
+
+    def __init__(self, model: SchellingModel, cell: Any, colour: str, **components: Any) -> None:
+        """Move in.
+
+        Args:
+            model: The town.
+            cell: Its first home.
+            colour: Its colour.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.cell = cell
+        self.colour = colour
+
+    @property
+    def neighbours(self) -> list[Resident]:
+        """Those who live within the radius."""
+        return list(self.cell.get_neighborhood(radius=self.model.scenario.radius).agents)
+
+    @property
+    def likeness(self) -> float:
+        """Share of its neighbours who have its colour; 0 without neighbours, as in Mesa's example."""
+        neighbours = self.neighbours
+        return fmean(other.colour == self.colour for other in neighbours) if neighbours else 0.0
+
+    @property
+    def is_happy(self) -> bool:
+        """Whether enough neighbours have its colour."""
+        return self.likeness >= self.model.scenario.homophily
+
+    def observe(self) -> Observation:
+        """Show the neighbours by colour."""
+        n_alike = sum(other.colour == self.colour for other in self.neighbours)
+        n_others = len(self.neighbours) - n_alike
+        text = f"You are {self.colour}. Of your {n_alike + n_others} neighbours {n_alike} are {self.colour} like you, "
+        return Observation(f"{text}and {n_others} are not: {self.likeness:.0%} are like you.")
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Move if unhappy."""
+        return ToolCall("stay" if self.is_happy or not self.can_move() else "move")
+
+    @action
+    def stay(self) -> str:
+        """Stay where you live."""
+        return "You stayed."
+
+    def can_move(self) -> bool:
+        """Check whether a home is empty."""
+        return len(self.model.agents) < self.model.scenario.size**2
+
+    @action(when="can_move")
+    def move(self) -> str:
+        """Move away, into an empty home that is drawn by lot."""
+        if not self.can_move():
+            raise ToolError("no home is empty.")
+        self.cell = self.model.grid.select_random_empty_cell()
+        self.model.n_moves += 1
+        return "You moved away."
+
+
+class SchellingModel(LLMModel):
+    """Residents decide on the same map whether to stay; then those who leave move, one after another.
+
+    Attributes:
+        grid: The town; one home in a cell.
+        n_moves: Number of moves in the last step.
+    """
+
+    scenario_class = SchellingScenario
+    scenario: SchellingScenario
+    changeable = ("homophily",)
+
+    def __init__(self, scenario: SchellingScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        fields = self.scenario
+        self.grid = OrthogonalMooreGrid((fields.size, fields.size), capacity=1, random=self.random)
+        for cell in self.grid.all_cells:
+            if self.random.random() < fields.density:
+                colour = COLOURS[self.random.random() < fields.minority]
+                Resident(self, cell, colour, memory=fields.memory)
+        self.n_moves = 0
+        self.datacollector = DataCollector({name: name for name in ("likeness", "happy", "n_moves")})
+        self.datacollector.collect(self)
+
+    @property
+    def likeness(self) -> float:
+        """Mean share of neighbours of one's own colour: about 0.5 where colours are mixed, 1 where they live apart."""
+        return fmean(agent.likeness for agent in self.agents) if len(self.agents) else 0.0
+
+    @property
+    def happy(self) -> int:
+        """Number of residents with enough neighbours of their own colour."""
+        return sum(agent.is_happy for agent in self.agents)
+
+    def start_step(self) -> None:
+        """Count moves anew."""
+        self.n_moves = 0
+
+    def end_step(self) -> None:
+        """End the run when everybody is happy."""
+        self.running = self.happy < len(self.agents)

@@ -1,0 +1,65 @@
+"""A seat in a tournament: the process that plays one file, alone, and says nothing but moves.
+
+Each line that it reads is a request: the match, its seed, one's own moves so far and the opponent's. Each line that it
+writes is a reply: the move, or what went wrong. The file is loaded anew for each match. What the file itself prints, or
+reads, goes nowhere. This module is run as a script, and imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from typing import Any
+
+MAX_FAULT = 200
+"""Maximum number of characters of the description of a fault."""
+
+
+def loaded(path: str) -> dict[str, Any]:
+    """Run a file, and return the names that it defines."""
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    names: dict[str, Any] = {"__name__": "player", "__file__": path}
+    exec(compile(source, path, "exec"), names)
+    return names
+
+
+def played(names: dict[str, Any], request: dict[str, Any]) -> Any:
+    """Ask a file for its move."""
+    move = names.get("move")
+    if move is None:
+        raise NameError("the file defines no function move(own, other)")
+    return move(list(request["own"]), list(request["other"]))
+
+
+def main(path: str) -> None:
+    """Answer requests until there are no more.
+
+    Args:
+        path: The file that plays.
+    """
+    requests, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    names: dict[str, Any] = {}
+    match = None
+    print("{}", file=replies, flush=True)
+    for line in requests:
+        request = json.loads(line)
+        try:
+            if request["match"] != match:
+                match, names = request["match"], {}
+                random.seed(request["seed"])
+                names = loaded(path)
+            made = played(names, request)
+            reply = {"move": made} if isinstance(made, str) else {"fault": f"move() returned {made!r:.80}"}
+        except BaseException as error:  # noqa: BLE001 - anybody's code, and whatever it raises costs one move
+            reply = {"fault": f"{type(error).__name__}: {error}"}
+        print(json.dumps({name: str(text)[:MAX_FAULT] for name, text in reply.items()}), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

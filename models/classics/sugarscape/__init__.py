@@ -1,0 +1,1 @@
+"""Traders who live on sugar and spice."""

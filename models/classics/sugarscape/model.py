@@ -1,0 +1,257 @@
+"""Sugarscape with traders: people who need sugar and spice, go where they see some, and trade with their neighbours."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Unpack
+
+import numpy as np
+from mesa.datacollection import DataCollector
+from mesa.discrete_space import Cell, CellAgent, OrthogonalVonNeumannGrid
+from pydantic import Field
+
+from mesa_llm import (
+    Decision,
+    Failure,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Mind,
+    Observation,
+    Outcome,
+    Slider,
+    ToolCall,
+    ToolError,
+    action,
+)
+from mesa_llm.model.measures import gini
+
+RICHEST = 4
+"""Sugar, or spice, that a cell on a peak holds."""
+
+
+class SugarScenario(LLMScenario):
+    """Parameters of the landscape and its traders."""
+
+    n_agents: Annotated[int, Field(ge=1), Slider(2, 200, label="Traders")] = 20
+    """Number of traders at the start."""
+
+    size: Annotated[int, Field(ge=4, le=100), Slider(4, 50)] = 12
+    """Number of cells along each side of the landscape."""
+
+    metabolism: Annotated[int, Field(ge=1), Slider(1, 10, label="Largest metabolism")] = 5
+    """Largest amount of sugar, or of spice, that a trader uses up in a step; each draws its own, from 1 on."""
+
+    vision: Annotated[int, Field(ge=1, le=10), Slider(1, 10, label="Largest vision")] = 3
+    """Farthest that a trader sees, in cells; each draws its own, from 1 on."""
+
+    poorest: Annotated[int, Field(ge=1), Slider(1, 100)] = 25
+    """Smallest amount of sugar, and of spice, that a trader starts with; the largest is twice as much."""
+
+    trades: bool = True
+    """Whether traders trade."""
+
+    memory: str = "window:4"
+    """Memory of the traders."""
+
+
+class Trader(Mind, CellAgent):
+    """Lives on sugar and spice.
+
+    Attributes:
+        sugar: Its sugar.
+        spice: Its spice.
+        sugar_need: Sugar that it uses up in a step.
+        spice_need: Spice that it uses up in a step.
+        vision: How far it sees, in cells.
+    """
+
+    def __init__(self, model: SugarModel, cell: Any, **components: Any) -> None:
+        """Come to the landscape, with stocks, needs and eyes drawn.
+
+        Args:
+            model: The model.
+            cell: Where.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        fields = model.scenario
+        self.cell = cell
+        self.sugar, self.spice = (self.random.randint(fields.poorest, 2 * fields.poorest) for _ in range(2))
+        self.sugar_need, self.spice_need = (self.random.randint(1, fields.metabolism) for _ in range(2))
+        self.vision = self.random.randint(1, fields.vision)
+
+    def welfare(self, sugar: float, spice: float) -> float:
+        """Compute what stocks are worth to it (Cobb-Douglas; Epstein and Axtell 1996, p. 97)."""
+        share = self.sugar_need / (self.sugar_need + self.spice_need)
+        return max(sugar, 0) ** share * max(spice, 0) ** (1 - share)
+
+    @property
+    def hunger(self) -> float:
+        """Spice that it would give for a sugar: its marginal rate of substitution (ibid., p. 102)."""
+        return (self.spice / self.spice_need) / (self.sugar / self.sugar_need)
+
+    @property
+    def places(self) -> dict[str, Cell]:
+        """The cells in sight where nobody is, by name."""
+        near = self.cell.get_neighborhood(radius=self.vision)
+        return {_label(cell): cell for cell in near if cell.is_empty}
+
+    def observe(self) -> Observation:
+        """Show its stocks and needs, and what grows in sight."""
+        grown = "\n".join(f"- {name}: {cell.sugar} sugar, {cell.spice} spice" for name, cell in self.places.items())
+        here = f"Here, in cell {_label(self.cell)}, are {self.cell.sugar} sugar and {self.cell.spice} spice."
+        text = (
+            f"You have {self.sugar} sugar and {self.spice} spice, and use up {self.sugar_need} sugar and "
+            f"{self.spice_need} spice in a step. {here}\nFree cells in sight:\n{grown or 'none'}"
+        )
+        return Observation(text, options={"place": tuple(self.places)})
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Go where welfare would be highest, to the nearest of these, drawn among equals."""
+        cells = {"": self.cell, **self.places}
+        worth = {
+            name: round(self.welfare(self.sugar + int(cell.sugar), self.spice + int(cell.spice)), 9)
+            for name, cell in cells.items()
+        }
+        best = [name for name in cells if worth[name] == max(worth.values())]
+        far = {name: math.dist(self.cell.coordinate, cells[name].coordinate) for name in best}
+        place = self.random.choice([name for name in best if far[name] == min(far.values())])
+        return ToolCall("go_to", {"place": place}) if place else ToolCall("stay")
+
+    def can_go(self) -> bool:
+        """Check whether a cell in sight is free."""
+        return bool(self.places)
+
+    @action(when="can_go")
+    def go_to(self, place: str) -> str:
+        """Go to a free cell in sight, and eat what grows there.
+
+        Args:
+            place: Name of the cell.
+        """
+        cell = self.places.get(place)
+        if cell is None:
+            raise ToolError(f"cell {place[:20]!r} is not free any more.")
+        self.cell = cell
+        return f"You went to {place}."
+
+    @action
+    def stay(self) -> str:
+        """Stay where you are, and eat what grows there."""
+        return "You stayed."
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Do what was decided; then harvest the cell, and live on the stocks."""
+        outcomes = super().act(decision, seen)
+        self.sugar += int(self.cell.sugar) - self.sugar_need
+        self.spice += int(self.cell.spice) - self.spice_need
+        self.cell.sugar = self.cell.spice = 0
+        if min(self.sugar, self.spice) <= 0:
+            self.remove()
+        return outcomes
+
+    def trade(self, other: Trader) -> list[float]:
+        """Trade with somebody as long as both gain, and return the prices in spice per sugar (ibid., p. 105)."""
+        prices: list[float] = []
+        while not math.isclose(self.hunger, other.hunger):
+            buyer, seller = (self, other) if self.hunger > other.hunger else (other, self)
+            price = math.sqrt(buyer.hunger * seller.hunger)
+            sugar, spice = (1, int(price)) if price >= 1 else (int(1 / price), 1)
+            if min(seller.sugar - sugar, buyer.spice - spice) <= 0:
+                break
+            gains = buyer.welfare(buyer.sugar + sugar, buyer.spice - spice) > buyer.welfare(buyer.sugar, buyer.spice)
+            gains &= seller.welfare(seller.sugar - sugar, seller.spice + spice) > seller.welfare(
+                seller.sugar, seller.spice
+            )
+            after = ((buyer.spice - spice) / buyer.spice_need) / ((buyer.sugar + sugar) / buyer.sugar_need)
+            if not gains or after <= ((seller.spice + spice) / seller.spice_need) / (
+                (seller.sugar - sugar) / seller.sugar_need
+            ):
+                break
+            buyer.sugar, buyer.spice = buyer.sugar + sugar, buyer.spice - spice
+            seller.sugar, seller.spice = seller.sugar - sugar, seller.spice + spice
+            prices.append(price)
+        return prices
+
+
+class SugarModel(LLMModel):
+    """Sugar and spice grow; all decide where to go, go one after another, harvest and eat; then neighbours trade.
+
+    Attributes:
+        grid: The landscape, with what has grown: `cell.sugar` and `cell.spice`.
+        prices: Prices of all trades of the last step, in spice per sugar.
+    """
+
+    scenario_class = SugarScenario
+    scenario: SugarScenario
+    changeable = ("trades",)
+
+    def __init__(self, scenario: SugarScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        fields = self.scenario
+        self.grid = OrthogonalVonNeumannGrid((fields.size, fields.size), random=self.random)
+        self.capacity = {"sugar": (sugar := two_peaks(fields.size)), "spice": np.flip(sugar, 1)}
+        for name, most in self.capacity.items():
+            self.grid.create_property_layer(name, default_value=0, dtype=int)
+            for cell in self.grid.all_cells:
+                setattr(cell, name, int(most[cell.coordinate]))
+        cells = list(self.grid.all_cells)
+        for _ in range(fields.n_agents):
+            Trader(self, self.random.choice(cells), memory=fields.memory)
+        self.prices: list[float] = []
+        self.datacollector = DataCollector({name: name for name in ("traders", "price", "n_trades", "gini")})
+        self.datacollector.collect(self)
+
+    def start_step(self) -> None:
+        """Let one sugar and one spice grow in each cell that can hold more."""
+        for cell in self.grid.all_cells:
+            cell.sugar = min(int(cell.sugar) + 1, int(self.capacity["sugar"][cell.coordinate]))
+            cell.spice = min(int(cell.spice) + 1, int(self.capacity["spice"][cell.coordinate]))
+
+    def end_step(self) -> None:
+        """Let neighbours trade; a run ends when nobody is left."""
+        self.prices = []
+        if self.scenario.trades:
+            for trader in self.agents.shuffle():
+                for other in trader.cell.get_neighborhood(radius=trader.vision).agents:
+                    self.prices += trader.trade(other)
+        self.running = len(self.agents) > 0
+
+    @property
+    def traders(self) -> int:
+        """Number of traders alive."""
+        return len(self.agents)
+
+    @property
+    def price(self) -> float | None:
+        """Geometric mean of the prices of the last step, in spice per sugar; None without trades."""
+        return math.exp(sum(map(math.log, self.prices)) / len(self.prices)) if self.prices else None
+
+    @property
+    def n_trades(self) -> int:
+        """Number of trades in the last step."""
+        return len(self.prices)
+
+    @property
+    def gini(self) -> float:
+        """Gini coefficient of sugar and spice together."""
+        return gini(trader.sugar + trader.spice for trader in self.agents)
+
+
+def two_peaks(size: int) -> np.ndarray:
+    """Compute how much sugar cells can hold: two peaks in opposite corners, and less in rings around them.
+
+    Args:
+        size: Number of cells along each side.
+
+    Returns:
+        Whole numbers from 0 to `RICHEST`, shape `(size, size)`.
+    """
+    rows, columns = np.indices((size, size)) / (size - 1)
+    far = np.minimum(np.hypot(rows - 0.25, columns - 0.75), np.hypot(rows - 0.75, columns - 0.25))
+    return np.clip(np.ceil(RICHEST - 8 * far), 0, RICHEST).astype(int)
+
+
+def _label(cell: Cell) -> str:
+    return ",".join(map(str, cell.coordinate))

@@ -1,0 +1,1 @@
+"""Sheep that graze, and wolves that hunt them."""

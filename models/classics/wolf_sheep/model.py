@@ -1,0 +1,247 @@
+"""Wolves and sheep on a meadow: who goes where, who eats, who is eaten, who is born."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Unpack
+
+from mesa.datacollection import DataCollector
+from mesa.discrete_space import Cell, CellAgent, OrthogonalVonNeumannGrid
+from pydantic import Field
+
+from mesa_llm import (
+    ByType,
+    Decision,
+    Failure,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Mind,
+    Observation,
+    Outcome,
+    Slider,
+    ToolCall,
+    action,
+)
+from mesa_llm.space import MovesToPlaces
+
+
+class MeadowScenario(LLMScenario):
+    """Parameters of the meadow."""
+
+    size: Annotated[int, Field(ge=3, le=100), Slider(3, 30)] = 8
+    """Number of cells along each side of the meadow, which has no edge."""
+
+    n_sheep: Annotated[int, Field(ge=0), Slider(0, 200, label="Sheep")] = 20
+    """Number of sheep at the start."""
+
+    n_wolves: Annotated[int, Field(ge=0), Slider(0, 100, label="Wolves")] = 6
+    """Number of wolves at the start."""
+
+    sheep_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.04
+    """Probability that a sheep has a lamb in a step."""
+
+    wolf_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.05
+    """Probability that a wolf has a cub in a step."""
+
+    sheep_gain: Annotated[float, Field(ge=0), Slider(1, 10)] = 4.0
+    """Energy that a sheep gains from the grass of a cell."""
+
+    wolf_gain: Annotated[float, Field(ge=0), Slider(1, 50)] = 20.0
+    """Energy that a wolf gains from a sheep."""
+
+    regrowth: Annotated[int, Field(ge=1), Slider(1, 50)] = 30
+    """Steps until grass that was eaten has grown again."""
+
+    memory: str = "window:4"
+    """Memory of the animals."""
+
+
+class Animal(MovesToPlaces, Mind, CellAgent):
+    """Goes, eats, starves, and has young.
+
+    Attributes:
+        energy: Steps that it can live without food.
+    """
+
+    gain: float
+    birth_rate: float
+
+    def __init__(self, model: MeadowModel, cell: Any, energy: float, **components: Any) -> None:
+        """Come to the meadow.
+
+        Args:
+            model: The model.
+            cell: Where.
+            energy: Steps that it can live without food.
+            **components: `config`, `memory`, `llm`, `tools`.
+        """
+        super().__init__(model, **components)
+        self.cell = cell
+        self.energy = energy
+
+    @action
+    def stay(self) -> str:
+        """Stay where you are."""
+        return "You stayed."
+
+    def rule(self, seen: Observation) -> ToolCall:
+        """Go to a cell drawn from the best ones next to it."""
+        best = self.preferred()
+        return ToolCall("go_to", {"place": _label(self.random.choice(best))}) if best else ToolCall("stay")
+
+    def preferred(self) -> list[Cell]:
+        """Return the cells next to its own that the rule twin would go to; empty: it stays."""
+        raise NotImplementedError
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Do what was decided; then, as any animal, eat what is there, and starve or have young."""
+        outcomes = super().act(decision, seen)
+        self.energy -= 1
+        if self.feeds():
+            self.energy += self.gain
+        if self.energy < 0:
+            self.remove()
+        elif self.random.random() < self.birth_rate:
+            self.energy /= 2
+            type(self)(self.model, self.cell, self.energy, memory=self.model.scenario.memory)
+            self.model.n_births += 1
+        return outcomes
+
+    def feeds(self) -> bool:
+        """Eat what is in its cell, and return whether there was anything."""
+        raise NotImplementedError
+
+    def describe(self, cell: Cell) -> str:
+        """Describe what is in a cell for a text."""
+        n_wolves, n_sheep = len(_those(Wolf, cell)), len(_those(Sheep, cell))
+        grass = "grass" if cell.regrowth == 0 else "no grass"
+        return f"{_label(cell)}: {_counted(n_sheep, 'sheep', 'sheep')}, {_counted(n_wolves, 'wolf', 'wolves')}, {grass}"
+
+    def observe(self) -> Observation:
+        """Show its energy, and what is in its cell and in those next to it."""
+        cells = "\n".join(f"- {self.describe(cell)}" for cell in self.cell.neighborhood)
+        kind, energy = type(self).__name__.lower(), max(0, int(self.energy))
+        text = f"You are a {kind}, and can live {energy} steps without food. You are at {self.describe(self.cell)}."
+        places = tuple(_label(cell) for cell in self.cell.neighborhood)
+        return Observation(f"{text}\nYou can go to:\n{cells}", options={"place": places})
+
+
+class Sheep(Animal):
+    """Lives on grass, and keeps away from wolves."""
+
+    @property
+    def gain(self) -> float:
+        """Energy gained from grass."""
+        return self.model.scenario.sheep_gain
+
+    @property
+    def birth_rate(self) -> float:
+        """Probability of a lamb in a step."""
+        return self.model.scenario.sheep_reproduce
+
+    def preferred(self) -> list[Cell]:
+        """Return the cells with grass and no wolf, else those without a wolf."""
+        safe = [cell for cell in self.cell.neighborhood if not _those(Wolf, cell)]
+        return [cell for cell in safe if cell.regrowth == 0] or safe
+
+    def feeds(self) -> bool:
+        """Eat the grass, if it has grown."""
+        has_grass = self.cell.regrowth == 0
+        if has_grass:
+            self.cell.regrowth = self.model.scenario.regrowth
+        return has_grass
+
+
+class Wolf(Animal):
+    """Lives on sheep."""
+
+    @property
+    def gain(self) -> float:
+        """Energy gained from a sheep."""
+        return self.model.scenario.wolf_gain
+
+    @property
+    def birth_rate(self) -> float:
+        """Probability of a cub in a step."""
+        return self.model.scenario.wolf_reproduce
+
+    def preferred(self) -> list[Cell]:
+        """Return the cells with sheep, else all."""
+        cells = list(self.cell.neighborhood)
+        return [cell for cell in cells if _those(Sheep, cell)] or cells
+
+    def feeds(self) -> bool:
+        """Eat one of the sheep, drawn."""
+        sheep = _those(Sheep, self.cell)
+        if sheep:
+            self.random.choice(sheep).remove()
+        return bool(sheep)
+
+
+class MeadowModel(LLMModel):
+    """All sheep decide and go, then all wolves; each eats where it comes to, and starves or has young.
+
+    Attributes:
+        grid: The meadow; `cell.regrowth` is the number of steps until grass has grown there.
+        n_births: Number of animals born in the last step.
+    """
+
+    scenario_class = MeadowScenario
+    scenario: MeadowScenario
+    changeable = ("sheep_reproduce", "wolf_reproduce", "sheep_gain", "wolf_gain", "regrowth")
+
+    def __init__(self, scenario: MeadowScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        fields = self.scenario
+        self.activation = ByType(Sheep, Wolf)
+        self.grid = OrthogonalVonNeumannGrid((fields.size, fields.size), torus=True, random=self.random)
+        self.grid.create_property_layer("regrowth", default_value=0, dtype=int)
+        for cell in self.grid.all_cells:
+            cell.regrowth = 0 if self.random.random() < 0.5 else self.random.randrange(fields.regrowth)
+        cells = list(self.grid.all_cells)
+        for kind, number, gain in (
+            (Sheep, fields.n_sheep, fields.sheep_gain),
+            (Wolf, fields.n_wolves, fields.wolf_gain),
+        ):
+            for _ in range(number):
+                kind(self, self.random.choice(cells), self.random.random() * 2 * gain, memory=fields.memory)
+        self.n_births = 0
+        self.datacollector = DataCollector({name: name for name in ("sheep", "wolves", "grass", "n_births")})
+        self.datacollector.collect(self)
+
+    def start_step(self) -> None:
+        """Let the grass grow."""
+        self.n_births = 0
+        for cell in self.grid.all_cells:
+            cell.regrowth = max(0, int(cell.regrowth) - 1)
+
+    def end_step(self) -> None:
+        """End the run when all animals are dead."""
+        self.running = len(self.agents) > 0
+
+    @property
+    def sheep(self) -> int:
+        """Number of sheep."""
+        return len(self.agents_by_type.get(Sheep, ()))
+
+    @property
+    def wolves(self) -> int:
+        """Number of wolves."""
+        return len(self.agents_by_type.get(Wolf, ()))
+
+    @property
+    def grass(self) -> int:
+        """Number of cells with grown grass."""
+        return sum(cell.regrowth == 0 for cell in self.grid.all_cells)
+
+
+def _those(kind: type[Animal], cell: Cell) -> list[Any]:
+    return [animal for animal in cell.agents if isinstance(animal, kind)]
+
+
+def _label(cell: Cell) -> str:
+    return ",".join(map(str, cell.coordinate))
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number or 'no'} {one if number == 1 else many}"

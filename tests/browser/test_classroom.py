@@ -1,0 +1,78 @@
+"""A class in real browsers: the teacher's and those of two students, one of them hostile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.apps.village import HOSTILE
+from tests.browser.conftest import STARTING_MS, TOKEN, Served, opened, serve
+from tests.browser.test_attack import FETCH
+from tests.browser.test_pages import expect_step, press
+
+pytestmark = pytest.mark.browser
+
+WEBSOCKET = """path => new Promise(resolve => {
+    const socket = new WebSocket(location.origin.replace("http", "ws") + path);
+    socket.onopen = () => resolve("open");
+    socket.onclose = () => resolve("closed");
+})"""
+
+
+@pytest.fixture(scope="module")
+def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve a class of three seats in a hamlet of four."""
+    command = ["mesa_llm.cli.app", "class", "tests.browser.apps.village:Hamlet", "--seats", "3"]
+    options = ["--no-browser", "--port", "PORT"]
+    with serve(tmp_path_factory.mktemp("class"), *command, *options, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN) as served:
+        yield served
+        assert "raised exception" not in served.log.read_text()
+
+
+def sit_down(student: Page, server: Served, name: str) -> None:
+    """Take a seat, as students do."""
+    code = re.search(r"room code (\w+)", server.log.read_text())
+    assert code is not None
+    student.goto("/join")
+    student.get_by_label("Room code").fill(code[1].lower())
+    student.get_by_label("Your name").fill(name)
+    press(student, "Take a seat")
+
+
+def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, server: Served) -> None:
+    stranger = replace(server, token="")
+    with opened(browser, server) as teacher, opened(browser, stranger) as ana, opened(browser, stranger) as eve:
+        teacher.goto("/")
+        expect(teacher.get_by_text("0 of 3 seats taken.")).to_be_visible(timeout=STARTING_MS)
+        sit_down(ana, server, "Ana")
+        sit_down(eve, server, HOSTILE[:39])
+        expect(teacher.get_by_text("2 of 3 seats taken.")).to_be_visible()
+        press(teacher, "Step")
+        ana.get_by_text("Greet", exact=True).click()
+        ana.get_by_label("Words").fill("Good evening, everybody")
+        ana.get_by_label("Times").fill("2")
+        press(ana, "Do this")
+        expect(ana.get_by_role("heading", name="Waiting for 1 other")).to_be_visible()
+        expect(teacher.get_by_text("1 of 2 students have not answered")).to_be_visible()
+
+        # what the other student's browser can reach is the own seat, and nothing else
+        for path in ("/", "/social", "/jupyter/api/kernels/1"):
+            assert eve.request.get(path).status == 403
+        for path in ("/jupyter/api/kernels/1/channels", "/join/seat"):
+            assert eve.evaluate(WEBSOCKET, path) == "closed"
+        assert eve.evaluate("document.cookie") == ""
+        assert eve.evaluate(FETCH, ["http://localhost:9/", {}]) == "refused"
+        assert "Good evening" not in eve.content()
+
+        teacher.reload()
+        expect(teacher.get_by_text("1 of 2 students have not answered")).to_be_visible(timeout=STARTING_MS)
+        press(teacher, "Let the rule twin decide for them")
+        expect_step(teacher, "1")
+        expect(teacher.get_by_text("2 of 3 seats taken. Press Step when all are ready.")).to_be_visible()
+        expect(ana.get_by_text("2 greetings were heard.")).to_be_visible()
+        expect(eve.get_by_text("(by the rule twin)")).to_be_visible()
+        assert [page.evaluate("window.hacked") for page in (teacher, eve)] == [None, None]

@@ -1,0 +1,133 @@
+"""The classic models do what their sources say; the contract of every model is tested with the others."""
+
+from statistics import fmean
+
+import ipyvuetify as vuetify
+import pytest
+import reacton
+import solara
+from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
+from mesa.examples.basic.schelling.model import Schelling
+from mesa.examples.basic.schelling.model import SchellingScenario as MesaScenario
+
+from models.classics.app import page
+from models.classics.boltzmann_wealth.model import WealthModel
+from models.classics.epidemic.model import EpidemicModel
+from models.classics.opinion.model import OpinionModel
+from models.classics.prisoners_dilemma.model import DilemmaModel
+from models.classics.recordings import CLASSICS, run_twins
+from models.classics.schelling.model import SchellingModel
+from models.classics.sugarscape.model import SugarModel
+from models.classics.wolf_sheep.model import MeadowModel, Sheep
+
+
+def measured(model, name: str, *, last: int) -> float:
+    """Return the mean of a measure over the last steps."""
+    return fmean(model.datacollector.model_vars[name][-last:])
+
+
+def test_mild_wishes_end_in_segregation_and_the_rule_twin_is_mesas_example_resident_by_resident() -> None:
+    """Schelling (1971): residents who ask for 40 % end with far more."""
+    ours, theirs = SchellingModel(size=20, rng=42, memory="none"), Schelling(MesaScenario(rng=42))
+    assert ours.likeness == pytest.approx(0.5, abs=0.06)
+    for _ in range(8):
+        ours.step()
+        theirs.step()
+    assert [(a.cell.coordinate, a.colour == "blue") for a in ours.agents] == [
+        (a.cell.coordinate, a.type == 1) for a in theirs.agents
+    ]
+    assert (ours.happy, ours.running) == (len(ours.agents), False)
+    assert ours.likeness > 0.75
+
+
+def test_wealth_is_distributed_as_theory_says_and_as_in_mesas_example() -> None:
+    """Drăgulescu and Yakovenko (2000), for whole coins: with one a head the Gini coefficient is 2/3."""
+    scenario = BoltzmannScenario(n=60, width=8, height=8, rng=1)
+    ours, theirs = WealthModel(n_agents=60, size=8, memory="none", rng=1), BoltzmannWealth(scenario)
+    ours.run_for(60)
+    theirs.run_for(60)
+    assert measured(ours, "gini", last=30) == pytest.approx(2 / 3, abs=0.06)
+    assert measured(ours, "gini", last=30) == pytest.approx(measured(theirs, "Gini", last=30), abs=0.06)
+    assert sum(walker.wealth for walker in ours.agents) == 60
+
+
+@pytest.mark.parametrize(("spread", "is_endemic"), [(0.02, False), (0.4, True)])
+def test_a_virus_stays_above_the_threshold_and_dies_out_below(spread, is_endemic) -> None:
+    """Pastor-Satorras and Vespignani (2001): spread / (check x recovery), 0.17 and 3.3, against 1 / ties = 0.25."""
+    epidemic = EpidemicModel(n_agents=60, ties=4, n_infected=8, spread=spread, resistance=0, memory="none", rng=2)
+    epidemic.run(40)
+    assert (epidemic.infected > 0.5) is is_endemic
+    assert epidemic.infected > 0.5 or epidemic.infected < 0.1
+
+
+def test_a_virus_passes_to_nobody_who_stays_at_home() -> None:
+    epidemic = EpidemicModel(n_agents=30, n_infected=5, caution=1, check_frequency=0, rng=1)
+    epidemic.run(10)
+    assert epidemic.infected == pytest.approx(5 / 30)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 0.2, 0.1])
+def test_about_one_over_two_epsilon_clusters_remain(epsilon) -> None:
+    """Deffuant et al. (2000); small groups that were left out may count besides."""
+    people = OpinionModel(n_agents=60, epsilon=epsilon, memory="none", rng=2)
+    people.run_for(30)
+    assert people.clusters == pytest.approx(1 / (2 * epsilon), abs=1.5)
+
+
+def test_trade_lets_more_people_live_at_prices_around_one() -> None:
+    """Epstein and Axtell (1996), chapter IV."""
+    alive = []
+    for trades in (True, False):
+        people = SugarModel(n_agents=40, size=24, vision=4, trades=trades, memory="none", rng=2)
+        people.step()
+        assert people.price == (pytest.approx(1, abs=0.2) if trades else None)
+        people.run_for(19)
+        alive.append(people.traders)
+    assert alive[0] > alive[1]
+
+
+def test_wolves_starve_without_sheep_and_sheep_live_on_without_wolves() -> None:
+    alone = MeadowModel(n_wolves=0, memory="none", rng=2)
+    alone.run(60)
+    assert alone.sheep > 0
+    hungry = MeadowModel(n_sheep=0, memory="none", rng=2)
+    hungry.run(200)
+    assert (hungry.wolves, hungry.running) == (0, False)
+
+
+def test_who_is_born_in_a_run_decides_from_the_next_step_on() -> None:
+    meadow = MeadowModel(n_wolves=0, sheep_reproduce=1, sheep_gain=50, llm="random", rng=1)
+    young = [len(meadow.agents) + number for number in range(1, 21)]
+    meadow.run_for(2)
+    decisions = meadow.runlog.decisions()
+    assert set(decisions[decisions.agent.isin(young)].time) == {2}
+    assert all(isinstance(animal, Sheep) for animal in meadow.agents)
+
+
+def test_tit_for_tat_beats_nobody_and_comes_first() -> None:
+    """Axelrod (1980)."""
+    tournament = DilemmaModel(guests=0, rounds=60, rng=1)
+    tournament.run()
+    assert tournament.ranking()[0][0] == "tit_for_tat"
+    (own,) = [player for player in tournament.agents if player.strategy == "tit_for_tat"]
+    for number, moves in own.moves.items():
+        other = tournament.players[number]
+        assert moves.count("defect") <= other.moves[own.unique_id].count("defect")
+
+
+@pytest.mark.parametrize("name", CLASSICS)
+def test_a_recording_replays_offline_beside_its_rule_twin(name) -> None:
+    classic = CLASSICS[name]
+    rule, llm = run_twins(name)
+    assert (llm.llm, llm.usage.calls, rule.usage.replayed) == ("local", 0, 0)
+    assert llm.runlog.digest == classic.recording.digests[classic.recording.last_step]
+    assert rule.runlog.digest != llm.runlog.digest
+    assert classic.file.stat().st_size < 200_000
+
+
+def test_a_rule_twin_and_a_recording_step_beside_each_other_on_one_page() -> None:
+    _, shown = reacton.render(solara.AppLayout(children=[page]), handle_error=False)
+    for name in ("Step", "To the end", "Again", "Step"):
+        next(button for button in shown.find(vuetify.Btn).widgets if button.children == [name]).click()
+    assert not shown.find(vuetify.Alert).widgets
+    shown.close()

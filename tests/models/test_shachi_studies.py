@@ -1,0 +1,201 @@
+"""Shachi's studies: each finds what was put in, and nothing where nothing was."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from mesa_llm import ConfigError, ScriptedLLM, ToolCall
+from mesa_llm.errors import BudgetSpent
+from mesa_llm.llm.limits import Purse
+from mesa_llm.llm.replies import call
+from models.shachi.carried import DIRECTIONS
+from models.shachi.carry import study_memory
+from models.shachi.findings import Findings, Setup
+from models.shachi.studies import app
+from models.shachi.swap import interaction_p, study_swap
+from models.shachi.two_worlds import TwoWorldsModel
+from models.shachi.validity import RealSeries, ShockModel, study_validity
+from models.shachi.worlds import lagged_correlation, study_worlds
+from tests.faulty_server import FaultyServer
+
+
+def frame(findings: Findings, index: int = 0) -> pd.DataFrame:
+    return findings.tables[index].frame()
+
+
+# -- worlds
+
+
+def test_trading_moves_with_a_shared_memory_and_with_no_placebo() -> None:
+    found = study_worlds(Setup(range(1, 3), parameters={"n_agents": 4, "days": 1, "twin": "hold", "hearsay": 1.0}))
+    rows = frame(found)
+    placebos = rows[rows["arm"].isin(["isolated", "filler"])]
+    assert placebos["difference"].eq(0).all()
+    buys = rows[(rows["arm"] == "shared") & (rows["indicator"] == "buys") & (rows["stock"] == "B")]
+    assert buys["difference"].iloc[0] >= 4
+    assert list(rows[rows["arm"] == "shared"]["published %"]) == [10.0, 20.0, 8.4, 6.1, 6.6, -8.5]
+    assert "data:image/svg+xml" in found.page()
+    assert found.cost["runs"] == 10
+
+
+def test_posts_lead_orders_by_the_lag_that_they_do() -> None:
+    course = {"trade_posts": [1, 5, 2, 7, 3, 9], "orders_A": [0, 1, 5, 2, 7, 3], "orders_B": [0] * 6}
+    assert lagged_correlation(course, 1) == pytest.approx(1)
+    assert lagged_correlation(course, 0) != pytest.approx(1)
+    assert lagged_correlation({**course, "trade_posts": [0] * 6}, 0) is None
+
+
+def test_a_language_model_reads_on_the_exchange_what_it_read_on_the_network() -> None:
+    prompts: dict[str, list[str]] = {"exchange": [], "social": []}
+
+    def answer(request: Any) -> ToolCall:
+        text = str(request.messages)
+        place = "social" if any(tool.name == "create_post" for tool in request.tools) else "exchange"
+        prompts[place].append(text)
+        return call("do_nothing")
+
+    TwoWorldsModel(n_agents=2, days=1, sessions=1, llm=ScriptedLLM(answer), rng=1).run()
+    assert any("a shop with walls" in text for text in prompts["exchange"])
+    assert any("Latest prices" in text for text in prompts["social"])
+    assert all("style of investing" not in text.split("Step")[0] for text in prompts["social"])
+
+
+# -- memory
+
+
+def test_planted_shifts_are_found_with_their_direction_and_no_others() -> None:
+    biases = ["Anchoring", "EndowmentEffect", "InGroupBias"]
+    found = study_memory(Setup([1, 2], parameters={"biases": biases, "n_agents": 5}), people=5, months=3)
+    rows = frame(found).set_index(["source", "bias"])
+    for source in ("oasis", "econ_agent"):
+        for bias in biases:
+            expected = DIRECTIONS[source].get(bias, 0)
+            row = rows.loc[source, bias]
+            assert (row["verdict"] == "as published") == bool(expected)
+            assert row["difference"] == 0 or row["difference"] * expected > 0
+    lengths = frame(found, 2).set_index(["source", "memory"])["characters"]
+    assert lengths["oasis", "carried"] == lengths["oasis", "neutral"] == lengths["oasis", "shuffled"] > 500
+    assert lengths["oasis", "fresh"] == 0
+    assert lengths["oasis", "half"] < lengths["oasis", "carried"]
+
+
+# -- swap
+
+
+def test_backends_that_differ_are_told_apart_and_the_same_twice_is_not() -> None:
+    found = study_swap(Setup(range(1, 6), parameters={"n_agents": 6, "policy": "composite"}), 60, ["random"])
+    levels = frame(found, 2).set_index(["figure", "backend"])
+    assert levels.loc[("unemployment", "random"), "mean"] > levels.loc[("unemployment", "rule: composite"), "mean"]
+    tests = frame(found, 1)
+    okun = tests[(tests["law"] == "Okun's law") & (tests["of"] == "slope") & (tests["backends"] == "all")].iloc[0]
+    assert okun["p"] < 0.05
+    lines = frame(found)
+    assert lines["standard error"].notna().any()
+    assert set(lines["backend"]) == {"rule: composite", "random"}
+
+
+def test_an_interaction_is_found_where_slopes_differ() -> None:
+    rising = [[x, 2 * x + 0.1 * (-1) ** x] for x in range(8)]
+    falling = [[x, -x + 0.1 * (-1) ** x] for x in range(8)]
+    p = interaction_p([rising, falling])
+    assert p is not None
+    assert p < 1e-6
+    assert interaction_p([rising, [[x, y + 5] for x, y in rising]]) == pytest.approx(1)
+    assert interaction_p([rising]) is None
+
+
+# -- validity
+
+SMALL: dict[str, Any] = {"n_agents": 8, "days": 3, "sessions": 2, "shock_day": 2}
+"""A small exchange."""
+
+BAD = "A terrible crisis and a horrible loss, a disaster."
+
+
+def test_bad_news_lowers_prices_longer_for_those_who_remember(tmp_path) -> None:
+    (tmp_path / "real.csv").write_text("Date,Close\n2025-04-01,101\n2025-04-02,100\n2025-04-03,95\n2025-04-04,90\n")
+    real = RealSeries.read(tmp_path / "real.csv")
+    found = study_validity(Setup([1, 2, 3], parameters={**SMALL, "news": BAD}), real=real, event=date(2025, 4, 3))
+    effects = frame(found, 1).set_index(["traders have", "until"])["difference"]
+    assert effects["memory", "day of the news"] < 0
+    assert effects["memory", "last day"] < effects["neither", "last day"]
+    beside = frame(found).set_index(["traders have", "news"])
+    assert beside.loc[("memory", "yes"), "real %"] == pytest.approx(-10)
+    assert beside.loc[("memory", "yes"), "distance"] < beside.loc[("memory", "no news"), "distance"]
+
+
+def test_news_is_told_in_the_first_session_of_its_day_and_without_it_nothing_changes() -> None:
+    prompts: list[str] = []
+    llm = ScriptedLLM(lambda request: prompts.append(str(request.messages[-1].content)) or call("do_nothing"))
+    ShockModel(**{**SMALL, "n_agents": 1}, news=BAD, memory="none", llm=llm, rng=1).run()
+    assert [text.splitlines()[0] for text in prompts if BAD in text] == ["Day 2, session 1."]
+    with pytest.raises(ConfigError, match="shock is on day 9"):
+        ShockModel(**{**SMALL, "shock_day": 9})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("day,close\n2025-04-01,1\n", "needs the columns date, and close or price"),
+        ("date,close\n1.4.2025,1\n", "line 2: Invalid isoformat"),
+        ("date,close\n2025-04-01,-1\n", "line 2: a price is above 0"),
+        ("date,close\n2025-04-01,1\n", "three days at least"),
+    ],
+)
+def test_a_series_that_cannot_be_used_is_refused_with_its_line(tmp_path, text, message) -> None:
+    (tmp_path / "real.csv").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        RealSeries.read(tmp_path / "real.csv")
+
+
+def test_an_event_on_a_holiday_counts_from_the_next_day_with_a_price() -> None:
+    series = RealSeries((date(2025, 4, 4), date(2025, 4, 7), date(2025, 4, 8)), (100.0, 90.0, 95.0))
+    assert series.around(date(2025, 4, 6), 3, 3) == pytest.approx({0: 0, 1: -10, 2: -5})
+    with pytest.raises(ConfigError, match="needs a day before it"):
+        series.around(date(2025, 4, 4), 1, 1)
+
+
+# -- the command
+
+
+def test_a_study_is_one_command_that_goes_on_from_its_logs_and_leaves_a_page(tmp_path) -> None:
+    words = ["validity", "--seeds", "1", "--out", str(tmp_path / "study"), "--json", "--news", BAD]
+    words += [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    first, again = (CliRunner().invoke(app, words) for _ in range(2))
+    assert (first.exit_code, again.exit_code) == (0, 0), first.output
+    found, repeated = (json.loads(done.output.splitlines()[-1]) for done in (first, again))
+    assert (found["runs"], found["done"], repeated["done"]) == (8, 8, 0)
+    assert found["tables"] == repeated["tables"]
+    assert len(list((tmp_path / "study" / "validity").glob("*.sqlite"))) == 8
+    assert "<table>" in Path(found["page"]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["love"], "there is no study 'love'; choose one of swap, memory, worlds, validity"),
+        (["worlds", "--news", "x"], "--news is no option of the study worlds"),
+        (["validity", "--event", "tomorrow"], "--event is a day"),
+        (["validity", "--event", "2025-04-03"], "belong together"),
+        (["swap", "--set", "love=1"], "--set love=1"),
+    ],
+)
+def test_a_command_that_cannot_be_is_one_line(words, message) -> None:
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_all_runs_of_a_study_spend_from_one_purse(tmp_path) -> None:
+    with FaultyServer() as server:
+        setup = Setup([1], tmp_path, "tiny", parameters={"n_agents": 2, "days": 1, "sessions": 1}, purse=Purse(9))
+        with pytest.raises(BudgetSpent):
+            study_worlds(Setup(**{**vars(setup), "access": {"api_base": server.url}}))
+        assert server.count == 9

@@ -1,0 +1,83 @@
+"""Every command and block of Python of the documentation and the README does what it says, from top to bottom."""
+
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import mesa_llm
+from mesa_llm.cli.app import app
+from tests.faulty_server import FaultyServer
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+FOUND_ELSEWHERE = {"writing_a_model.md"}  # tests/test_writing_a_model.py
+PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.glob("*.md")) if page.name not in FOUND_ELSEWHERE)]
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the commands and blocks of Python of a page, in order, each with its language."""
+    found = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    lines = [(kind, [text] if kind == "python" else text.splitlines()) for kind, text in found]
+    return [(kind, text) for kind, texts in lines for text in texts if text.strip()]
+
+
+def run_command(line: str, url: str, monkeypatch) -> None:
+    """Run a command in this process; its endpoints are all at one address. Those of dev.py are not run."""
+    words = [url if word.startswith("http://") else word for word in shlex.split(line, comments=True)]
+    if words[:2] == ["python", "-m"]:
+        monkeypatch.setattr(sys, "argv", words[2:])
+        runpy.run_module(words[2], run_name="__main__")
+    elif words[0] == "mesa-llm":
+        here = ["--workers", "1"] if words[1] == "sweep" else []
+        done = CliRunner().invoke(app, [*words[1:], *here])
+        assert done.exit_code == 0, (line, done.output)
+    else:
+        assert words[:2] == ["python3", "dev.py"], line
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "news.txt").write_text("Mayor Lund wants a hall. The Grocers fear it. Will it be built?")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    with FaultyServer() as server:
+        for variable in ("OLLAMA_API_BASE", "OPENAI_API_BASE"):
+            monkeypatch.setenv(variable, server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        for kind, text in blocks(page):
+            if kind == "python":
+                exec(compile(text, str(page), "exec"), names)
+            else:
+                run_command(text, server.url, monkeypatch)
+    assert capsys.readouterr().out
+
+
+def test_the_reference_holds_every_public_name_once(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    import made_pages
+
+    text = "".join(page for _, page in made_pages.reference_pages())
+    names = re.findall(r"^\.\. auto\w+:: mesa_llm\.(\w+)$", text, re.MULTILINE)
+    assert sorted(set(names) & set(mesa_llm.__all__)) == sorted(mesa_llm.__all__)
+    assert len(names) == len(set(names))
+
+
+def test_every_model_has_a_page_with_its_parameters(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    import made_pages
+
+    pages = dict(made_pages.model_pages())
+    assert "## Published numbers and ours" in pages["social"]
+    assert "| `n_agents` |" in pages["social"]
+    assert all(f"({name}.md)" in pages["index"] for name in pages if name != "index")
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^([\w/]+)$", index, re.MULTILINE)
+    assert {page.stem for page in DOCS.glob("*.md")} - {"index"} == {name for name in listed if "/" not in name}

@@ -1,0 +1,92 @@
+"""The evidence page says what was measured, what was measured is what the code computes, and its commands are there."""
+
+import importlib
+import itertools
+import re
+import shlex
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import dev
+from mesa_llm.cli.app import app
+from mesa_llm.model.scenario import parameters_of
+from mesa_llm.registry import find_model
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def evidence(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("evidence")
+
+
+def test_the_page_is_written_from_the_readings(evidence) -> None:
+    assert evidence.PAGE.read_text(encoding="utf-8") == evidence.page(evidence.load())
+
+
+def test_each_published_value_is_named_once_and_has_a_reading(evidence) -> None:
+    for study in evidence.STUDIES:
+        quantities = [claim.quantity for claim in study.claims]
+        assert len(quantities) == len(set(quantities))
+        assert set(quantities) == set(evidence.load()[study.name])
+
+
+@pytest.mark.parametrize("name", ["emotionbench", "sotopia", "emergent_analogies", "psychobench"])
+def test_readings_of_stored_data_are_what_the_code_computes(name, evidence) -> None:
+    study = evidence.study_of(name)
+    if not evidence.is_measurable(study):
+        pytest.skip("needs MESA_LLM_DATA, the folder of the original files")
+    for quantity, reading in study.measure(1).items():
+        assert reading.mean == pytest.approx(evidence.load()[name][quantity].mean, rel=1e-5)
+
+
+def test_the_first_auction_of_each_setting_is_the_one_that_was_measured(evidence) -> None:
+    stored = evidence.load()["auction_arena"]
+    for quantity, reading in evidence.study_of("auction_arena").measure(1).items():
+        assert reading.first == pytest.approx(stored[quantity].first, rel=1e-5)
+
+
+def test_a_verdict_says_what_chance_allows(evidence) -> None:
+    claim = evidence.Claim("profit", 10.0, "paper", "mesa-llm list", 0, n=25)
+    assert evidence.Reading(25, 10.5, 2.0).verdict(claim) == "agrees"
+    assert evidence.Reading(25, 12.5, 2.0).verdict(claim) == "differs by +2"
+    assert evidence.Reading(1, 10.4).verdict(claim) == "the same"
+    assert evidence.Reading(1, 10.6).verdict(claim) == "differs by +1"
+
+
+def test_every_command_of_evidence_and_peers_is_one(evidence) -> None:
+    peers = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    commands = {*evidence.commands(), *re.findall(r"`((?:mesa-llm|python3? )[^`]*)`", peers)}
+    assert len(commands) > 100
+    for command in commands:
+        check_command(
+            shlex.split(command.removeprefix("MESA_LLM_DATA=FOLDER ").removeprefix("MESA_LLM_GOLDEN=FOLDER "))
+        )
+
+
+def check_command(words: list[str]) -> None:
+    """Check that a command is there, with its options, parameters and files; it is not run."""
+    match words:
+        case ["mesa-llm", name, *rest]:
+            get_command(app).commands[name].make_context(name, list(rest))  # type: ignore[attr-defined]
+            if "--set" in rest and name in ("run", "sweep"):
+                known = {parameter.name for parameter in parameters_of(find_model(rest[0]).load())}
+                assert {after.partition("=")[0] for word, after in itertools.pairwise(rest) if word == "--set"} <= known
+        case ["python3", "dev.py", name, *rest]:
+            assert name in dev.COMMANDS
+            assert all((ROOT / word).exists() for word in rest if name == "test")
+        case ["python", "-m", module, *_]:
+            assert find_spec(module)
+        case _:
+            pytest.fail(f"what is this? {words}")
+
+
+@cache
+def parameters(model: str) -> set[str]:
+    """Return the names of a model's parameters."""
+    return {parameter.name for parameter in parameters_of(find_model(model).load())}

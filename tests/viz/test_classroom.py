@@ -1,0 +1,235 @@
+"""A class that plays one model together: who gets in, what a seat can do, and what it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from mesa_llm.model.recording import Recording
+from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
+from mesa_llm.viz.classroom.room import NoSeat, Room, clean_name
+from mesa_llm.viz.classroom.students import MAX_BODY, MAX_WRONG, WRONG_S, Attempts, StudentPages
+from mesa_llm.viz.guard import Guard
+from mesa_llm.viz.parameters import Choice
+from mesa_llm.viz.runner import Runner, absences, failures, wait_until_closed
+from tests.browser.apps.village import HOSTILE, Hamlet
+from tests.viz.test_page import PATIENCE_S, until
+
+HERE = "http://127.0.0.1:8765"
+
+
+class Class:
+    """A class of three seats in a hamlet of four, with browsers for its students."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Open the room, and build the model."""
+        self.lesson = Lesson(Room(), title="Hamlet", n_seats=3)
+        self.session: LessonSession = self.lesson.session(Hamlet, Choice(seed="1"), folder)
+        teachers = PlainTextResponse("the teacher's page")
+        self.guard = Guard(teachers, "a token", cookie="pass")
+        self.guard.students = StudentPages(self.lesson, cookie="seat").app
+
+    @property
+    def room(self) -> Room:
+        """The room."""
+        return self.lesson.room
+
+    @property
+    def runner(self) -> Runner:
+        """What steps the model."""
+        assert self.session.runner is not None
+        return self.session.runner
+
+    def browser(self) -> TestClient:
+        """Open a browser, with no cookies in it."""
+        return TestClient(self.guard, HERE)
+
+    def student(self, name: str) -> TestClient:
+        """Take a seat."""
+        student = self.browser()
+        assert f"{name}, you play" in enter(student, self.room.code, name)
+        return student
+
+    def step(self, n_questions: int) -> None:
+        """Begin a step, and wait until so many students are asked."""
+        self.runner.start(1)
+        until(lambda: len(self.room.waiting) == n_questions)
+
+    def wait(self) -> None:
+        """Wait until the step is over."""
+        until(lambda: not self.runner.busy)
+
+
+def enter(browser: TestClient, code: str, name: str, seat_code: str = "") -> str:
+    """Come through the door, and return what the browser shows then."""
+    return browser.post("/join", data={"code": code, "name": name, "seat_code": seat_code}).text
+
+
+def greet(student: TestClient, question: int, words: str) -> str:
+    """Answer a question by a greeting, and return what the browser shows then."""
+    answer = {"question": str(question), "offer": "greet", "field0": words, "field1": "1"}
+    return student.post("/join/seat", data=answer).text
+
+
+@pytest.fixture
+def lesson() -> Iterator[Class]:
+    """Begin a lesson, and end it."""
+    begun = Class()
+    yield begun
+    begun.lesson.close()
+
+
+def test_students_answer_rule_twins_play_the_empty_seats_and_the_run_is_replayed(tmp_path: Path) -> None:
+    lesson = Class(tmp_path)
+    ana, ben = lesson.student("Ana"), lesson.student("Ben")
+    lesson.step(2)
+    assert "Waiting for 1 other" in greet(ana, 1, "Hello from Ana")
+    greet(ben, 2, "Hello from Ben")
+    lesson.wait()
+    assert (lesson.runner.error, failures(lesson.runner.model)) == ("", 0)
+    assert sorted(lesson.runner.model.square.greetings) == ["Good day", "Good day", "Hello from Ana", "Hello from Ben"]
+    assert "1 greetings were heard." in ana.get("/join/seat").text
+    digest, path = lesson.runner.model.runlog.digest, lesson.runner.model.runlog.path
+    assert path is not None
+    lesson.lesson.close()
+    wait_until_closed(PATIENCE_S)
+    replayed = Recording.read(path).replayed()
+    assert replayed.runlog.digest == digest
+    replayed.close()
+
+
+def test_only_who_knows_the_code_gets_a_seat_and_no_name_gets_two(lesson: Class) -> None:
+    browser = lesson.browser()
+    assert "not the code of the room" in enter(browser, "AAAAAA", "Ana")
+    lesson.student("Ana")
+    assert "Somebody called ANA has a seat already" in enter(browser, lesson.room.code.lower(), "ANA")
+    lesson.student("Ben"), lesson.student("Cem")
+    assert "All seats are taken" in enter(browser, lesson.room.code, "Dora")
+    lesson.room.free(lesson.room.seats[0])
+    lesson.room.is_open = False
+    assert "closed the room" in enter(browser, lesson.room.code, "Dora")
+
+
+def test_a_lost_student_comes_back_by_the_seat_code_and_the_old_browser_is_out(lesson: Class) -> None:
+    old, new = lesson.student("Ana"), lesson.browser()
+    seat = lesson.room.seats[0]
+    assert "No seat has this name and this seat code" in enter(new, lesson.room.code, "Ana", "AAAAAAAA")
+    assert "No seat has this name and this seat code" in enter(new, lesson.room.code, "Ben", seat.code)
+    assert "Ana, you play" in enter(new, lesson.room.code, "ana", seat.code.lower())
+    assert "This browser has no seat" in old.get("/join/seat").text
+
+
+def test_a_student_reaches_nothing_but_the_own_seat(lesson: Class) -> None:
+    ana, ben = lesson.student("Ana"), lesson.student("Ben")
+    for path in ("/", "/social", "/_solara/api/close/1", "/join2", "/static/x.js"):
+        assert (ana.get(path).status_code, ana.post(path).status_code) == (403, 403)
+    assert ana.get("/join/../").status_code == 403
+    for path in ("/join/step", "/join/seat/2", "/join//seat"):
+        assert ana.get(path).status_code == 404
+    with pytest.raises(WebSocketDisconnect), ana.websocket_connect("/join/seat", headers={"origin": HERE}):
+        pass
+    lesson.step(2)
+    assert "Villager 2" not in ana.get("/join/seat").text
+    greet(ana, 2, "I am Ben")
+    assert len(lesson.room.waiting) == 2
+    greet(ben, 2, "It is me")
+    until(lambda: list(lesson.room.waiting) == [1])
+    lesson.runner.stop()
+    lesson.wait()
+
+
+def test_a_form_of_another_origin_is_refused(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    assert ana.post("/join/leave", headers={"origin": "http://evil.example"}).status_code == 403
+    assert lesson.room.seats[0].is_taken
+
+
+def test_names_are_text_and_of_one_line(lesson: Class) -> None:
+    page = enter(lesson.browser(), lesson.room.code, HOSTILE[:39])
+    assert "<img" not in page
+    assert "&lt;img" in page
+    assert clean_name(" A\u202en\u0000a \n Bo ") == "Ana Bo"
+    for name in ("", "\u200b \n", "x" * 41):
+        with pytest.raises(NoSeat):
+            clean_name(name)
+
+
+def test_what_is_wrong_with_an_answer_stands_beside_its_field(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    lesson.step(1)
+    page = ana.post("/join/seat", data={"question": "1", "offer": "greet", "field0": HOSTILE, "field1": "seven"}).text
+    assert "&lt;img src=x" in page
+    assert "<img" not in page
+    assert 'role="alert"' in page
+    greet(ana, 1, "Hello")
+    lesson.wait()
+    assert "Hello" in lesson.runner.model.square.greetings
+
+
+def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson: Class) -> None:
+    lesson.student("Ana"), lesson.student("Ben")
+    lesson.step(2)
+    lesson.room.look(1000.0)
+    lesson.room.look(9000.0)
+    assert len(lesson.room.waiting) == 2
+    lesson.room.stand_in(lesson.room.seats[:1])
+    until(lambda: list(lesson.room.waiting) == [2])
+    lesson.room.patience_s = 30.0
+    lesson.room.look(9001.0)
+    lesson.wait()
+    assert lesson.runner.model.square.greetings == ["Good day"] * 4
+    assert (lesson.runner.alarm, failures(lesson.runner.model)) == ("", 0)
+    assert absences(lesson.runner.model) == 3
+
+
+def test_students_keep_their_seats_when_the_teacher_begins_anew(lesson: Class) -> None:
+    ana, ben = lesson.student("Ana"), lesson.student("Ben")
+    lesson.session.build(Choice(seed="2", parameters={"n_agents": 1}))
+    assert "Ana, you play" in ana.get("/join/seat").text
+    assert "This browser has no seat" in ben.get("/join/seat").text
+
+
+def test_wrong_codes_are_counted_and_long_forms_refused(lesson: Class) -> None:
+    browser, seconds = lesson.browser(), [0.0]
+    for _ in range(MAX_WRONG):
+        enter(browser, "AAAAAA", "Eve")
+    assert "Too many wrong codes" in enter(browser, lesson.room.code, "Eve")
+    attempts = Attempts(lambda: seconds[0])
+    for _ in range(MAX_WRONG):
+        attempts.count("10.0.0.1")
+    assert attempts.is_exhausted("10.0.0.1") is not attempts.is_exhausted("10.0.0.2")
+    seconds[0] = WRONG_S + 1
+    assert not attempts.is_exhausted("10.0.0.1")
+    assert browser.post("/join", content=b"x" * (MAX_BODY + 1)).status_code == 413
+    assert browser.post("/join", content=b"&".join([b"a=b"] * 1000)).status_code == 413
+
+
+def test_agents_that_are_not_there_get_no_seat() -> None:
+    lesson = Lesson(Room(), agents=[2, 99])
+    session = lesson.session(Hamlet, Choice(seed="1"), None)
+    assert session.error == "the model has no agent 99; those that decide are: 1, 2, 3, 4"
+    lesson.agents = [2]
+    session.build(Choice(seed="1"))
+    assert [seat.agent for seat in lesson.room.seats] == ["Villager 2 (agent 2)"]
+    lesson.close()
+
+
+def test_a_page_of_the_teacher_that_is_left_keeps_the_model(lesson: Class) -> None:
+    lesson.session.leave()
+    assert lesson.lesson.session(Hamlet, Choice(seed="7"), None) is lesson.session
+    lesson.step(0)
+    lesson.wait()
+    assert lesson.runner.model.time == 1
+
+
+def test_nobody_plays_in_a_model_that_takes_no_language_model() -> None:
+    def make(rng: int | None = None) -> Hamlet:
+        return Hamlet(rng=rng)
+
+    session = LessonSession(Lesson(Room()), make, Choice(seed="1"), None)
+    assert session.error == "this model takes no llm=, so that nobody can play in it"

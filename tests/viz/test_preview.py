@@ -1,0 +1,72 @@
+"""The cost of a run, as a page works it out before anything is paid."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from mesa_llm.model.rehearsal import Cost, Rehearsal
+from mesa_llm.viz.parameters import Choice
+from mesa_llm.viz.preview import summary
+from mesa_llm.viz.session import Session
+from tests.browser.apps.village import Hamlet
+
+
+def wait() -> None:
+    """Wait until what is worked out stands; the first time, prices are imported."""
+    for thread in threading.enumerate():
+        if thread.name == "mesa-llm-preview":
+            thread.join(120)
+
+
+def worked_out(choice: Choice) -> Session:
+    """Open a page, and wait until its preview stands."""
+    session = Session(Hamlet, choice)
+    wait()
+    return session
+
+
+def test_the_first_step_is_worked_out_at_once_and_more_on_demand() -> None:
+    session = worked_out(Choice("other", model_id="openai/gpt-4o-mini", seed="1"))
+    preview = session.preview
+    assert preview.rehearsal is not None
+    assert (preview.rehearsal.steps, preview.rehearsal.total.requests) == (1, 4)
+    assert summary(preview.rehearsal, is_priced=preview.is_priced).startswith("1 step: about 4 requests, ")
+    before = session.state
+    preview.work_out(10)
+    wait()
+    assert (preview.rehearsal.steps, preview.rehearsal.total.requests) == (10, 40)
+    assert session.state != before
+    assert session.runner is not None
+    assert session.runner.model.usage.calls == 0
+    session.close()
+
+
+def test_who_asks_no_language_model_sees_no_preview_and_a_typed_endpoint_has_no_known_price() -> None:
+    session = worked_out(Choice(seed="1"))
+    assert not session.preview.is_wanted
+    session.build(Choice("other", model_id="m", api_base="http://127.0.0.1:9/v1", seed="1"))
+    session.preview.work_out(1)
+    wait()
+    assert session.preview.rehearsal is not None
+    assert summary(session.preview.rehearsal, is_priced=session.preview.is_priced).endswith("not known here.")
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [
+        (Cost(), "2 steps: no language model is asked."),
+        (Cost(3, 900, 100, 100), "2 steps: about 3 requests, 1,000 tokens, for nothing."),
+        (
+            Cost(1, 900, 100, 2100, 0.001, 2.5),
+            "2 steps: about 1 request, 1,000 to 3,000 tokens, for $0.0010 to $2.50.",
+        ),
+        (Cost(1, 9, 1, 1, None, None), "2 steps: about 1 request, 10 tokens, at a price that is not known here."),
+    ],
+)
+def test_a_preview_reads_as_a_sentence(cost: Cost, text: str) -> None:
+    purposes: dict[str, Any] = {"decide": cost}
+    assert summary(Rehearsal(2, 6, purposes), is_priced=True) == text
