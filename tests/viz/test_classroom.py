@@ -226,6 +226,12 @@ def test_agents_that_are_not_there_get_no_seat() -> None:
     lesson.close()
 
 
+def test_a_student_whose_agent_has_died_is_told(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    next(iter(lesson.runner.model.agents)).remove()
+    assert "Your agent has left the model" in ana.get("/join/seat").text
+
+
 def test_a_page_of_the_teacher_that_is_left_keeps_the_model(lesson: Class) -> None:
     lesson.session.leave()
     assert lesson.lesson.session(Hamlet, Choice(seed="7"), None) is lesson.session
