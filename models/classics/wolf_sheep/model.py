@@ -43,10 +43,10 @@ class MeadowScenario(LLMScenario):
     wolf_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.05
     """Probability that a wolf has a cub in a step."""
 
-    sheep_gain: Annotated[float, Field(ge=0), Slider(1, 10)] = 4.0
+    sheep_gain: Annotated[float, Field(ge=0), Slider(1, 10, 0.5)] = 4.0
     """Energy that a sheep gains from the grass of a cell."""
 
-    wolf_gain: Annotated[float, Field(ge=0), Slider(1, 50)] = 20.0
+    wolf_gain: Annotated[float, Field(ge=0), Slider(1, 50, 1)] = 20.0
     """Energy that a wolf gains from a sheep."""
 
     regrowth: Annotated[int, Field(ge=1), Slider(1, 50)] = 30
