@@ -5,8 +5,9 @@ their rule twins; up to 10,000 of them, drawn anew, act in a step. Times are pro
 model; `step_s` is the median of whole steps; `world_s` the median, over further steps, of the part of a step that the
 world takes: feeds and what is seen, actions, and SQLite. `growth` is the time of the last five steps, for each user who
 acted, over that of steps 8 to 12. `stub_ms` is the time of a decision of a language model in the process that answers
-at once, with prompts, records and all. `look_ratio` is one action and the next look among 300,000 posts, over the same
-among 1,000.
+at once, with prompts, records and all. `prompt_change` is how much longer, in percent, its prompts are in the last
+five steps of a hundred than in steps 8 to 12, and `log_bytes` what a decision takes of the run log. `look_ratio` is
+one action and the next look among 300,000 posts, over the same among 1,000.
 
     python benchmarks/social_scale.py                      1,000 to 1,000,000 users, and camel-oasis beside them
     python benchmarks/social_scale.py --users 1000000 --no-peer --json
@@ -18,9 +19,11 @@ import argparse
 import json
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Callable
-from statistics import median
+from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 from goals import Goal, figure_text, table
@@ -129,6 +132,28 @@ def stub(users: int, preset: str, steps: int = 12) -> dict[str, Any]:
     return {"stub_ms": 1e3 * median(each[2:])}
 
 
+def records(users: int, preset: str, steps: int = 100) -> dict[str, Any]:
+    """Measure prompts of a language model, how they grow, and what its decisions take of the run log."""
+    lengths: list[list[int]] = []
+
+    def reply(request: Request) -> Reply:
+        lengths[-1].append(sum(len(message.content) for message in request.messages))
+        return stub_reply(request)
+
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "run.sqlite")
+        model = SocialModel(n_agents=users, follows=FOLLOWS, preset=preset, rng=1, llm=ScriptedLLM(reply), log=log)
+        for _ in range(steps):
+            lengths.append([])
+            model.step()
+        decisions = model.engine.decisions
+        model.close()
+        n_bytes = log.stat().st_size
+    means = [mean(each) for each in lengths]
+    change = 100 * (mean(means[-5:]) / mean(means[EARLY]) - 1)
+    return {"prompt_characters": means[-1], "prompt_change": change, "log_bytes": n_bytes / decisions}
+
+
 def look(feed: FeedName, posts: int, users: int = 1_000, repeats: int = 300) -> float:
     """Measure one action and the next look, in microseconds, among so many posts."""
     world = SocialWorld("x", feed=feed, rng=1)
@@ -160,7 +185,7 @@ def looks() -> dict[str, Any]:
     return {"look_ratios": ratios, "look_ratio": max(ratios.values())}
 
 
-CELLS: dict[str, Callable[..., dict[str, Any]]] = {"scale": scale, "stub": stub, "looks": looks}
+CELLS: dict[str, Callable[..., dict[str, Any]]] = {"scale": scale, "stub": stub, "records": records, "looks": looks}
 
 
 def measure(name: str, limit_s: float = 7_200, **arguments: Any) -> dict[str, Any]:
@@ -182,7 +207,9 @@ def peer(users: int, steps: int = 3) -> dict[str, Any]:
     return last_line([python, str(HERE / "social_peer.py"), str(users), str(steps)], 3_600)
 
 
-def goals(rows: list[dict[str, Any]], stub_ms: float | None, ratio: float | None, peers: list[Any]) -> list[Goal]:
+def goals(
+    rows: list[dict[str, Any]], stub_ms: float, recorded: dict[str, Any], ratio: float, peers: list[Any]
+) -> list[Goal]:
     """Hold what was measured to what is wanted."""
     million = [row for row in rows if row["users"] >= 1_000_000]
     wide = [row for row in rows if row["active"] > 0.9 * MAX_ACTIVE]
@@ -192,11 +219,7 @@ def goals(rows: list[dict[str, Any]], stub_ms: float | None, ratio: float | None
 
     after = "peak with a million, after the steps"
     name = "agent-steps a CPU second, times camel-oasis"
-    beside = [
-        Goal(f"{name} at {row['users']:,}", row["agent_ms"] / stub_ms, 50, "×", is_least=True)
-        for row in peers
-        if stub_ms
-    ]
+    beside = [Goal(f"{name} at {row['users']:,}", row["agent_ms"] / stub_ms, 50, "×", is_least=True) for row in peers]
     return [
         Goal("build a million users", largest("build_s", million), 90, "s"),
         Goal("peak after that", largest("build_peak_mb", million), 3_000, "MB"),
@@ -206,6 +229,8 @@ def goals(rows: list[dict[str, Any]], stub_ms: float | None, ratio: float | None
         Goal("step 100 over step 10", largest("growth", [row for row in rows if row["steps"] >= 100]), 1.15, "×"),
         Goal("bytes of a follow", largest("edge_bytes", rows), 16, "B"),
         Goal("a decision through a stub", stub_ms, 0.176, "ms"),
+        Goal("length of prompts, step 100 against step 10", abs(recorded["prompt_change"]), 5, "% more or less"),
+        Goal("run log of a decision", recorded["log_bytes"] / 1e3, 1.5, "kB"),
         Goal("action and look, 300,000 posts over 1,000", ratio, 1.5, "×"),
         *beside,
     ]
@@ -241,7 +266,9 @@ def main() -> None:
         print(json.dumps(rows[0] if len(rows) == 1 else {"sizes": rows}))
         return
     stub_ms, ratios = measure("stub", users=1_000, preset="reddit")["stub_ms"], measure("looks")
+    recorded = measure("records", users=200, preset="reddit")
     print(f"\nA decision through a stub: {stub_ms:.3f} ms. Action and look: {ratios['look_ratios']}")
+    print("A prompt: {prompt_characters:,.0f} characters, {prompt_change:+.1f} % since step 10.".format(**recorded))
     peers: list[dict[str, Any]] = []
     for users in () if given.no_peer else PEER_SIZES:
         try:
@@ -251,7 +278,7 @@ def main() -> None:
             print(f"camel-oasis 0.2.5 with {users} users was not run: {reason}")
     print()
     head = ("goal", "wanted", "measured", "verdict")
-    print(table(head, [goal.row for goal in goals(rows, stub_ms, ratios["look_ratio"], peers)]))
+    print(table(head, [goal.row for goal in goals(rows, stub_ms, recorded, ratios["look_ratio"], peers)]))
 
 
 def _cell(value: Any) -> str:

@@ -31,6 +31,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 add_module_names = False
 
+suppress_warnings = ["ref.python"]  # types in signatures go by short names, which may fit several pages
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures: what has no page stands there without a link
 
@@ -40,8 +41,9 @@ def write_pages(app: Any) -> None:
     made_pages.write(Path(app.srcdir))
 
 
-def setup(app: Any) -> None:
-    """Connect what is ours."""
+def setup(app: Any) -> dict[str, bool]:
+    """Connect what is ours, and say that pages may be read and written by several processes."""
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", docstrings.convert)
     app.connect("autodoc-skip-member", docstrings.is_skipped)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

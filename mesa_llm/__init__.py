@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mesa_llm.agents.agent import LLMAgent, LLMMixin, Mind, ToolMixin
+    from mesa_llm.agents.agent import LLMAgent, LLMMixin, Mind
     from mesa_llm.agents.design import AgentDesign
     from mesa_llm.agents.mailbox import TalkMixin
+    from mesa_llm.agents.tools import ToolMixin
     from mesa_llm.benchmark.task import Task
     from mesa_llm.config import AgentConfig, ConfigMixin, Settings
     from mesa_llm.engine.access import Access
@@ -68,7 +69,7 @@ __version__ = "0.4.0"
 _HOME = {
     "engine.access": ("Access",),
     "engine.activation": ("ByType", "Hourly", "Turn", "one_at_a_time"),
-    "agents.agent": ("LLMAgent", "LLMMixin", "Mind", "ToolMixin"),
+    "agents.agent": ("LLMAgent", "LLMMixin", "Mind"),
     "model.branch": ("Branch", "branch"),
     "model.bridge": ("Bridge",),
     "model.interventions": ("Change", "News", "Post"),
@@ -81,6 +82,7 @@ _HOME = {
     "llm.human.desk": ("HumanLLM",),
     "llm.scripted": ("RandomLLM", "ScriptedLLM"),
     "agents.mailbox": ("TalkMixin",),
+    "agents.tools": ("ToolMixin",),
     "memory": (
         "ChatMemory",
         "MemoryEntry",

@@ -14,6 +14,7 @@ from mesa_llm.agents.conversion import check_components, enter
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import Decide, is_plan, open_decide
+from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import Query, answer_schema, check_decision, decide, plain_answer, written_answer
@@ -36,74 +37,10 @@ from mesa_llm.records import (
 )
 from mesa_llm.space import describe_surroundings
 from mesa_llm.text import quoted
-from mesa_llm.tools.server import ToolServer, checked_servers
-from mesa_llm.tools.toolbox import ToolBox, checked_tools
+from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import Receiver, unit_of
 
 A = TypeVar("A", bound="LLMMixin")
-
-
-class ToolMixin:
-    """Gives an agent its tools: its own marked methods, those of its worlds, and the researcher's functions."""
-
-    __slots__ = ()
-
-    tools: tuple[Callable[..., Any], ...] = ()
-    servers: tuple[ToolServer, ...] = ()
-
-    def __init__(
-        self,
-        *args: Any,
-        tools: Iterable[Callable[..., Any]] = (),
-        servers: Iterable[ToolServer] = (),
-        **kwargs: Any,
-    ) -> None:
-        """Store the researcher's own functions, and servers of more.
-
-        Args:
-            *args: Passed on.
-            tools: Functions and methods the agent may call; marked with `@action` they are actions.
-            servers: MCP servers whose tools a language model may call while it decides.
-            **kwargs: Passed on.
-
-        Raises:
-            ConfigError: If one of them can be no tool, or no server.
-        """
-        if own := checked_tools(tools):
-            self.tools = own
-        if others := checked_servers(servers):
-            self.servers = others
-        super().__init__(*args, **kwargs)
-
-    def toolbox(self, seen: Observation) -> ToolBox:
-        """Return the tools and actions that may be used on this observation.
-
-        Args:
-            seen: What the agent observes; it may name the tools usable now. The researcher's own functions always are.
-        """
-        agent: Any = self
-        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
-        if not agent.config.world_tools:
-            box = box.without_tools_of_worlds
-        names = seen.tools
-        if names is not None and self.tools:
-            names = dict.fromkeys((*names, *(function.__name__ for function in self.tools)))
-        return box.only(names).only(agent.config.tools).usable
-
-    def demand_actions(self) -> None:
-        """Check that the agent's config leaves it something to do.
-
-        Raises:
-            ConfigError: If it has actions, and may use none of them.
-        """
-        agent: Any = self
-        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
-        actions = [spec.name for spec in box.specs if spec.is_action]
-        if actions and not any(spec.is_action for spec in box.only(agent.config.tools).specs):
-            raise ConfigError(
-                f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), so that it can do "
-                f"nothing: its config, or the design, allows only {list(agent.config.tools)}; add an action to these"
-            )
 
 
 class LLMMixin:
@@ -484,16 +421,16 @@ class LLMMixin:
         """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
         world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
         unit = self.unit_in(world)
-        if decision.text and is_plan(self._design_decides):
-            self.memory.add(MemoryEntry(now, "thought", decision.text[:600], world=world, unit=unit))
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
             )
             self.memory.add(MemoryEntry(now, "observation", seen.text, world=world, unit=unit))
+            self._remember_plan(decision, world, unit)
             self.memory.add(MemoryEntry(now, "decision", decision_text, world=world, unit=unit))
         else:
             self.remember_messages()
+            self._remember_plan(decision, world, unit)
         for outcome in outcomes:
             result_text = outcome.result if outcome.ok else f"refused: {outcome.result}"
             if outcome.action != "answer":
@@ -504,6 +441,11 @@ class LLMMixin:
                 self.memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
             if result_text:
                 self.memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
+
+    def _remember_plan(self, decision: Decision, world: str, unit: str) -> None:
+        """Remember the plan that a decision was made by, if plans are written."""
+        if decision.text and is_plan(self._design_decides):
+            self.memory.add(MemoryEntry(self.now, "thought", decision.text[:600], world=world, unit=unit))
 
     def _world_of(self, seen: Observation | None) -> str:
         """Return the name of the world of an observation; empty if it may be several."""

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.memory.component import memory_from_json, past_memory
+from mesa_llm.memory.component import KINDS, memory_from_json, past_memory
 from mesa_llm.memory.entry import Memory, MemoryEntry, SavedMemory, estimate_tokens
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.records import ChatMessage, canonical_json
@@ -184,7 +184,8 @@ def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") ->
         case "merge":
             past = SavedMemory.read(past_memory(saved).to_json()).entries
             own = SavedMemory.read(agent.memory.to_json())
-            accessed = [*(entry.time for entry in past), *own.accessed] if own.kind == StreamMemory.kind else []
+            is_stream = issubclass(KINDS[own.kind], StreamMemory)
+            accessed = [*(entry.time for entry in past), *own.accessed] if is_stream else []
             agent.memory = memory_from_json(_dumped(own, [*past, *own.entries], accessed))
 
 

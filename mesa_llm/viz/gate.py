@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -94,20 +94,42 @@ class Gate:
             self._changed.notify_all()
 
 
-_gates: WeakKeyDictionary[LLMModel, Gate] = WeakKeyDictionary()
-_making = threading.Lock()
+class OnePerModel[Thing]:
+    """Makes one thing for each model when it is first wanted, and drops it with the model."""
+
+    def __init__(self, make: Callable[[LLMModel], Thing]) -> None:
+        """Start with none.
+
+        Args:
+            make: Makes it.
+        """
+        self._make = make
+        self._made: WeakKeyDictionary[LLMModel, Thing] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def of(self, model: LLMModel) -> Thing:
+        """Return the one of a model."""
+        with self._lock:
+            if model not in self._made:
+                self._made[model] = self._make(model)
+            return self._made[model]
+
+
+def _new_gate(model: LLMModel) -> Gate:
+    gate = Gate()
+    model.engine.while_waiting = gate.waiting
+    return gate
+
+
+_gates = OnePerModel(_new_gate)
 
 
 def gate_of(model: LLMModel) -> Gate:
-    """Return the gate of a model; the first time, let readers in whenever the model waits for replies.
+    """Return the gate of a model, which lets readers in whenever the model waits for replies.
 
     Agents only read while they decide, so a page may look at the model then, for as long as it takes.
     """
-    with _making:
-        if model not in _gates:
-            _gates[model] = gate = Gate()
-            model.engine.while_waiting = gate.waiting
-        return _gates[model]
+    return _gates.of(model)
 
 
 def steady(model: LLMModel) -> AbstractContextManager[None]:

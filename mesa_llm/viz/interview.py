@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import solara
 from mesa.visualization.utils import update_counter
@@ -22,13 +19,11 @@ from solara.core import component
 from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.gate import gate_of, steady
+from mesa_llm.viz.gate import OnePerModel, gate_of, steady
 from mesa_llm.viz.inspector import PickAgent, inspected, thinks_with
-from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.markup import Markup, fault_text
 from mesa_llm.viz.ticker import words
 from mesa_llm.viz.trace import shortened
-
-logger = logging.getLogger(__name__)
 
 PURPOSE = "interview"
 """Purpose that interviews are counted and kept under."""
@@ -97,13 +92,10 @@ class InterviewDesk:
         self._lock = threading.Lock()
         self._in_flight: Waiting | None = None
 
-    @classmethod
-    def of(cls, model: LLMModel) -> InterviewDesk:
+    @staticmethod
+    def of(model: LLMModel) -> InterviewDesk:
         """Return the desk of a model."""
-        with _making:
-            if model not in _desks:
-                _desks[model] = cls(model)
-            return _desks[model]
+        return _desks.of(model)
 
     def ask(self, agent: Any, question: str) -> None:
         """Ask an agent as soon as the model stands still; returns at once.
@@ -138,11 +130,9 @@ class InterviewDesk:
         try:
             with gate_of(agent.model).writing():
                 self._ask(agent, job)
-        except MesaLLMError as known:
-            error = "" if job.is_withdrawn else self.hide(str(known))
-        except Exception as unknown:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            logger.error("an interview failed\n%s", self.hide("".join(traceback.format_exception(unknown))))
-            error = self.hide(f"The question failed with {type(unknown).__name__}: {unknown}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            if not (job.is_withdrawn and isinstance(fault, MesaLLMError)):
+                error = fault_text("The question", fault, self.hide)
         with self._lock:
             self.waiting.remove(job)
             self.error = error or self.error
@@ -160,8 +150,7 @@ class InterviewDesk:
                 self._in_flight = None
 
 
-_desks: WeakKeyDictionary[LLMModel, InterviewDesk] = WeakKeyDictionary()
-_making = threading.Lock()
+_desks = OnePerModel(InterviewDesk)
 
 
 def _fault_in(question: str, n_waiting: int) -> str:

@@ -1,7 +1,9 @@
-"""Text as HTML that is safe to show: what agents and language models write is always escaped."""
+"""What pages show of texts and failures: as HTML that is always escaped, and without secrets."""
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +12,10 @@ from typing import Any
 import jinja2
 import solara
 from solara.core import component
+
+from mesa_llm.errors import MesaLLMError
+
+logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 
@@ -82,3 +88,18 @@ def label_of(name: str) -> str:
     text = " ".join(name.removeprefix("n_").split("_")).strip()
     text = f"number of {text}" if name.startswith("n_") else text
     return text[:1].upper() + text[1:]
+
+
+def fault_text(what: str, fault: Exception, hide: Callable[[str], str]) -> str:
+    """Return what a page says of a failure; one that is no error of ours goes to the server's log, with its traceback.
+
+    Args:
+        what: What failed, at the beginning of a sentence.
+        fault: What was raised.
+        hide: Takes secrets out.
+    """
+    if isinstance(fault, MesaLLMError):
+        return hide(str(fault))
+    text = f"{what} failed with {type(fault).__name__}: {fault}"
+    logger.error("%s\n%s", hide(text), hide("".join(traceback.format_exception(fault))))
+    return hide(text)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import solara
 from mesa.visualization.utils import update_counter
@@ -20,18 +17,15 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.engine.activation import minded
-from mesa_llm.errors import MesaLLMError
 from mesa_llm.model.branch import branch
 from mesa_llm.model.interventions import EVERYONE, NEWSROOM, Change, Intervention, News, Post, publishers, variables
 from mesa_llm.model.model import LLMModel
 from mesa_llm.reports import Report, report_of, written_by
 from mesa_llm.viz.figures import Figure, Plot, numbers_of
-from mesa_llm.viz.gate import gate_of, steady
-from mesa_llm.viz.markup import Markup, label_of
+from mesa_llm.viz.gate import OnePerModel, gate_of, steady
+from mesa_llm.viz.markup import Markup, fault_text, label_of
 from mesa_llm.viz.tables import Row
 from mesa_llm.viz.ticker import words
-
-logger = logging.getLogger(__name__)
 
 NEWS, POST, CHANGE = "News", "Post", "Change of a variable"
 """What can be done to a run, as the page names it."""
@@ -85,13 +79,10 @@ class NewsDesk:
         self.version = 0
         self._lock = threading.Lock()
 
-    @classmethod
-    def of(cls, model: LLMModel) -> NewsDesk:
+    @staticmethod
+    def of(model: LLMModel) -> NewsDesk:
         """Return the desk of a model."""
-        with _making:
-            if model not in _desks:
-                _desks[model] = cls()
-            return _desks[model]
+        return _desks.of(model)
 
     def send(self, model: LLMModel, intervention: Intervention) -> None:
         """Do something to a run before its next step; returns at once.
@@ -165,18 +156,14 @@ class NewsDesk:
         note = error = ""
         try:
             note = work()
-        except MesaLLMError as known:
-            error = self.hide(str(known))
-        except Exception as unknown:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            logger.error("the news desk failed\n%s", self.hide("".join(traceback.format_exception(unknown))))
-            error = self.hide(f"It failed with {type(unknown).__name__}: {unknown}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            error = fault_text("The news desk", fault, self.hide)
         with self._lock:
             self.working, self.note, self.error = "", note, error
             self.version += 1
 
 
-_desks: WeakKeyDictionary[LLMModel, NewsDesk] = WeakKeyDictionary()
-_making = threading.Lock()
+_desks = OnePerModel(lambda _model: NewsDesk())
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mesa_llm.errors import MesaLLMError
 from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
 from mesa_llm.text import counted
+from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.parameters import SPEECHLESS, Choice, Factory, takes
-
-logger = logging.getLogger(__name__)
 
 
 class Preview:
@@ -87,11 +84,8 @@ class Preview:
         rehearsal, error = None, ""
         try:
             rehearsal = rehearse_steps(steps)
-        except MesaLLMError as known:
-            error = self._hide(str(known))
-        except Exception as unknown:  # a model is anybody's code; the page tells what it raised
-            logger.exception("the cost of a run could not be worked out")
-            error = self._hide(f"{type(unknown).__name__}: {unknown}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            error = fault_text("Working the cost out", fault, self._hide)
         with self._lock:
             if self._rehearse is rehearse_steps and self.steps == steps:
                 self.rehearsal, self.error, self.steps = rehearsal, error, 0

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time as clock
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mesa_llm.errors import Absent, ConfigError, MesaLLMError, Stopped
+from mesa_llm.errors import Absent, ConfigError, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
 from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.newsdesk import NewsDesk
-
-logger = logging.getLogger(__name__)
 
 CLOSING = "mesa-llm-closing"
 """Name of every thread that closes a model."""
@@ -251,16 +248,12 @@ class Runner:
 
     def _work(self, model: LLMModel, run: _Run) -> None:
         error = note = ""
-        hide = self._hide
         try:
             note = self._steps(model, run)
         except Stopped as stopped:
             note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
-        except MesaLLMError as known:
-            error = hide(str(known))
-        except Exception as unknown:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            logger.error("a step failed\n%s", hide("".join(traceback.format_exception(unknown))))
-            error = hide(f"The step failed with {type(unknown).__name__}: {unknown}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            error = fault_text("The step", fault, self._hide)
         with self._lock:
             run.ended.set()
             if self._run is run:

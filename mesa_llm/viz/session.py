@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -20,13 +18,12 @@ from mesa_llm.registry import demand_listed
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk
+from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.newsdesk import NewsDesk
 from mesa_llm.viz.parameters import THINKERS, Choice, Factory, shared_access, takes, transports_in
 from mesa_llm.viz.preview import Preview
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
-
-logger = logging.getLogger(__name__)
 
 
 class Session:
@@ -91,11 +88,8 @@ class Session:
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
             desks = desks_of(model)
-        except MesaLLMError as error:
-            self.error = choice.hide(str(error))
-        except Exception as error:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            logger.error("a model could not be built\n%s", choice.hide("".join(traceback.format_exception(error))))
-            self.error = choice.hide(f"The model could not be built: {type(error).__name__}: {error}")
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            self.error = fault_text("Building the model", fault, choice.hide)
         else:
             self.recording = None
             self._typed[model] = typed
@@ -167,8 +161,8 @@ class Session:
 
     @property
     def _kind(self) -> type[LLMModel] | None:
-        is_class = isinstance(self.factory, type) and issubclass(self.factory, LLMModel)
-        return self.factory if is_class else None
+        factory: object = self.factory
+        return factory if isinstance(factory, type) and issubclass(factory, LLMModel) else None
 
     def arguments_of(self, choice: Choice) -> dict[str, Any]:
         """Return the arguments that a model is built with.

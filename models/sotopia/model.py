@@ -212,8 +212,8 @@ class SotopiaModel(LLMModel):
         """Return what an agent thinks with: by its role, where `llm=` or `partner` say so."""
         is_partner = isinstance(agent, Person) and not agent.is_tested
         role = "partner" if is_partner else "tested"
-        if role in self._by_role:
-            return self._by_role[role]
+        if role in (by_role := self._by_role):
+            return by_role[role]
         if is_partner and self.scenario.partner is not None:
             return self.scenario.partner
         return super().llm_of(agent)

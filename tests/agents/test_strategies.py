@@ -34,6 +34,15 @@ def test_a_plan_is_written_first_and_remembered_until_the_next() -> None:
     assert model.coins == 6
 
 
+def test_a_plan_stands_in_the_conversation_before_the_decision_that_it_led_to() -> None:
+    design = AgentDesign(decide="plan", memory="chat")
+    model = PotModel(1, ScriptedLLM(paying), rng=1, design=design)
+    model.run_for(2)
+    *_, last = model.runlog.calls()["prompt"]
+    texts = [message["content"] for message in json.loads(last) if message["role"] == "assistant"]
+    assert texts[0].splitlines() == ["1. Pay two coins.", '{"action":"pay","arguments":{"coins":2}}']
+
+
 def looking_up(request):
     """Count the coins, and pay after that."""
     is_known = any(message.role == "tool" for message in request.messages)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mesa_llm import Decision, Observation, Reply, ScriptedLLM, ToolCall
+from mesa_llm import AgentDesign, Decision, Observation, Reply, ScriptedLLM, ToolCall
 from mesa_llm.engine.decision import answer_schema, check_decision, find_json, plain_answer, read, read_answer
 from mesa_llm.engine.survey import NO_TOOLS
 from mesa_llm.errors import ConfigError, ParseError
@@ -110,6 +110,18 @@ def test_tools_are_answered_before_the_decision() -> None:
     model = ask(lambda request: call("count") if request.salt.call == 0 else call("pay", coins=5))
     assert model.coins == 5
     assert model.usage.calls == 2
+
+
+def weigh(coins: int) -> str:
+    """Weigh some coins."""
+    return f"{coins * 5} grams"
+
+
+def test_a_tool_that_reads_is_called_with_arguments_of_their_types() -> None:
+    calls = iter([call("weigh", coins="3"), call("pay", coins=1)])
+    model = PotModel(1, ScriptedLLM(lambda request: next(calls)), rng=1, design=AgentDesign(tools=(weigh,)))
+    model.step()
+    assert "15 grams" in model.runlog.calls()["prompt"].iloc[-1]
 
 
 def test_an_agent_that_only_calls_tools_fails_after_five_rounds() -> None:

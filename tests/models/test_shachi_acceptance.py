@@ -1,4 +1,8 @@
-"""The eight things that Shachi's studies rest on, without a language model: loop, tools, parsing, and so on."""
+"""The eight things that Shachi's studies rest on, without a language model: loop, tools, parsing, and so on.
+
+The fourth, designs in tasks, is tested in tests/benchmark/test_designs.py. More of the fifth, normalisers, stands in
+tests/benchmark/test_cross.py and tests/models/test_sotopia.py; more of the eighth in tests/test_statistics.py.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ from mesa_llm.memory import (
     within_tokens,
 )
 from mesa_llm.model.schedule import Role, Visit, WorldSchedule
-from mesa_llm.statistics import adjusted_p, compare, permutation_p
+from mesa_llm.statistics import adjusted_p, compare, permutation_p, ratio_estimate
 from models.shachi.two_worlds import TwoWorldsModel
 from models.shachi.worlds import path_p
 from tests.pot import PotModel
@@ -175,6 +179,19 @@ def test_a_number_that_the_parsing_model_made_up_is_found_in_the_log(tmp_path) -
     assert any("9" in reply and "four" not in reply for reply in replies)
 
 
+# -- 5. normalisers
+
+
+def test_a_matrix_of_raw_scores_has_ones_on_its_diagonal() -> None:
+    raw = np.random.default_rng(1).uniform(0.5, 2, (4, 4, 6))  # designs, tasks, seeds
+    ratios = [[ratio_estimate(raw[row, column], raw[column, column]).value for column in range(4)] for row in range(4)]
+    assert np.diag(ratios) == pytest.approx(1)
+    assert ratios[0][1] == pytest.approx(raw[0, 1].mean() / raw[1, 1].mean())
+    for diagonal in ([0.0] * 6, [-1.0] * 6):
+        with pytest.raises(ValueError, match="not positive; take the difference instead"):
+            ratio_estimate(raw[0, 1], diagonal)
+
+
 # -- 6. memories carried over
 
 
@@ -204,6 +221,16 @@ def test_lives_go_round_with_where_they_come_from(tmp_path) -> None:
     (tmp_path / "lives.json").write_text('{"version": 2}')
     with pytest.raises(ConfigError, match="no saved lives of version 1"):
         SavedLives.read(tmp_path / "lives.json")
+
+
+@pytest.mark.parametrize("memory", ["window:50", "stream", "reflection", "chat"])
+def test_a_life_becomes_the_beginning_of_a_memory_of_another_kind(memory) -> None:
+    agent = next(iter(PotModel(n_agents=1, rng=1).agents))
+    agent.memory = open_memory(memory)
+    agent.memory.add(MemoryEntry(1, "thought", "mine"))
+    import_memory(agent, lived("window:2"), "merge")
+    texts = [entry["text"] for entry in agent.memory.to_json()["entries"]]
+    assert (len(texts), texts[-1]) == (3, "mine")
 
 
 @pytest.mark.parametrize(("use", "kinds"), [("replace", 12 + 1), ("readonly", 12), ("merge", 12 + 1 + 1)])
@@ -404,7 +431,9 @@ def test_a_paired_p_is_that_of_all_signs_and_a_path_is_tested_as_a_whole() -> No
     apart = [0.3, -0.1, 0.4, 0.2, 0.6]
     sums = [abs(sum(s * d for s, d in zip(signs, apart, strict=True))) for signs in product((1, -1), repeat=5)]
     exact = np.mean([one >= abs(sum(apart)) - 1e-12 for one in sums])
-    assert compare(apart, [0.0] * 5).p == pytest.approx(exact)
+    compared = compare(apart, [0.0] * 5)
+    assert compared is not None
+    assert compared.p == pytest.approx(exact)
     assert path_p(np.array(apart)[:, None], np.zeros((5, 1))) == pytest.approx(exact)
     assert path_p(np.ones((5, 4)), np.ones((5, 4))) == 1
     assert path_p(np.ones((1, 4)), np.zeros((1, 4))) is None

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.room import NoSeat, Room, clean_name
-from mesa_llm.viz.classroom.students import MAX_BODY, MAX_WRONG, WRONG_S, Attempts, StudentPages
+from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, MAX_WRONG, WRONG_S, Attempts, StudentPages
 from mesa_llm.viz.guard import Guard
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import Runner, absences, failures, wait_until_closed
@@ -206,6 +206,7 @@ def test_wrong_codes_are_counted_and_long_forms_refused(lesson: Class) -> None:
     seconds[0] = WRONG_S + 1
     assert not attempts.is_exhausted("10.0.0.1")
     assert browser.post("/join", content=b"x" * (MAX_BODY + 1)).status_code == 413
+    assert browser.post("/join", data={"name": "x" * (MAX_TEXT + 1)}).status_code == 413
     assert browser.post("/join", content=b"&".join([b"a=b"] * 1000)).status_code == 413
 
 

@@ -464,7 +464,7 @@ def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.
 
     session = Session(leaky, Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
     assert session.error.startswith(
-        "The model could not be built: ValueError: (key) is not valid at http://(key)@localhost"
+        "Building the model failed with ValueError: (key) is not valid at http://(key)@localhost"
     )
     assert "ValueError" in caplog.text
     assert not any(secret in session.error + caplog.text for secret in ("sk-typed", "sk-query", "pass%40word"))

@@ -33,6 +33,9 @@ from mesa_llm.viz.trace import call_text
 MAX_BODY = 64_000
 """Maximum size of what a form sends, in bytes."""
 
+MAX_TEXT = 2000
+"""Maximum length of one text, in characters: what a student writes may stand in prompts that the teacher pays for."""
+
 MAX_FIELDS = 200
 """Maximum number of fields that a form sends."""
 
@@ -175,6 +178,7 @@ class StudentPages:
             waiting=self._n_others(seat),
             deeds=[] if model is None else deeds_of(model, seat.agent_id),
             version=self._version(seat),
+            max_text=MAX_TEXT,
         )
 
     def _n_others(self, seat: Seat) -> int:
@@ -290,11 +294,14 @@ async def _fields(request: Request) -> list[tuple[str, str]]:
         if len(body) > MAX_BODY:
             raise TooLarge
     try:
-        return parse_qsl(
+        fields = parse_qsl(
             body.decode("utf-8", "replace"), keep_blank_values=True, errors="replace", max_num_fields=MAX_FIELDS
         )
     except ValueError:
         raise TooLarge from None
+    if any(len(value) > MAX_TEXT for _, value in fields):
+        raise TooLarge
+    return fields
 
 
 async def _too_large(request: Request, error: Exception) -> Response:

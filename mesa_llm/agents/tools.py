@@ -1,0 +1,74 @@
+"""The tools of an agent: its own, those of its worlds, the researcher's, and those of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.records import Observation
+from mesa_llm.tools.server import ToolServer, checked_servers
+from mesa_llm.tools.toolbox import ToolBox, checked_tools
+
+
+class ToolMixin:
+    """Gives an agent its tools: its own marked methods, those of its worlds, and the researcher's functions."""
+
+    __slots__ = ()
+
+    tools: tuple[Callable[..., Any], ...] = ()
+    servers: tuple[ToolServer, ...] = ()
+
+    def __init__(
+        self,
+        *args: Any,
+        tools: Iterable[Callable[..., Any]] = (),
+        servers: Iterable[ToolServer] = (),
+        **kwargs: Any,
+    ) -> None:
+        """Store the researcher's own functions, and servers of more.
+
+        Args:
+            *args: Passed on.
+            tools: Functions and methods the agent may call; marked with `@action` they are actions.
+            servers: MCP servers whose tools a language model may call while it decides.
+            **kwargs: Passed on.
+
+        Raises:
+            ConfigError: If one of them can be no tool, or no server.
+        """
+        if own := checked_tools(tools):
+            self.tools = own
+        if others := checked_servers(servers):
+            self.servers = others
+        super().__init__(*args, **kwargs)
+
+    def toolbox(self, seen: Observation) -> ToolBox:
+        """Return the tools and actions that may be used on this observation.
+
+        Args:
+            seen: What the agent observes; it may name the tools usable now. The researcher's own functions always are.
+        """
+        agent: Any = self
+        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
+        if not agent.config.world_tools:
+            box = box.without_tools_of_worlds
+        names = seen.tools
+        if names is not None and self.tools:
+            names = dict.fromkeys((*names, *(function.__name__ for function in self.tools)))
+        return box.only(names).only(agent.config.tools).usable
+
+    def demand_actions(self) -> None:
+        """Check that the agent's config leaves it something to do.
+
+        Raises:
+            ConfigError: If it has actions, and may use none of them.
+        """
+        agent: Any = self
+        box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
+        actions = [spec.name for spec in box.specs if spec.is_action]
+        if actions and not any(spec.is_action for spec in box.only(agent.config.tools).specs):
+            raise ConfigError(
+                f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), so that it can do "
+                f"nothing: its config, or the design, allows only {list(agent.config.tools)}; add an action to these"
+            )
