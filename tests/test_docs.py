@@ -42,6 +42,7 @@ def run_command(line: str, url: str, monkeypatch) -> None:
         assert words[:2] == ["python3", "dev.py"], line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "news.txt").write_text("Mayor Lund wants a hall. The Grocers fear it. Will it be built?")
