@@ -1,5 +1,6 @@
 """Every command and block of Python of the documentation and the README does what it says, from top to bottom."""
 
+import importlib
 import re
 import runpy
 import shlex
@@ -42,6 +43,7 @@ def run_command(line: str, url: str, monkeypatch) -> None:
         assert words[:2] == ["python3", "dev.py"], line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "news.txt").write_text("Mayor Lund wants a hall. The Grocers fear it. Will it be built?")
@@ -59,20 +61,20 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> 
     assert capsys.readouterr().out
 
 
-def test_the_reference_holds_every_public_name_once(monkeypatch) -> None:
+@pytest.fixture
+def made_pages(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
-    import made_pages
+    return importlib.import_module("made_pages")
 
+
+def test_the_reference_holds_every_public_name_once(made_pages) -> None:
     text = "".join(page for _, page in made_pages.reference_pages())
     names = re.findall(r"^\.\. auto\w+:: mesa_llm\.(\w+)$", text, re.MULTILINE)
     assert sorted(set(names) & set(mesa_llm.__all__)) == sorted(mesa_llm.__all__)
     assert len(names) == len(set(names))
 
 
-def test_every_model_has_a_page_with_its_parameters(monkeypatch) -> None:
-    monkeypatch.syspath_prepend(str(DOCS))
-    import made_pages
-
+def test_every_model_has_a_page_with_its_parameters(made_pages) -> None:
     pages = dict(made_pages.model_pages())
     assert "## Published numbers and ours" in pages["social"]
     assert "| `n_agents` |" in pages["social"]
