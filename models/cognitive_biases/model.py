@@ -190,8 +190,10 @@ class CognitiveBiasesModel(LLMModel):
         for step, tests in enumerate(self.tests[: int(self.time)], 1):
             for test in (one for one in tests if one.bias == name):
                 control, treatment = (self.choice(agent_id, step, test, role) for role in ROLES)
-                is_valid = control is not None and treatment is not None
-                scores.append(test.metric.score(control, treatment) if is_valid else None)
+                if control is None or treatment is None:
+                    scores.append(None)
+                else:
+                    scores.append(test.metric.score(control, treatment))
         return scores
 
     def score(self, name: str) -> BiasScore:

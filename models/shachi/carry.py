@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,9 @@ def values_of(scores: pd.DataFrame, source: str, bias: str, arm: str) -> list[fl
         bias: The bias.
         arm: The arm.
     """
-    chosen = scores[(scores["source"] == source) & (scores["bias"] == bias) & (scores["arm"] == arm)]
-    return [None if pd.isna(value) else float(value) for value in chosen.sort_values("decider")["score"]]
+    is_chosen = (scores["source"] == source) & (scores["bias"] == bias) & (scores["arm"] == arm)
+    values = scores.loc[is_chosen, :].sort_values("decider")["score"].to_numpy(dtype=np.float64)
+    return [None if np.isnan(value) else value for value in values.tolist()]
 
 
 def biases_of(scores: pd.DataFrame) -> list[str]:
@@ -284,8 +286,11 @@ def placebo_table(scores: pd.DataFrame) -> Table:
 
 def length_table(scores: pd.DataFrame) -> Table:
     """Return how long the memories are, by source and arm."""
-    means = scores.groupby(["source", "arm"], sort=False)["characters"].mean()
-    rows = [{"source": source, "memory": arm, "characters": float(value)} for (source, arm), value in means.items()]
+    rows: list[dict[str, Value]] = []
+    for source, arm in product(OTHER, ARMS):
+        is_chosen = (scores["source"] == source) & (scores["arm"] == arm)
+        mean = float(scores.loc[is_chosen, "characters"].to_numpy(dtype=np.float64).mean())
+        rows.append({"source": source, "memory": arm, "characters": mean})
     return Table("Length of what a decider remembers, mean", rows)
 
 

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import jinja2
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -58,6 +59,11 @@ class Setup:
 
     purse: Purse | None = None
     """Budget of all runs of the study together; None: as much as it takes."""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Endpoints, limits and budget, as `sweep` takes them."""
+        return {**self.access, **({} if self.purse is None else {"purse": self.purse})}
 
 
 @dataclass
@@ -124,8 +130,7 @@ class Runs:
             fixed=fixed,
             workers=setup.workers,
             options=setup.options,
-            **setup.access,
-            **({} if setup.purse is None else {"purse": setup.purse}),
+            **setup.limits,
         )
         if done.error is not None:
             raise done.error
@@ -135,16 +140,18 @@ class Runs:
         self.n_done += done.n_done
         self.made.append(done.table.assign(sweep=name))
         rows = done.table
-        if len(rows) and rows["decisions"].sum() and rows["failures"].sum() >= rows["decisions"].sum():
-            raise NothingDecided(f"none of the {rows['decisions'].sum()} decisions of {name} succeeded")
+        n_decisions = int(total(rows, "decisions"))
+        if n_decisions and total(rows, "failures") >= n_decisions:
+            raise NothingDecided(f"none of the {counted(n_decisions, 'decision')} of {name} succeeded")
         return rows
 
     def cost(self) -> dict[str, Any]:
         """Return runs, decisions, calls, tokens and dollars, added up over all runs."""
         rows = pd.concat(self.made, ignore_index=True)
-        totals = {name: rows[name].sum().item() for name in COUNTS}
-        tokens = int(totals.pop("prompt_tokens") + totals.pop("reply_tokens"))
-        return {"runs": len(rows), "done": self.n_done, "tokens": tokens} | totals
+        totals = {name: total(rows, name) for name in COUNTS}
+        tokens = totals.pop("prompt_tokens") + totals.pop("reply_tokens")
+        whole = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
+        return {"runs": len(rows), "done": self.n_done, "tokens": int(tokens)} | whole | totals
 
     def close(self) -> None:
         """Delete the temporary folder, if there is one."""
@@ -282,6 +289,24 @@ def comparison_cells(one: Comparison | None) -> dict[str, Value]:
     return found | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
 
 
+def runs_with(rows: pd.DataFrame, **chosen: Any) -> pd.DataFrame:
+    """Return some runs in the order of their seeds.
+
+    Args:
+        rows: One row a run.
+        **chosen: Column → its value in these runs.
+    """
+    mask = pd.Series(True, index=rows.index)
+    for key, value in chosen.items():
+        mask &= rows[key] == value
+    return rows.loc[mask, :].sort_values("seed")
+
+
+def total(rows: pd.DataFrame, name: str) -> float:
+    """Return the sum of a column."""
+    return float(rows[name].to_numpy(dtype=np.float64).sum())
+
+
 def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
     """Return a figure of some runs in the order of their seeds; None where a run lacks it.
 
@@ -293,10 +318,7 @@ def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
     Raises:
         ConfigError: If there are no such runs.
     """
-    mask = pd.Series(True, index=rows.index)
-    for key, value in chosen.items():
-        mask &= rows[key] == value
-    found = rows[mask].sort_values("seed")
+    found = runs_with(rows, **chosen)
     if found.empty:
         raise ConfigError(f"there are no runs with {chosen}")
     values = [None if value is None else float(value) for value in found[name]]

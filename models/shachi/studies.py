@@ -98,7 +98,7 @@ def run_study(
     study, model = STUDIES[name]
     chosen = parameters(model, set_ or [], None)
     limits = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    purse = Purse(*(limits.get(limit) for limit in ("max_calls", "max_tokens", "max_dollars"))) if limits else None
+    purse = Purse(max_calls, max_tokens, max_dollars) if limits else None
     options = {"reasoning": reasoning, "reply_tokens": reply_tokens}
     setup = Setup(
         range(rng, rng + seeds),

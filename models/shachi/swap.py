@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -20,7 +21,7 @@ from mesa_llm.statistics import COVERAGE, Column, Line, adjusted_p, compare, lin
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
 from models.econ_agent.model import EconAgentModel
 from models.econ_agent.scores import comparable
-from models.shachi.findings import Findings, Runs, Setup, Table, Value, estimate_cells
+from models.shachi.findings import Findings, Runs, Setup, Table, Value, estimate_cells, runs_with, total
 
 FloatArray = NDArray[np.float64]
 
@@ -62,8 +63,13 @@ class SwapModel(EconAgentModel):
         """Return the published measures, mean yearly figures, and the points of each law as pairs (x, y)."""
         years = self.years
         found: dict[str, Any] = dict(super().results())
-        found |= {f"mean {name}": float(years[name].mean()) for name in LEVELS}
+        found |= {f"mean {name}": _mean(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
         return found | {"points": {law: points_of(years, law) for law in LAWS}}
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
@@ -132,8 +138,7 @@ def line_of(points: Sequence[Sequence[float]]) -> Line | None:
 
 def lines_of(rows: pd.DataFrame, backend: str, law: str) -> list[Line | None]:
     """Return the line of each run of a backend, in the order of the seeds."""
-    chosen = rows[rows["backend"] == backend].sort_values("seed")
-    return [line_of(points[law]) for points in chosen["points"]]
+    return [line_of(points[law]) for points in runs_with(rows, backend=backend)["points"]]
 
 
 def slopes_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
@@ -158,7 +163,7 @@ def slope_table(rows: pd.DataFrame) -> Table:
     for law in LAWS:
         for backend in names_of(rows):
             slopes, intercepts = slopes_of(rows, backend, law), intercepts_of(rows, backend, law)
-            chosen = rows[rows["backend"] == backend]
+            chosen = runs_with(rows, backend=backend)
             pooled = line_of([point for points in chosen["points"] for point in points[law]])
             intercept = mean_estimate(intercepts)
             table.append(
@@ -283,17 +288,16 @@ def cost_table(rows: pd.DataFrame) -> Table:
     """Return failures, tokens, dollars and seconds by backend."""
     table: list[dict[str, Value]] = []
     for backend in names_of(rows):
-        own = rows[rows["backend"] == backend]
-        decisions, calls = float(own["decisions"].sum()), float(own["calls"].sum())
-        seconds = float(own["seconds"].sum())
+        own = runs_with(rows, backend=backend)
+        decisions, calls, seconds = (total(own, name) for name in ("decisions", "calls", "seconds"))
         table.append(
             {
                 "backend": backend,
                 "runs": float(len(own)),
                 "decisions": decisions,
-                "failed %": 100 * float(own["failures"].sum()) / decisions if decisions else None,
-                "tokens": float(own["prompt_tokens"].sum() + own["reply_tokens"].sum()),
-                "dollars": float(own["dollars"].sum()),
+                "failed %": 100 * total(own, "failures") / decisions if decisions else None,
+                "tokens": total(own, "prompt_tokens") + total(own, "reply_tokens"),
+                "dollars": total(own, "dollars"),
                 "seconds a run": seconds / len(own),
                 "seconds a call": seconds / calls if calls else None,
             }

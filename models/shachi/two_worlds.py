@@ -105,8 +105,12 @@ class Inhabitant(Trader, SocialUser):
     shifts none of its draws.
     """
 
-    is_original = False
     _rng: random.Random | None = None
+
+    @property
+    def is_original(self) -> bool:
+        """False: it sees and remembers what the traders of the corrected model do."""
+        return False
 
     @property
     def random(self) -> random.Random:
@@ -190,6 +194,7 @@ class TwoWorldsModel(LLMModel):
 
     scenario_class = TwoWorldsScenario
     scenario: TwoWorldsScenario
+    schedule: WorldSchedule
 
     def __init__(self, scenario: TwoWorldsScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Open the exchange, let people sign up on the network, and publish the first post there."""
@@ -367,7 +372,9 @@ class TwoWorldsModel(LLMModel):
         `volume` counts matched orders, `buys` and `sells` the orders submitted. `course` holds the price paths, the
         orders of each session by stock, and the posts about trading of each step of the network.
         """
-        closes = {stock: [one for one in self.exchange.history.closes if one.stock == stock] for stock in STOCKS}
+        closes: dict[Stock, list[Close]] = {
+            stock: [one for one in self.exchange.history.closes if one.stock == stock] for stock in STOCKS
+        }
         figures: dict[str, Any] = {}
         for stock, own in closes.items():
             figures[f"volume_{stock}"] = sum(one.fills for one in own)

@@ -30,7 +30,7 @@ from mesa_llm.text import one_line
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.beliefs import tone
 from mesa_llm.worlds.exchange import STOCKS, Stock, TraderFacts
-from models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells
+from models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells, runs_with
 from models.stock_agent.agents import Trader, take
 from models.stock_agent.model import StockAgentModel, StockAgentScenario
 
@@ -267,7 +267,7 @@ class Reactions:
             has_news: Whether in the runs with the news, or in those without.
         """
         day = self.shock_day if has_news else 0
-        chosen = self.runs[(self.runs["design"] == design) & (self.runs["shock_day"] == day)].sort_values("seed")
+        chosen = runs_with(self.runs, design=design, shock_day=day)
         rows = [
             np.mean([relative(closes[stock][self.shock_day - 1 :]) for stock in self.stocks], axis=0)
             for closes in chosen["closes"]

@@ -6,6 +6,7 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -25,7 +26,7 @@ from mesa_llm.statistics import (
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.exchange import STOCKS
 from models.oasis.model import POST
-from models.shachi.findings import Findings, Runs, Setup, Table, Value, column, comparison_cells
+from models.shachi.findings import Findings, Runs, Setup, Table, Value, column, comparison_cells, runs_with
 from models.shachi.two_worlds import OTHER_POST, TwoWorldsModel
 
 FloatArray = NDArray[np.float64]
@@ -193,7 +194,7 @@ def paths_of(rows: pd.DataFrame, name: str, arm: str) -> FloatArray:
         name: Name of the course.
         arm: The arm.
     """
-    courses = [course[name] for course in rows[rows["arm"] == arm].sort_values("seed")["course"]]
+    courses = [course[name] for course in runs_with(rows, arm=arm)["course"]]
     length = min(map(len, courses))
     return np.array([course[:length] for course in courses], dtype=np.float64)
 
@@ -236,7 +237,7 @@ def lag_table(rows: pd.DataFrame) -> Table:
     """
     table: list[dict[str, Value]] = []
     for arm in ARMS:
-        courses = list(rows[rows["arm"] == arm].sort_values("seed")["course"])
+        courses = list(runs_with(rows, arm=arm)["course"])
         row: dict[str, Value] = {"arm": arm}
         for lag in LAGS:
             found = mean_estimate([lagged_correlation(course, lag) for course in courses])
@@ -250,7 +251,7 @@ def lag_table(rows: pd.DataFrame) -> Table:
     )
 
 
-def lagged_correlation(course: dict[str, list[float]], lag: int) -> float | None:
+def lagged_correlation(course: Mapping[str, Sequence[float]], lag: int) -> float | None:
     """Correlate the posts about trading of a step of the network with the orders of a session that many later.
 
     Args:

@@ -431,7 +431,9 @@ def test_a_paired_p_is_that_of_all_signs_and_a_path_is_tested_as_a_whole() -> No
     apart = [0.3, -0.1, 0.4, 0.2, 0.6]
     sums = [abs(sum(s * d for s, d in zip(signs, apart, strict=True))) for signs in product((1, -1), repeat=5)]
     exact = np.mean([one >= abs(sum(apart)) - 1e-12 for one in sums])
-    assert compare(apart, [0.0] * 5).p == pytest.approx(exact)
+    compared = compare(apart, [0.0] * 5)
+    assert compared is not None
+    assert compared.p == pytest.approx(exact)
     assert path_p(np.array(apart)[:, None], np.zeros((5, 1))) == pytest.approx(exact)
     assert path_p(np.ones((5, 4)), np.ones((5, 4))) == 1
     assert path_p(np.ones((1, 4)), np.zeros((1, 4))) is None

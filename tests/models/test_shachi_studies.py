@@ -7,11 +7,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm import ConfigError, ScriptedLLM, ToolCall
+from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.llm.limits import Purse
 from mesa_llm.llm.replies import call
@@ -26,7 +25,7 @@ from models.shachi.worlds import lagged_correlation, study_worlds
 from tests.faulty_server import FaultyServer
 
 
-def frame(findings: Findings, index: int = 0) -> pd.DataFrame:
+def frame(findings: Findings, index: int = 0) -> Any:
     return findings.tables[index].frame()
 
 
@@ -55,7 +54,7 @@ def test_posts_lead_orders_by_the_lag_that_they_do() -> None:
 def test_a_language_model_reads_on_the_exchange_what_it_read_on_the_network() -> None:
     prompts: dict[str, list[str]] = {"exchange": [], "social": []}
 
-    def answer(request: Any) -> ToolCall:
+    def answer(request: Any) -> Reply:
         text = str(request.messages)
         place = "social" if any(tool.name == "create_post" for tool in request.tools) else "exchange"
         prompts[place].append(text)
@@ -195,7 +194,8 @@ def test_a_command_that_cannot_be_is_one_line(words, message) -> None:
 
 def test_all_runs_of_a_study_spend_from_one_purse(tmp_path) -> None:
     with FaultyServer() as server:
-        setup = Setup([1], tmp_path, "tiny", parameters={"n_agents": 2, "days": 1, "sessions": 1}, purse=Purse(9))
+        small = {"n_agents": 2, "days": 1, "sessions": 1}
+        setup = Setup([1], tmp_path, "tiny", 1, small, access={"api_base": server.url}, purse=Purse(9))
         with pytest.raises(BudgetSpent):
-            study_worlds(Setup(**{**vars(setup), "access": {"api_base": server.url}}))
+            study_worlds(setup)
         assert server.count == 9
