@@ -40,7 +40,10 @@ SIZES = (10, 100, 1_000, 10_000, 100_000)
 QUICK = (10, 100, 1_000)
 
 PATIENCE = 4.0
-"""Seconds on the clock, for each processor second granted, after which a process is stopped; and 20 for its start."""
+"""Seconds on the clock, for each processor second granted, after which a process is stopped."""
+
+STARTING_S = 100.0
+"""Seconds on the clock that are added for its start: on a machine that is busy, Mesa and pandas take long to import."""
 
 PARTS = {
     "world": {"observe": "observe", "act": "act", "end_step": "end of step", "rest": "rest"},
@@ -52,7 +55,7 @@ PARTS = {
 def measure(ascent: Ascent) -> list[Rung]:
     """Measure one world or model in a process of its own; give a rung for each size, run or not."""
     command = [sys.executable, str(HERE / "climb.py"), json.dumps(asdict(ascent))]
-    limit_s = 20 + PATIENCE * ascent.seconds
+    limit_s = STARTING_S + PATIENCE * ascent.seconds
     trouble = ""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), cwd=HERE

@@ -31,6 +31,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 add_module_names = False
 
+suppress_warnings = ["ref.python"]  # types in signatures go by short names, which may fit several pages
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures: what has no page stands there without a link
 

@@ -20,7 +20,7 @@ SUBJECTS += [f"model:{name}" for name in ("auction_arena", "econ_agent", "econom
 def rungs():
     command = [sys.executable, str(BENCHMARKS / "worlds.py"), "--only", "world:market", "model:market", "--json"]
     limits = ["--sizes", "3", "6", "1000000", "--seconds", "3"]
-    done = subprocess.run([*command, *limits], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, *limits], capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -4,6 +4,7 @@ import re
 import runpy
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ def run_command(line: str, url: str, monkeypatch) -> None:
     words = [url if word.startswith("http://") else word for word in shlex.split(line, comments=True)]
     if words[:2] == ["python", "-m"]:
         monkeypatch.setattr(sys, "argv", words[2:])
-        runpy.run_module(words[2], run_name="__main__")
+        with suppress(SystemExit):
+            runpy.run_module(words[2], run_name="__main__")
     elif words[0] == "mesa-llm":
         here = ["--workers", "1"] if words[1] == "sweep" else []
         done = CliRunner().invoke(app, [*words[1:], *here])

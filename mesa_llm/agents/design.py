@@ -179,7 +179,7 @@ class AgentDesign:
         functions: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
         functions += [document[name] for name in ("decide", "memory") if _is_function(document.get(name))]
         servers = document.get("servers")
-        commands = [cast("Any", server) for server in cast("list[Any]", servers)] if isinstance(servers, list) else []
+        commands: list[Any] = [*cast("list[Any]", servers)] if isinstance(servers, list) else []
         return [*map(str, functions), *(f"the command {canonical_json(server)}" for server in commands)]
 
 

@@ -114,8 +114,9 @@ def open_class(
     from mesa_llm.viz.exhibit import exhibit
     from mesa_llm.viz.server import PageServer
 
+    numbers = _numbers(agents or "")
     item = exhibit(model_named(model))
-    lesson = Lesson(Room(patience), title=item.title, n_seats=seats, agents=_numbers(agents or ""))
+    lesson = Lesson(Room(patience), title=item.title, n_seats=seats, agents=numbers)
     page = item.serve(lesson=lesson)
     access = _shared_access(max_calls, max_tokens, max_dollars)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)

@@ -366,7 +366,7 @@ def tend_memories(agents: Iterable[Any]) -> None:
     reflecting: list[Any] = []
     for agent in agents:
         is_asked = agent.opened.is_language_model
-        memory = agent.memory if is_asked else getattr(agent, "_memory", None)  # none is made for those who need none
+        memory: Any = agent.memory if is_asked else getattr(agent, "_memory", None)  # where none is, none is made
         if isinstance(memory, ReflectiveMemory) and memory.is_due(agent.now):
             if is_asked:
                 reflecting.append(agent)

@@ -22,7 +22,7 @@ PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s
 """Pauses between two steps while playing → seconds."""
 
 
-PREVIEWED = (1, 10, 50, 100)
+PREVIEWED: list[int] = [1, 10, 50, 100]
 """Numbers of steps whose cost is offered to be worked out."""
 
 
@@ -87,7 +87,7 @@ def CostPreview(session: Session) -> None:
             solara.Warning(f"The cost cannot be worked out: {preview.error}", dense=True)
         with solara.Row(gap="10px", style={"align-items": "center"}):
             with solara.Div(style={"width": "5rem"}):
-                solara.Select("Steps", list(PREVIEWED), steps, choose, dense=True)
+                solara.Select("Steps", PREVIEWED, steps, choose, dense=True)
             on_click = partial(announce, preview.work_out, steps)
             solara.Button("Work it out", on_click=on_click, disabled=bool(preview.steps), small=True)
         with solara.Details("What this does not know"):

@@ -62,7 +62,7 @@ class Exhibit:
         arguments: tuple[Any, ...] = (self.entry.load(),)
         named: dict[str, Any] = {"name": self.title}
         if isinstance(self.page, Element) and self.page.component is LLMPage:
-            arguments, named = self.page.args, {**named, **self.page.kwargs}
+            arguments, named = tuple(self.page.args), {**named, **self.page.kwargs}
         return show(lambda: LLMPage(*arguments, **{**named, **options}))
 
 

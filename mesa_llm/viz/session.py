@@ -161,8 +161,8 @@ class Session:
 
     @property
     def _kind(self) -> type[LLMModel] | None:
-        is_class = isinstance(self.factory, type) and issubclass(self.factory, LLMModel)
-        return self.factory if is_class else None
+        factory: object = self.factory
+        return factory if isinstance(factory, type) and issubclass(factory, LLMModel) else None
 
     def arguments_of(self, choice: Choice) -> dict[str, Any]:
         """Return the arguments that a model is built with.

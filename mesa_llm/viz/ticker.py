@@ -42,7 +42,7 @@ words = solara.reactive(object())
 Mesa's `update_counter` changes when the model itself has changed, and is to be drawn anew.
 """
 
-shown = solara.reactive((object(),))
+shown: solara.Reactive[tuple[object, ...]] = solara.reactive(())
 """The `moment` that a page has shown to the end."""
 
 _turn = threading.Lock()

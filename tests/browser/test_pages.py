@@ -370,3 +370,15 @@ def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page
     expect(alarm).to_contain_text("Check under Parameters what agents think with")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
     expect_step(page, "1")
+
+
+def test_the_studies_share_a_page_on_which_one_is_chosen_and_run(page: Page) -> None:
+    shown(page, "/studies")
+    choose(page, "Study", "rumours")
+    expect(page.get_by_text("Ready.", exact=True)).to_be_visible()
+    plot = page.locator(".mesa-llm-card img").first
+    before = plot.get_attribute("src")
+    press(page, "Step")
+    expect_step(page, "1")
+    expect(plot).not_to_have_attribute("src", before or "")
+    expect(page.get_by_role("alert")).to_have_count(0)

@@ -384,8 +384,10 @@ def test_equal_bids_without_end_are_an_error_that_says_what_to_do() -> None:
 
 
 def test_without_a_minimum_raise_corrected_bids_rise_by_a_dollar() -> None:
-    model = run(AuctionArena(n_agents=3, twins="naive", raise_share=0.0, n_lots=1, planning="none", rng=1))
+    few: dict[str, Any] = {"overestimate_percent": -45, "n_lots": 1}  # a lot worth $2,000, which begins at $1,000
+    model = run(AuctionArena(n_agents=3, twins="naive", raise_share=0.0, planning="none", rng=1, **few))
     assert model.auction.is_over
+    assert [sale.price for sale in model.auction.sales] == [1100]
 
 
 @pytest.mark.parametrize("rules", ["corrected", "original"])

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.room import NoSeat, Room, clean_name
-from mesa_llm.viz.classroom.students import MAX_BODY, MAX_WRONG, WRONG_S, Attempts, StudentPages
+from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, MAX_WRONG, WRONG_S, Attempts, StudentPages
 from mesa_llm.viz.guard import Guard
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import Runner, absences, failures, wait_until_closed
@@ -206,7 +206,14 @@ def test_wrong_codes_are_counted_and_long_forms_refused(lesson: Class) -> None:
     seconds[0] = WRONG_S + 1
     assert not attempts.is_exhausted("10.0.0.1")
     assert browser.post("/join", content=b"x" * (MAX_BODY + 1)).status_code == 413
+    assert browser.post("/join", data={"name": "x" * (MAX_TEXT + 1)}).status_code == 413
     assert browser.post("/join", content=b"&".join([b"a=b"] * 1000)).status_code == 413
+
+
+def test_before_the_teacher_has_opened_the_page_there_are_no_seats() -> None:
+    room = Room()
+    with pytest.raises(NoSeat, match="The teacher is not here yet"):
+        room.join(room.code, "Ana")
 
 
 def test_agents_that_are_not_there_get_no_seat() -> None:
@@ -217,6 +224,12 @@ def test_agents_that_are_not_there_get_no_seat() -> None:
     session.build(Choice(seed="1"))
     assert [seat.agent for seat in lesson.room.seats] == ["Villager 2 (agent 2)"]
     lesson.close()
+
+
+def test_a_student_whose_agent_has_died_is_told(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    next(iter(lesson.runner.model.agents)).remove()
+    assert "Your agent has left the model" in ana.get("/join/seat").text
 
 
 def test_a_page_of_the_teacher_that_is_left_keeps_the_model(lesson: Class) -> None:

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.questions import FormField, Offer
 from mesa_llm.model.model import LLMModel
@@ -32,6 +33,9 @@ from mesa_llm.viz.trace import call_text
 
 MAX_BODY = 64_000
 """Maximum size of what a form sends, in bytes."""
+
+MAX_TEXT = 2000
+"""Maximum length of one text, in characters: what a student writes may stand in prompts that the teacher pays for."""
 
 MAX_FIELDS = 200
 """Maximum number of fields that a form sends."""
@@ -172,9 +176,11 @@ class StudentPages:
             question=question,
             step=0 if model is None else model.now - 1,
             is_over=model is not None and not model.running,
+            is_gone=model is not None and not lives(model, seat.agent_id),
             waiting=self._n_others(seat),
             deeds=[] if model is None else deeds_of(model, seat.agent_id),
             version=self._version(seat),
+            max_text=MAX_TEXT,
         )
 
     def _n_others(self, seat: Seat) -> int:
@@ -226,6 +232,17 @@ class StudentPages:
 
 NOT_KEPT = {"Cache-Control": "no-store"}
 """Header of what a browser has to ask for each time."""
+
+
+def lives(model: LLMModel, agent_id: int) -> bool:
+    """Check whether an agent is still in a model.
+
+    Args:
+        model: The model.
+        agent_id: Mesa `unique_id` of the agent.
+    """
+    with steady(model):
+        return any(agent.unique_id == agent_id for agent in minded(model))
 
 
 def deeds_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:
@@ -290,11 +307,14 @@ async def _fields(request: Request) -> list[tuple[str, str]]:
         if len(body) > MAX_BODY:
             raise TooLarge
     try:
-        return parse_qsl(
+        fields = parse_qsl(
             body.decode("utf-8", "replace"), keep_blank_values=True, errors="replace", max_num_fields=MAX_FIELDS
         )
     except ValueError:
         raise TooLarge from None
+    if any(len(value) > MAX_TEXT for _, value in fields):
+        raise TooLarge
+    return fields
 
 
 async def _too_large(request: Request, error: Exception) -> Response:
