@@ -32,7 +32,8 @@ INTRODUCTION = """# Evidence
 
 Published values beside ours. `python3 dev.py evidence` measures all that a rule or stored data can reproduce and writes
 this page; tests hold the page to the readings, and readings to the code. No language model was paid for: each row that
-needs one stands under *What needs a language model or people*, with the command that measures it.
+needs one stands under *What needs a language model or people*, with the command that measures it. Where nothing is in
+print, the column *published* holds what the authors' own program gives, or an independent one of the same rules.
 
 **Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs lies
 so near that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times or
@@ -139,7 +140,8 @@ def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
 def section(study: Study, readings: Mapping[str, Reading]) -> str:
     """Write the rows of one model, with a table for each command."""
     verdicts = Counter(readings[claim.quantity].verdict(claim).split(" by ")[0] for claim in study.claims)
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    words = {"agrees": "agree", "differs": "differ", "the same": "the same"}
+    summary = ", ".join(f"{count} {words[verdict]}" for verdict, count in verdicts.items())
     lines = [f"### {study.name}\n", f"{study.note} {len(study.claims)} values: {summary}.\n".lstrip()]
     lines += ["| quantity | published | ours | n | verdict | source | command |", "|---|---|---|---|---|---|---|"]
     lines += [row(claim, readings[claim.quantity]) for claim in study.claims]

@@ -182,10 +182,9 @@ def economies(n_runs: int) -> Readings:
 
 def published_years() -> dict[str, Reading]:
     """Compute again what the yearly points of the published figures say."""
-    table = pd.read_csv(YEARS)
+    table: Any = pd.read_csv(YEARS)
     gpt, llama = table[table["model"] == "GPT-3.5"], table[table["model"] == "Llama-2"]
-    rate = gpt["unemployment"].dropna()
-    rate = rate.iloc[:20]
+    rate = gpt["unemployment"].dropna().iloc[:20]
     growth = pd.DataFrame(
         {
             "unemployment": rate,

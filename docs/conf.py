@@ -41,9 +41,8 @@ def write_pages(app: Any) -> None:
     made_pages.write(Path(app.srcdir))
 
 
-def setup(app: Any) -> dict[str, bool]:
-    """Connect what is ours, and say that pages may be read and written by several processes."""
+def setup(app: Any) -> None:
+    """Connect what is ours."""
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", docstrings.convert)
     app.connect("autodoc-skip-member", docstrings.is_skipped)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

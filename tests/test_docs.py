@@ -1,9 +1,11 @@
 """Every command and block of Python of the documentation and the README does what it says, from top to bottom."""
 
+import importlib
 import re
 import runpy
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,7 +33,8 @@ def run_command(line: str, url: str, monkeypatch) -> None:
     words = [url if word.startswith("http://") else word for word in shlex.split(line, comments=True)]
     if words[:2] == ["python", "-m"]:
         monkeypatch.setattr(sys, "argv", words[2:])
-        runpy.run_module(words[2], run_name="__main__")
+        with suppress(SystemExit):
+            runpy.run_module(words[2], run_name="__main__")
     elif words[0] == "mesa-llm":
         here = ["--workers", "1"] if words[1] == "sweep" else []
         done = CliRunner().invoke(app, [*words[1:], *here])
@@ -40,6 +43,7 @@ def run_command(line: str, url: str, monkeypatch) -> None:
         assert words[:2] == ["python3", "dev.py"], line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "news.txt").write_text("Mayor Lund wants a hall. The Grocers fear it. Will it be built?")
@@ -57,20 +61,20 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> 
     assert capsys.readouterr().out
 
 
-def test_the_reference_holds_every_public_name_once(monkeypatch) -> None:
+@pytest.fixture
+def made_pages(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
-    import made_pages
+    return importlib.import_module("made_pages")
 
+
+def test_the_reference_holds_every_public_name_once(made_pages) -> None:
     text = "".join(page for _, page in made_pages.reference_pages())
     names = re.findall(r"^\.\. auto\w+:: mesa_llm\.(\w+)$", text, re.MULTILINE)
     assert sorted(set(names) & set(mesa_llm.__all__)) == sorted(mesa_llm.__all__)
     assert len(names) == len(set(names))
 
 
-def test_every_model_has_a_page_with_its_parameters(monkeypatch) -> None:
-    monkeypatch.syspath_prepend(str(DOCS))
-    import made_pages
-
+def test_every_model_has_a_page_with_its_parameters(made_pages) -> None:
     pages = dict(made_pages.model_pages())
     assert "## Published numbers and ours" in pages["social"]
     assert "| `n_agents` |" in pages["social"]

@@ -45,6 +45,9 @@ MAX_RESULT = 3_500
 MAX_REASON = 300
 """Maximum number of characters of an error's text."""
 
+START_S = 120.0
+"""Seconds until a start is given up: some programs are fetched first."""
+
 GRACE_S = 5.0
 """Maximum number of seconds to wait for servers to end."""
 
@@ -238,7 +241,7 @@ class _Session:
         Raises:
             ServerTrouble: If it does not start or answer.
         """
-        listed = await self._ask(lambda client: client.list_tools())
+        listed = await self._ask(lambda client: client.list_tools(), START_S)
         offers: list[Offer] = []
         for tool in listed.tools[:MAX_TOOLS]:
             schema = plain_schema(tool.input_schema)
@@ -259,15 +262,15 @@ class _Session:
         Raises:
             ServerTrouble: If it does not start or answer.
         """
-        result = await self._ask(lambda client: client.call_tool(name, dict(arguments)))
+        result = await self._ask(lambda client: client.call_tool(name, dict(arguments)), self.server.timeout_s)
         text = "\n".join(block.text for block in result.content if block.type == "text")
         if not text.strip() and result.structured_content is not None:
             text = canonical_json(result.structured_content)
         answer = f"{self.server.name} answers: {quoted(text, MAX_RESULT) if text.strip() else 'nothing to read'}"
         return f"Error: {answer}" if result.is_error else answer
 
-    async def _ask(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Ask the server within its time.
+    async def _ask(self, ask: Callable[[Any], Awaitable[Any]], timeout_s: float) -> Any:
+        """Ask the server; it is started if need be, which takes time of its own.
 
         Raises:
             ServerTrouble: If it does not start or answer; `is_over` then tells whether it has ended.
@@ -277,10 +280,10 @@ class _Session:
             self._task = asyncio.create_task(self._run(self._client))
         client = await asyncio.shield(self._client)
         try:
-            async with asyncio.timeout(self.server.timeout_s):
+            async with asyncio.timeout(timeout_s):
                 return await ask(client)
         except TimeoutError:
-            raise ServerTrouble(f"gave no answer within {self.server.timeout_s:g} s.") from None
+            raise ServerTrouble(f"gave no answer within {timeout_s:g} s.") from None
         except Exception as error:  # whatever the client makes of what a strange program writes
             self.is_over = getattr(error, "code", _CONNECTION_CLOSED) == _CONNECTION_CLOSED
             raise ServerTrouble(f"gave no answer: {_reason(error)}") from error
@@ -304,7 +307,7 @@ class _Session:
         environment = {name: os.environ[name] for name in self.server.env if name in os.environ}
         parameters = mcp.StdioServerParameters(command=program, args=arguments, env=environment)
         async with mcp.stdio_client(parameters, errlog=complaints) as streams, mcp.ClientSession(*streams) as client:
-            async with asyncio.timeout(self.server.timeout_s):
+            async with asyncio.timeout(START_S):
                 await client.initialize()
             opened.set_result(client)
             await self._is_to_end.wait()

@@ -18,7 +18,7 @@ from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.human.desk import HumanLLM
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.memory.reflection import Insight, Reflection, ReflectiveMemory
+from mesa_llm.memory.reflection import Insight, Insights, Questions, Reflection, ReflectiveMemory
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
 from mesa_llm.tools.toolbox import ToolBox
 
@@ -393,14 +393,14 @@ def _reflect(agents: Sequence[Any]) -> None:
     """
     engine = engine_of(agents[0].model)
     jobs = [
-        _reflection(agent, agent.memory.questions_prompt(), list[str])
+        _reflection(agent, agent.memory.questions_prompt(), Questions)
         for agent in agents
         if not agent.memory.open_questions
     ]
     for job, questions in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
         job.agent.memory.keep_questions(questions.answer if isinstance(questions, Decision) else (), job.now)
     reflections = [(agent, reflection) for agent in agents for reflection in _looked_up(agent)]
-    jobs = [_reflection(agent, reflection.prompt, list[Insight]) for agent, reflection in reflections]
+    jobs = [_reflection(agent, reflection.prompt, Insights) for agent, reflection in reflections]
     answers: dict[int, list[tuple[Reflection, list[Insight]]]] = {}
     for (agent, reflection), insights in zip(
         reflections, engine.gather(jobs, [Observation()] * len(jobs)), strict=True

@@ -31,7 +31,8 @@ def open_memory(spec: MemorySpec = None) -> Memory:
         spec: A memory, used as it is; a class or function that makes one; a name (`none`, `window`, `chat`,
             `stream`, `reflection`, `summary`), if wanted with its first settings after colons (`window:30` keeps
             30, `chat:2000` that many tokens and `chat:2000:5` also 5 pairs at most, `stream:12` and
-            `reflection:12` recall 12, `summary:10` keeps 10); None for a window.
+            `reflection:12` recall 12, `reflection:12:5` reflects at a summed importance of 5, `summary:10` keeps 10);
+            None for a window.
 
     Raises:
         ConfigError: If the name is unknown, or its setting does not fit.

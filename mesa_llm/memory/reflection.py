@@ -58,6 +58,13 @@ class Insight(BaseModel, frozen=True):
     """Importance, from 1 to 10."""
 
 
+Questions = Annotated[list[str], Field(min_length=1)]
+"""Type of the answer that asks something of a memory."""
+
+Insights = Annotated[list[Insight], Field(min_length=1)]
+"""Type of the answer that concludes something."""
+
+
 @dataclass(frozen=True)
 class Reflection:
     """A question, and the memories that answer it."""
@@ -103,7 +110,7 @@ class ReflectiveMemory(StreamMemory):
 
     __slots__ = ("_asked_at", "_questions", "_unreflected", "insights", "questions", "threshold")
     kind: ClassVar[str] = "reflection"
-    settings: ClassVar[tuple[str, ...]] = (*StreamMemory.settings, "threshold", "questions", "insights")
+    settings: ClassVar[tuple[str, ...]] = ("k", "threshold", *StreamMemory.settings[1:], "questions", "insights")
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ class ToolServer(BaseModel):
     """Names of environment variables that it is given, such as that of a key, besides `PATH` and the like."""
 
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
-    """Seconds until a start or a call is given up."""
+    """Seconds until a call is given up; a start has two minutes."""
 
     def tool_name(self, own_name: str) -> str:
         """Return what a tool is called in prompts.

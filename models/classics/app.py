@@ -33,7 +33,11 @@ def Twins(classic: Classic, llm: str) -> None:
     step, set_step = use_state(0)
     twins = use_memo(lambda: (classic.twin(), classic.twin(llm) if llm else classic.llm_twin()), [run])
 
-    use_effect(lambda: lambda: [twin.close() for twin in twins], [run])
+    def close() -> None:
+        for twin in twins:
+            twin.close()
+
+    use_effect(lambda: close, [run])
 
     def drawn() -> bytes:
         for twin in twins:

@@ -170,27 +170,17 @@ def twins_figure(name: str, rule: LLMModel, llm: LLMModel) -> Figure:
     twins = {"rule": (rule, "rule twin", RULE), "llm": (llm, beside, LLM)}
     classic = CLASSICS[name]
     for place, (twin, label, colour) in twins.items():
-        ended = "" if twin.running or twin.time >= classic.steps else ", ended"
-        paint(plots[place], twin, f"{label}, step {int(twin.time)}{ended}")
+        ended = "" if twin.running or twin.time >= classic.steps else f", ended in step {int(twin.time)}"
+        paint(plots[place], twin, label + ended)
         values = [np.nan if value is None else value for value in twin.datacollector.model_vars[classic.measure]]
         plots["measure"].plot(values, color=colour, lw=2.4, marker="o", ms=4, label=label)
     frame(plots["measure"], classic.label, legend=True)
     plots["measure"].set(xlabel="step", xlim=(-0.2, classic.steps + 0.2))
     plots["measure"].set_ylim(bottom=0)
     plots["measure"].xaxis.set_major_locator(MaxNLocator(integer=True))
-    if type(rule) in LEGENDS:
-        figure.suptitle(LEGENDS[type(rule)], fontsize=10, color=GREY)
+    step = f"step {int(max(rule.time, llm.time))}"
+    figure.suptitle("; ".join(filter(None, (step, LEGENDS.get(type(rule), "")))), fontsize=10, color=GREY)
     return figure
-
-
-@cache
-def recorded_figure(name: str) -> Figure:
-    """Draw the recorded run of a classic beside its rule twin.
-
-    Args:
-        name: Name of the classic.
-    """
-    return twins_figure(name, *run_twins(name))
 
 
 def classic_page(kind: type[LLMModel], title: str) -> Any:
@@ -202,8 +192,10 @@ def classic_page(kind: type[LLMModel], title: str) -> Any:
     """
     name = next(classic.name for classic in CLASSICS.values() if classic.kind == kind.__name__)
 
-    def twins(model: LLMModel) -> Figure:
-        return recorded_figure(name)
+    twins = cache(lambda: run_twins(name))
 
-    components = [drawn_by(world_figure), Measures, (drawn_by(twins), "Rule and language model")]
+    def recorded(model: LLMModel) -> Figure:
+        return twins_figure(name, *twins())
+
+    components = [drawn_by(world_figure), Measures, (drawn_by(recorded), "Rule and language model")]
     return LLMPage(kind, components=components, name=title)

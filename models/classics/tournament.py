@@ -175,8 +175,15 @@ class FilePlayer:
         """
         command = [sys.executable, "-I", str(SEAT), str(self._file)]
         keep = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # Windows needs it
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen(command, cwd=self._folder.name, env=keep, start_new_session=True, **pipes)
+        process = subprocess.Popen(
+            command,
+            cwd=self._folder.name,
+            env=keep,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self._process, self._replies = process, queue.SimpleQueue()
         threading.Thread(target=_read_replies, args=(process, self._replies), daemon=True).start()
         try:

@@ -322,13 +322,13 @@ def swap_figure(rows: pd.DataFrame) -> Figure:
 
 def _draw_line(axes: Any, rows: pd.DataFrame, backend: str, law: str, colour: str) -> None:
     """Draw the points of a backend, its pooled line, and the interval of the runs' slopes around its centre."""
-    points = np.array([point for own in rows.loc[rows["backend"] == backend, "points"] for point in own[law]])
-    if not len(points):
-        axes.plot([], [], color=colour, label=f"{backend}: no points")
-        return
+    points = np.array([point for own in runs_with(rows, backend=backend)["points"] for point in own[law]]).reshape(
+        -1, 2
+    )
     axes.plot(points[:, 0], points[:, 1], ".", color=colour, ms=3, alpha=0.35)
     line, slope = line_of(points.tolist()), mean_estimate(slopes_of(rows, backend, law))
     if line is None:
+        axes.plot([], [], color=colour, label=f"{backend}: no line")
         return
     x = np.array([points[:, 0].min(), points[:, 0].max()])
     axes.plot(x, line.intercept.value + line.slope.value * x, color=colour, lw=2.2, label=backend)

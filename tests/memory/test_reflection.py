@@ -122,7 +122,7 @@ def test_a_step_that_is_gone_on_with_keeps_the_questions_it_has_paid_for() -> No
 
 
 def test_what_adds_up_is_carried_into_another_life() -> None:
-    memory = open_memory("reflection:4")
+    memory = open_memory("reflection:4:15")
     for step in range(29):
         memory.add(MemoryEntry(step, "observation", f"It rains on day {step}."))
     memory.add(MemoryEntry(29, "insight", "It rains.", 1.0, because=("Step 1, you saw: It rains.",)))

@@ -14,6 +14,8 @@ from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.llm.limits import Purse
 from mesa_llm.llm.replies import call
+from mesa_llm.registry import find_model
+from mesa_llm.testing import CHECKS
 from models.shachi.carried import DIRECTIONS
 from models.shachi.carry import study_memory
 from models.shachi.findings import Findings, Setup
@@ -64,6 +66,11 @@ def test_a_language_model_reads_on_the_exchange_what_it_read_on_the_network() ->
     assert any("a shop with walls" in text for text in prompts["exchange"])
     assert any("Latest prices" in text for text in prompts["social"])
     assert all("style of investing" not in text.split("Step")[0] for text in prompts["social"])
+
+
+@pytest.mark.parametrize("check", ["replays", "resumes", "survives_faults"])
+def test_lives_in_two_worlds_keep_the_promises_of_every_model(check) -> None:
+    CHECKS[check](find_model("models.shachi.two_worlds:TwoWorldsModel"))
 
 
 # -- memory

@@ -210,6 +210,12 @@ def test_wrong_codes_are_counted_and_long_forms_refused(lesson: Class) -> None:
     assert browser.post("/join", content=b"&".join([b"a=b"] * 1000)).status_code == 413
 
 
+def test_before_the_teacher_has_opened_the_page_there_are_no_seats() -> None:
+    room = Room()
+    with pytest.raises(NoSeat, match="The teacher is not here yet"):
+        room.join(room.code, "Ana")
+
+
 def test_agents_that_are_not_there_get_no_seat() -> None:
     lesson = Lesson(Room(), agents=[2, 99])
     session = lesson.session(Hamlet, Choice(seed="1"), None)
@@ -218,6 +224,12 @@ def test_agents_that_are_not_there_get_no_seat() -> None:
     session.build(Choice(seed="1"))
     assert [seat.agent for seat in lesson.room.seats] == ["Villager 2 (agent 2)"]
     lesson.close()
+
+
+def test_a_student_whose_agent_has_died_is_told(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    next(iter(lesson.runner.model.agents)).remove()
+    assert "Your agent has left the model" in ana.get("/join/seat").text
 
 
 def test_a_page_of_the_teacher_that_is_left_keeps_the_model(lesson: Class) -> None:

@@ -75,7 +75,11 @@ def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str
 def _SeatCard(room: Room, seat: Seat, seconds: float | None, is_running: bool) -> None:
     is_late = seat.is_taken and seconds is not None
     name = seat.student or "free"
-    state = f"has not answered, {seconds:.0f} s" if is_late else "ready" if seat.is_taken else "played by its rule twin"
+    state = "played by its rule twin"
+    if is_late:
+        state = f"has not answered, {seconds:.0f} s"
+    elif seat.is_taken:
+        state = "has answered" if is_running else "ready"
     classes = ["mesa-llm-seat", "late" if is_late else "taken" if seat.is_taken else "free"]
     with solara.Div(classes=classes):
         Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=seat.is_taken)

@@ -165,6 +165,8 @@ class Room:
             raise WrongCode("This is not the code of the room. Look at it again: it has six letters and digits.")
         name = clean_name(name)
         with self._lock:
+            if not self._seats:
+                raise NoSeat("The teacher is not here yet. Try again in a minute.")
             same = next((seat for seat in self._seats.values() if seat.student.casefold() == name.casefold()), None)
             if seat_code.strip():
                 return self._come_back(same, seat_code)

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.questions import FormField, Offer
 from mesa_llm.model.model import LLMModel
@@ -175,6 +176,7 @@ class StudentPages:
             question=question,
             step=0 if model is None else model.now - 1,
             is_over=model is not None and not model.running,
+            is_gone=model is not None and not lives(model, seat.agent_id),
             waiting=self._n_others(seat),
             deeds=[] if model is None else deeds_of(model, seat.agent_id),
             version=self._version(seat),
@@ -230,6 +232,17 @@ class StudentPages:
 
 NOT_KEPT = {"Cache-Control": "no-store"}
 """Header of what a browser has to ask for each time."""
+
+
+def lives(model: LLMModel, agent_id: int) -> bool:
+    """Check whether an agent is still in a model.
+
+    Args:
+        model: The model.
+        agent_id: Mesa `unique_id` of the agent.
+    """
+    with steady(model):
+        return any(agent.unique_id == agent_id for agent in minded(model))
 
 
 def deeds_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:

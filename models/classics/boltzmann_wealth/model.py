@@ -32,9 +32,12 @@ class Walker(Mind, CellAgent):
     """Somebody who walks about with coins.
 
     Attributes:
+        cell: Where it is.
         wealth: Number of its coins.
         met: Somebody who was in its cell when it came; None: nobody was.
     """
+
+    cell: Any
 
     def __init__(self, model: WealthModel, cell: Any, **components: Any) -> None:
         """Begin in a cell, with the coins that everybody starts with.

@@ -56,10 +56,13 @@ class Person(Mind, FixedAgent):
     """Somebody with ties to others.
 
     Attributes:
+        cell: Its node of the network.
         health: Whether it can catch the virus, has it, or is resistant.
         is_out: Whether it goes out in this step.
         n_out: Number of steps in which it went out.
     """
+
+    cell: Any
 
     def __init__(self, model: EpidemicModel, cell: Any, **components: Any) -> None:
         """Put somebody at a node of the network, in good health.

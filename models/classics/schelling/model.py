@@ -44,8 +44,11 @@ class Resident(Mind, CellAgent):
     """Somebody of one of two colours.
 
     Attributes:
+        cell: Its home.
         colour: Its colour.
     """
+
+    cell: Any
 
     def __init__(self, model: SchellingModel, cell: Any, colour: str, **components: Any) -> None:
         """Move in.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 from mesa.datacollection import DataCollector
-from mesa.discrete_space import Cell, CellAgent, OrthogonalVonNeumannGrid
+from mesa.discrete_space import CellAgent, OrthogonalVonNeumannGrid
 from pydantic import Field
 
 from mesa_llm import (
@@ -59,12 +59,15 @@ class Trader(Mind, CellAgent):
     """Lives on sugar and spice.
 
     Attributes:
+        cell: Where it is.
         sugar: Its sugar.
         spice: Its spice.
         sugar_need: Sugar that it uses up in a step.
         spice_need: Spice that it uses up in a step.
         vision: How far it sees, in cells.
     """
+
+    cell: Any
 
     def __init__(self, model: SugarModel, cell: Any, **components: Any) -> None:
         """Come to the landscape, with stocks, needs and eyes drawn.
@@ -92,7 +95,7 @@ class Trader(Mind, CellAgent):
         return (self.spice / self.spice_need) / (self.sugar / self.sugar_need)
 
     @property
-    def places(self) -> dict[str, Cell]:
+    def places(self) -> dict[str, Any]:
         """The cells in sight where nobody is, by name."""
         near = self.cell.get_neighborhood(radius=self.vision)
         return {_label(cell): cell for cell in near if cell.is_empty}
@@ -190,7 +193,7 @@ class SugarModel(LLMModel):
     def __init__(self, scenario: SugarScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
         fields = self.scenario
-        self.grid = OrthogonalVonNeumannGrid((fields.size, fields.size), random=self.random)
+        self.grid: Any = OrthogonalVonNeumannGrid((fields.size, fields.size), random=self.random)
         self.capacity = {"sugar": (sugar := two_peaks(fields.size)), "spice": np.flip(sugar, 1)}
         for name, most in self.capacity.items():
             self.grid.create_property_layer(name, default_value=0, dtype=int)
@@ -253,5 +256,5 @@ def two_peaks(size: int) -> np.ndarray:
     return np.clip(np.ceil(RICHEST - 8 * far), 0, RICHEST).astype(int)
 
 
-def _label(cell: Cell) -> str:
+def _label(cell: Any) -> str:
     return ",".join(map(str, cell.coordinate))

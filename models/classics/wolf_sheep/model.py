@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Unpack
 
 from mesa.datacollection import DataCollector
-from mesa.discrete_space import Cell, CellAgent, OrthogonalVonNeumannGrid
+from mesa.discrete_space import CellAgent, OrthogonalVonNeumannGrid
 from pydantic import Field
 
 from mesa_llm import (
@@ -43,10 +43,10 @@ class MeadowScenario(LLMScenario):
     wolf_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.05
     """Probability that a wolf has a cub in a step."""
 
-    sheep_gain: Annotated[float, Field(ge=0), Slider(1, 10)] = 4.0
+    sheep_gain: Annotated[float, Field(ge=0), Slider(1, 10, 0.5)] = 4.0
     """Energy that a sheep gains from the grass of a cell."""
 
-    wolf_gain: Annotated[float, Field(ge=0), Slider(1, 50)] = 20.0
+    wolf_gain: Annotated[float, Field(ge=0), Slider(1, 50, 1)] = 20.0
     """Energy that a wolf gains from a sheep."""
 
     regrowth: Annotated[int, Field(ge=1), Slider(1, 50)] = 30
@@ -60,9 +60,13 @@ class Animal(MovesToPlaces, Mind, CellAgent):
     """Goes, eats, starves, and has young.
 
     Attributes:
+        cell: Where it is.
         energy: Steps that it can live without food.
+        gain: Energy that it gains from what it eats.
+        birth_rate: Probability that it has young in a step.
     """
 
+    cell: Any
     gain: float
     birth_rate: float
 
@@ -89,7 +93,7 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         best = self.preferred()
         return ToolCall("go_to", {"place": _label(self.random.choice(best))}) if best else ToolCall("stay")
 
-    def preferred(self) -> list[Cell]:
+    def preferred(self) -> list[Any]:
         """Return the cells next to its own that the rule twin would go to; empty: it stays."""
         raise NotImplementedError
 
@@ -111,7 +115,7 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         """Eat what is in its cell, and return whether there was anything."""
         raise NotImplementedError
 
-    def describe(self, cell: Cell) -> str:
+    def describe(self, cell: Any) -> str:
         """Describe what is in a cell for a text."""
         n_wolves, n_sheep = len(_those(Wolf, cell)), len(_those(Sheep, cell))
         grass = "grass" if cell.regrowth == 0 else "no grass"
@@ -139,7 +143,7 @@ class Sheep(Animal):
         """Probability of a lamb in a step."""
         return self.model.scenario.sheep_reproduce
 
-    def preferred(self) -> list[Cell]:
+    def preferred(self) -> list[Any]:
         """Return the cells with grass and no wolf, else those without a wolf."""
         safe = [cell for cell in self.cell.neighborhood if not _those(Wolf, cell)]
         return [cell for cell in safe if cell.regrowth == 0] or safe
@@ -165,7 +169,7 @@ class Wolf(Animal):
         """Probability of a cub in a step."""
         return self.model.scenario.wolf_reproduce
 
-    def preferred(self) -> list[Cell]:
+    def preferred(self) -> list[Any]:
         """Return the cells with sheep, else all."""
         cells = list(self.cell.neighborhood)
         return [cell for cell in cells if _those(Sheep, cell)] or cells
@@ -194,7 +198,7 @@ class MeadowModel(LLMModel):
         super().__init__(scenario, **options)
         fields = self.scenario
         self.activation = ByType(Sheep, Wolf)
-        self.grid = OrthogonalVonNeumannGrid((fields.size, fields.size), torus=True, random=self.random)
+        self.grid: Any = OrthogonalVonNeumannGrid((fields.size, fields.size), torus=True, random=self.random)
         self.grid.create_property_layer("regrowth", default_value=0, dtype=int)
         for cell in self.grid.all_cells:
             cell.regrowth = 0 if self.random.random() < 0.5 else self.random.randrange(fields.regrowth)
@@ -235,11 +239,11 @@ class MeadowModel(LLMModel):
         return sum(cell.regrowth == 0 for cell in self.grid.all_cells)
 
 
-def _those(kind: type[Animal], cell: Cell) -> list[Any]:
+def _those(kind: type[Animal], cell: Any) -> list[Any]:
     return [animal for animal in cell.agents if isinstance(animal, kind)]
 
 
-def _label(cell: Cell) -> str:
+def _label(cell: Any) -> str:
     return ",".join(map(str, cell.coordinate))
 
 
