@@ -18,6 +18,8 @@ from mesa_llm.viz.markup import CSS, Markup
 
 LADDER = (
     "social",
+    "schelling",
+    "prisoners_dilemma",
     "oasis",
     "market",
     "discussion",
@@ -32,6 +34,11 @@ LADDER = (
     "econ_agent",
     "stock_agent",
     "three_worlds",
+    "boltzmann_wealth",
+    "opinion",
+    "epidemic",
+    "sugarscape",
+    "wolf_sheep",
 )
 """Names of models in the order in which they are best met; all others come after them."""
 
