@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_origin
 
 import mesa_llm
 from mesa_llm.model.scenario import Parameter, parameters_of
@@ -99,7 +99,7 @@ def public(module: ModuleType) -> list[tuple[str, Any]]:
 
 def home_of(module: ModuleType, name: str, value: Any) -> str:
     """Return the module that a public name is documented in: constants have their text where they are defined."""
-    if callable(value):
+    if has_own_text(value):
         return module.__name__
     definition = re.compile(rf"^{name}(:| =)", re.MULTILINE)
     inner = (home for home in sorted(sys.modules) if is_within(home, module.__name__))
@@ -116,11 +116,16 @@ def is_defined_in(module: ModuleType, value: Any) -> bool:
     return (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.__name__
 
 
+def has_own_text(value: Any) -> bool:
+    """Check whether a value brings its docstring: a class or function, and no constant or name of a type."""
+    return callable(value) and get_origin(value) is None
+
+
 def directive_of(value: Any) -> str:
     """Return the directive of autodoc for a value."""
     if inspect.isclass(value):
         return "autoexception" if issubclass(value, BaseException) else "autoclass"
-    return "autofunction" if callable(value) else "autodata"
+    return "autofunction" if has_own_text(value) else "autodata"
 
 
 # -- models
