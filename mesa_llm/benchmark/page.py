@@ -34,10 +34,17 @@ def page(report: Report) -> str:
     return rendered("report.html", report=report, plots=plots, errors=errors)
 
 
-def rendered(template: str, **values: Any) -> str:
-    """Fill in a template of this package."""
+def rendered(template: str, package: str = "mesa_llm.benchmark", **values: Any) -> str:
+    """Fill in a template of a package, which may include this package's style sheet.
+
+    Args:
+        template: File of the template.
+        package: The package.
+        **values: What the template names.
+    """
+    packages = dict.fromkeys((package, "mesa_llm.benchmark"))
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mesa_llm", "benchmark"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(one, "") for one in packages]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import jinja2
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from mesa_llm import ConfigError, LLMModel, MesaLLMError
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.benchmark.page import picture
+from mesa_llm.benchmark.page import picture, rendered
 from mesa_llm.benchmark.report import figure_text, table
 from mesa_llm.errors import NothingDecided
 from mesa_llm.llm.limits import Purse
@@ -237,9 +235,7 @@ class Findings:
 
     def page(self) -> str:
         """Write an HTML page without further files."""
-        template = resources.files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-        return environment.from_string(template).render(findings=self, plot=picture(self.draw()))
+        return rendered("page.html", "models.shachi", findings=self, plot=picture(self.draw()))
 
 
 def cell_text(value: Value) -> str:
