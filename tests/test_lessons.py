@@ -13,6 +13,7 @@ LESSONS = sorted(FOLDER.glob("*.ipynb"))
 SOLUTIONS = sorted((FOLDER / "solutions").glob("*.ipynb"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS], ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_lesson_runs_as_it_stands(path, tmp_path) -> None:
     done = run("-m", "tests.cells", path, cwd=ROOT)
