@@ -7,6 +7,7 @@ last line.
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ["MPLBACKEND"] = (
     "module://matplotlib_inline.backend_inline"  # as a kernel sets it, before Matplotlib is there
@@ -34,7 +35,7 @@ def main(path: str) -> int:
     Returns:
         Exit status: 1 if a cell fails.
     """
-    shell = Shell.instance(colors="NoColor", history_load_length=0)
+    shell: Any = Shell.instance(colors="NoColor", history_load_length=0)
     shell.history_manager.enabled = False
     shell.display_pub = CapturingDisplayPublisher()
     configure_inline_support(shell, "inline")

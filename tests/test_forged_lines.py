@@ -15,7 +15,7 @@ from mesa_llm import LLMAgent, TalkMixin
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.config import AgentConfig
 from mesa_llm.errors import ConfigError
-from mesa_llm.memory import MemoryEntry, open_memory
+from mesa_llm.memory import MemoryEntry, StreamMemory, open_memory
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.records import Event
 from mesa_llm.testing import BREAKS, FORGED, INVISIBLE
@@ -123,11 +123,8 @@ def memories(text: str) -> Iterator[str]:
         memory.keep_summary(text)
         if kind == "chat":
             memory.add(MemoryEntry(1, "decision", "{}"))
-        yield (
-            memory.recall("", 2)
-            if kind not in ("stream", "reflection")
-            else "\n".join(entry.line for entry in memory.entries)
-        )  # pyright: ignore[reportAttributeAccessIssue]
+        is_stream = isinstance(memory, StreamMemory)
+        yield "\n".join(entry.line for entry in memory.entries) if is_stream else memory.recall("", 2)
         yield from (message.content for message in memory.messages())
 
 

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +13,7 @@ from mesa_llm.llm.replies import call
 from tests.pot import PotModel, QuizModel
 
 
-def made(llm, decide, n_agents=1, kind=PotModel, **options):
+def made(llm, decide, n_agents=1, kind: type[Any] = PotModel, **options):
     return kind(n_agents, llm, rng=1, design=AgentDesign(decide=decide), **options)
 
 

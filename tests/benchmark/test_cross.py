@@ -81,7 +81,9 @@ def test_a_task_is_normalised_by_the_design_of_its_name_or_else_by_the_first() -
 def test_the_same_design_under_two_names_is_two_rows_of_equal_runs() -> None:
     found = cross([POT], {"own": None, "twin": None}, llm=PAYER, seeds=2)
     assert [len(found.runs_of(POT, name)) for name in found.designs] == [2, 2]
-    assert found.cell(POT, "twin").comparison.difference.value == 0
+    comparison = found.cell(POT, "twin").comparison
+    assert comparison is not None
+    assert comparison.difference.value == 0
 
 
 @pytest.mark.parametrize("sign", [0, -1])
@@ -103,8 +105,10 @@ def test_a_run_that_failed_leaves_its_pair_out() -> None:
     found = cross(
         [POT], {"own": None, "sotopia": ORIGINAL_DESIGNS["sotopia"]}, llm=ScriptedLLM(stumble), seeds=3, attempts=1
     )
-    assert found.cell(POT, "sotopia").comparison.difference.n == 2
-    assert found.cell(POT, "own").figure.n == 3
+    comparison, figure = found.cell(POT, "sotopia").comparison, found.cell(POT, "own").figure
+    assert comparison is not None
+    assert figure is not None
+    assert (comparison.difference.n, figure.n) == (2, 3)
     (failure,) = found.failures()
     assert failure.startswith("FAILED pot, sotopia: 1 of 3 runs: none of the 12 decisions succeeded")
 

@@ -127,6 +127,7 @@ def test_what_adds_up_is_carried_into_another_life() -> None:
         memory.add(MemoryEntry(step, "observation", f"It rains on day {step}."))
     memory.add(MemoryEntry(29, "insight", "It rains.", 1.0, because=("Step 1, you saw: It rains.",)))
     carried = memory_from_json(json.loads(json.dumps(memory.to_json())))
+    assert isinstance(carried, ReflectiveMemory)
     assert not carried.is_due(1)
     carried.add(MemoryEntry(1, "observation", "It rains."))
     assert carried.is_due(1)

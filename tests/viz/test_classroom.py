@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.responses import PlainTextResponse
@@ -44,6 +45,12 @@ class Class:
         """What steps the model."""
         assert self.session.runner is not None
         return self.session.runner
+
+    @property
+    def greetings(self) -> list[str]:
+        """What was said in the hamlet."""
+        model: Any = self.runner.model
+        return model.square.greetings
 
     def browser(self) -> TestClient:
         """Open a browser, with no cookies in it."""
@@ -92,7 +99,7 @@ def test_students_answer_rule_twins_play_the_empty_seats_and_the_run_is_replayed
     greet(ben, 2, "Hello from Ben")
     lesson.wait()
     assert (lesson.runner.error, failures(lesson.runner.model)) == ("", 0)
-    assert sorted(lesson.runner.model.square.greetings) == ["Good day", "Good day", "Hello from Ana", "Hello from Ben"]
+    assert sorted(lesson.greetings) == ["Good day", "Good day", "Hello from Ana", "Hello from Ben"]
     assert "1 greetings were heard." in ana.get("/join/seat").text
     digest, path = lesson.runner.model.runlog.digest, lesson.runner.model.runlog.path
     assert path is not None
@@ -108,7 +115,8 @@ def test_only_who_knows_the_code_gets_a_seat_and_no_name_gets_two(lesson: Class)
     assert "not the code of the room" in enter(browser, "AAAAAA", "Ana")
     lesson.student("Ana")
     assert "Somebody called ANA has a seat already" in enter(browser, lesson.room.code.lower(), "ANA")
-    lesson.student("Ben"), lesson.student("Cem")
+    lesson.student("Ben")
+    lesson.student("Cem")
     assert "All seats are taken" in enter(browser, lesson.room.code, "Dora")
     lesson.room.free(lesson.room.seats[0])
     lesson.room.is_open = False
@@ -168,11 +176,12 @@ def test_what_is_wrong_with_an_answer_stands_beside_its_field(lesson: Class) -> 
     assert 'role="alert"' in page
     greet(ana, 1, "Hello")
     lesson.wait()
-    assert "Hello" in lesson.runner.model.square.greetings
+    assert "Hello" in lesson.greetings
 
 
 def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson: Class) -> None:
-    lesson.student("Ana"), lesson.student("Ben")
+    lesson.student("Ana")
+    lesson.student("Ben")
     lesson.step(2)
     lesson.room.look(1000.0)
     lesson.room.look(9000.0)
@@ -182,7 +191,7 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     lesson.room.patience_s = 30.0
     lesson.room.look(9001.0)
     lesson.wait()
-    assert lesson.runner.model.square.greetings == ["Good day"] * 4
+    assert lesson.greetings == ["Good day"] * 4
     assert (lesson.runner.alarm, failures(lesson.runner.model)) == ("", 0)
     assert absences(lesson.runner.model) == 3
 

@@ -33,7 +33,7 @@ from mesa_llm.viz.inspector import AgentInspector
 from mesa_llm.viz.page import tabs_of
 from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
-from mesa_llm.viz.runs import Runs
+from mesa_llm.viz.runs import Reopen, Runs
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
 from mesa_llm.viz.ticker import TICK_S, moment, shown, watch, words
@@ -614,7 +614,9 @@ def test_a_table_reads_only_the_page_that_is_shown() -> None:
         model.runlog.latest("deeds", 1)
 
 
-@pytest.mark.parametrize("shows", [ActionTable, AgentInspector, lambda model: Runs(model, Village, None, print)])
+@pytest.mark.parametrize(
+    "shows", [ActionTable, AgentInspector, lambda model: Runs(model, Village, None, Reopen(print, print))]
+)
 def test_what_is_drawn_just_after_reset_has_closed_a_model_raises_nothing(shows: Any) -> None:
     model = Village(rng=1)
     model.step()
