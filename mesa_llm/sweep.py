@@ -187,7 +187,10 @@ def sweep(
     place.mkdir(parents=True, exist_ok=True)
     made: list[dict[str, Any]] = []
     stop: MesaLLMError | None = None
-    with _limits_of(access, n_workers) as limits, closing(_made(on, missing, limits, n_workers)) as ended:
+    with (
+        _limits_of(access, n_workers, _host_for(on)) as limits,
+        closing(_made(on, missing, limits, n_workers)) as ended,
+    ):
         try:
             for job, row in ended:
                 rows[job.log] = row
@@ -390,8 +393,15 @@ def _key_of(limits: Mapping[str, Any]) -> str:
 # -- limits of all workers together
 
 
+def _host_for(on: str | Executor) -> str:
+    """Return the address of this machine that all workers can reach: on a cluster, that of its network."""
+    if on != "ray" or not os.environ.get("RAY_ADDRESS"):
+        return "127.0.0.1"
+    return _ray().util.get_node_ip_address()
+
+
 @contextmanager
-def _limits_of(access: Mapping[str, Any], n_workers: int) -> Generator[dict[str, Any]]:
+def _limits_of(access: Mapping[str, Any], n_workers: int, host: str) -> Generator[dict[str, Any]]:
     """Yield the options of each worker's access: its share of the limits, and the purse of all."""
     Access(**access).close()  # says what cannot work
     limits = dict(access)
@@ -402,7 +412,7 @@ def _limits_of(access: Mapping[str, Any], n_workers: int) -> Generator[dict[str,
     if purse is None and all(access.get(name) is None for name in BUDGET):
         yield limits
         return
-    with served(purse or Purse(*(access.get(name) for name in BUDGET))) as place:
+    with served(purse or Purse(*(access.get(name) for name in BUDGET)), host) as place:
         yield {**limits, "purse": place}
 
 
@@ -454,11 +464,21 @@ def _on_executor(executor: Executor, jobs: Sequence[Job], limits: Mapping[str, A
             future.cancel()
 
 
-def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Iterator[Ended]:
+def _ray() -> Any:
+    """Import Ray.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ConfigError("on='ray' needs Ray: pip install 'mesa-llm-worlds[ray]'") from None
+    return ray
+
+
+def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Iterator[Ended]:
+    ray = _ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     is_ours = not ray.is_initialized()
     if is_ours:

@@ -1,4 +1,4 @@
-"""One purse for several processes: one keeps it and serves it on this machine, the others ask it."""
+"""One purse for several processes: one keeps it and serves it, the others ask it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ from mesa_llm.records import Usage
 
 
 @contextmanager
-def served(purse: Purse) -> Generator[tuple[Any, bytes]]:
-    """Serve a purse to other processes of this machine, and yield the address and the key for `RemotePurse`."""
+def served(purse: Purse, host: str = "127.0.0.1") -> Generator[tuple[Any, bytes]]:
+    """Serve a purse to other processes, and yield the address and the key for `RemotePurse`.
+
+    Args:
+        purse: The purse.
+        host: Address of this machine to listen on; by default one that only this machine can reach.
+    """
     key = os.urandom(32)
-    with Listener(("127.0.0.1", 0), authkey=key) as listener:
+    with Listener((host, 0), authkey=key) as listener:
         threading.Thread(target=_serve, args=(purse, listener), name="mesa-llm-purse", daemon=True).start()
         yield listener.address, key
 
