@@ -18,6 +18,7 @@ Each is a kind of the one that it stands under:
         ServerTrouble        the engine: ask again (5xx, cut or hung connection)
         BadReply             the engine: something came that is no reply (too long, no JSON)
         Refused              the engine: the endpoint refuses this one request (4xx)
+          Absent             the engine: a person did not decide in time, or nobody plays the agent
 """
 
 from __future__ import annotations

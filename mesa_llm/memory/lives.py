@@ -52,9 +52,9 @@ class SavedLife(BaseModel):
 class SavedLives(BaseModel):
     """The memories of all agents of a run, as they lie in a file.
 
-    lives = saved_lives(model)
-    lives.write("town.json")
-    import_memory(agent, SavedLives.read("town.json").lives[0].memory, "readonly")
+        lives = saved_lives(model)
+        lives.write("town.json")
+        import_memory(agent, SavedLives.read("town.json").lives[0].memory, "readonly")
     """
 
     model_config = ConfigDict(extra="forbid")
