@@ -50,6 +50,14 @@ def test_what_was_made_is_not_made_again_and_what_is_missing_is(tmp_path: Path) 
     assert (longer.n_done, longer.table["steps"].eq(3).all()) == (8, True)
 
 
+@pytest.mark.parametrize("option", ["retry_failures", "ask_again", "moved"])
+def test_a_sweep_that_is_asked_again_goes_on_with_its_logs(tmp_path: Path, option: str) -> None:
+    first, logs = small(tmp_path).table, sorted(tmp_path.glob("*.sqlite"))
+    again = small(tmp_path, options={option: True})
+    assert (again.n_done, sorted(tmp_path.glob("*.sqlite"))) == (0, logs)
+    pd.testing.assert_frame_equal(again.table.filter(COUNTED), first.filter(COUNTED))
+
+
 def test_processes_make_the_same_runs_as_this_one(tmp_path: Path) -> None:
     here, there = small(tmp_path / "here"), small(tmp_path / "there", workers=2)
     pd.testing.assert_frame_equal(here.table.filter(COUNTED), there.table.filter(COUNTED))
