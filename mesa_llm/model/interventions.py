@@ -242,17 +242,15 @@ class Interventions:
         """
         intervention, model = intervention_from(value), self._model
         check(model, intervention)
-        row = {"step": step, "intervention": intervention.document}
-        if any(
-            canonical_json({**known, "refusal": ""}) == canonical_json({**row, "refusal": ""}) for known in self.rows
-        ):
+        document = canonical_json(intervention.document)
+        if any(row["step"] == step and canonical_json(row["intervention"]) == document for row in self._recorded):
             return
         if step < model.now or model.runlog.mode == "replay" or model.runlog.holds_step(step):
             raise ConfigError(
                 f"step {step} is over without this intervention ({description(intervention)}). Branch the run at that "
                 "step (mesa-llm branch, mesa_llm.branch), or intervene after its last step"
             )
-        self.plan([row])
+        self.plan([{"step": step, "intervention": intervention.document}])
 
     def plan(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Take over interventions of another run, such as the one that this branches from; they are made in time.
