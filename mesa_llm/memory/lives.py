@@ -55,6 +55,8 @@ class SavedLives(BaseModel):
         lives = saved_lives(model)
         lives.write("town.json")
         import_memory(agent, SavedLives.read("town.json").lives[0].memory, "readonly")
+
+    Equal lives have equal files.
     """
 
     model_config = ConfigDict(extra="forbid")
