@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import os
 import threading
 import weakref
@@ -11,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mesa_llm.engine.loop import EventLoop
+from mesa_llm.engine.loop import close_all
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
@@ -311,16 +309,6 @@ class _Nobody:
 
 def _close_all(transports: list[LLM]) -> None:
     """Close transports that were opened and forgotten, or are still open at the end of the process."""
-    coroutines = [transport.close() for transport in transports if isinstance(transport, Closable)]
+    closables = [transport for transport in transports if isinstance(transport, Closable)]
     transports.clear()
-    if not coroutines:
-        return
-    try:
-        loop = EventLoop.get()
-    except RuntimeError:  # the interpreter is ending, and with it whatever is open
-        for work in coroutines:
-            work.close()
-        return
-    futures = [asyncio.run_coroutine_threadsafe(work, loop) for work in coroutines]
-    if threading.current_thread() is not EventLoop.thread:
-        concurrent.futures.wait(futures, timeout=5)
+    close_all(closables)

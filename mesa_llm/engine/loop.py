@@ -9,10 +9,15 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
+from mesa_llm.llm.protocol import Closable
+
 T = TypeVar("T")
+
+GRACE_S = 5.0
+"""Maximum number of seconds to wait for what is closed."""
 
 
 class EventLoop:
@@ -69,3 +74,16 @@ def run_now(work: Coroutine[Any, Any, T]) -> T:
         return done.value
     work.close()
     raise RuntimeError("the coroutine waits for something; run it on the event loop")
+
+
+def close_all(closables: Sequence[Closable]) -> None:
+    """Close what lives on the event loop, and wait for it a few seconds unless called on the loop itself."""
+    if not closables:
+        return
+    try:
+        loop = EventLoop.get()
+    except RuntimeError:  # the interpreter is ending, and with it whatever is open
+        return
+    futures = [asyncio.run_coroutine_threadsafe(closable.close(), loop) for closable in closables]
+    if threading.current_thread() is not EventLoop.thread:
+        concurrent.futures.wait(futures, timeout=GRACE_S)

@@ -11,7 +11,6 @@ import hashlib
 import logging
 import os
 import tempfile
-import threading
 import time as clock
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import IO, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from mesa_llm.engine.loop import EventLoop
+from mesa_llm.engine.loop import close_all
 from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec, canonical_json
 from mesa_llm.runlog.log import RunLog
@@ -47,9 +46,6 @@ MAX_REASON = 300
 
 START_S = 120.0
 """Seconds until a start is given up: some programs are fetched first."""
-
-GRACE_S = 5.0
-"""Maximum number of seconds to wait for servers to end."""
 
 _CONNECTION_CLOSED = -32000
 """Code of the protocol's error for a server that has ended."""
@@ -230,7 +226,6 @@ class _Session:
     def __init__(self, server: ToolServer) -> None:
         self.server = server
         self.is_over = False
-        self.has_ended = threading.Event()
         self._is_to_end = asyncio.Event()
         self._client: asyncio.Future[Any] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -298,8 +293,6 @@ class _Session:
                 if not opened.done():
                     opened.set_exception(ServerTrouble(f"did not start: {_reason(error)}{_end_of(complaints)}"))
                     opened.exception()  # it may be that nobody waits any more
-            finally:
-                self.has_ended.set()
 
     async def _serve(self, opened: asyncio.Future[Any], complaints: IO[str]) -> None:
         mcp = await asyncio.to_thread(_load)
@@ -313,11 +306,15 @@ class _Session:
             await self._is_to_end.wait()
 
     def end(self) -> None:
-        """End the server; on the event loop."""
+        """Let the server end; on the event loop."""
         self._is_to_end.set()
         self.is_over = True
-        if self._task is None:
-            self.has_ended.set()
+
+    async def close(self) -> None:
+        """End the server, and wait until it has ended."""
+        self.end()
+        if self._task is not None:
+            await self._task
 
 
 def _load() -> Any:
@@ -352,17 +349,7 @@ def _end_of(complaints: IO[str]) -> str:
 
 
 def _close_all(sessions: dict[ToolServer, _Session]) -> None:
-    """End all servers, and wait for them unless on the event loop itself."""
+    """End all servers."""
     running = list(sessions.values())
     sessions.clear()
-    if not running:
-        return
-    try:
-        loop = EventLoop.get()
-    except RuntimeError:  # the interpreter is ending, and servers end with their input
-        return
-    for session in running:
-        loop.call_soon_threadsafe(session.end)
-    if threading.current_thread() is not EventLoop.thread:
-        for session in running:
-            session.has_ended.wait(GRACE_S)
+    close_all(running)
