@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -91,6 +91,12 @@ class AgentConfig(BaseModel):
 
     adapter: str | None = None
     """Name of a LoRA adapter at the endpoint; replaces the model name in requests."""
+
+    def __copy__(self) -> Self:
+        """Return a copy, which `model_copy` changes; its text is written anew."""
+        copied = super().__copy__()
+        copied.__dict__.pop("text", None)
+        return copied
 
     @cached_property
     def text(self) -> str:

@@ -255,3 +255,13 @@ def test_a_field_that_is_null_is_not_set() -> None:
     assert AgentDesign.from_json({"decide": None, "memory": None, "tools": None, "style": "long"}) == AgentDesign(
         style="long"
     )
+
+
+def test_a_design_in_the_middle_of_a_run_changes_what_agents_read_of_themselves() -> None:
+    model = PotModel(1, ScriptedLLM(lambda request: call("pay", coins=2)), rng=1)
+    model.run_for(1)
+    model.change_minds(design=AgentDesign(persona="You are bold.", style="Short."))
+    model.run_for(1)
+    before, after = model.runlog.calls()["prompt"]
+    assert "You are bold." not in before
+    assert "You are bold.\\nHow you write: Short." in after
