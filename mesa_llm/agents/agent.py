@@ -53,8 +53,7 @@ class LLMMixin:
     request_series = ""
     _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
-    roles: Mapping[str, Any] = MappingProxyType({})
-    """Name of a world → the agent's `Role` there, in models that visit their worlds in turn."""
+    _roles: Mapping[str, Any] = MappingProxyType({})
     _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
     model: Any
     unique_id: Any
@@ -124,6 +123,18 @@ class LLMMixin:
     @worlds.setter
     def worlds(self, worlds: Iterable[Any] | None) -> None:
         self._worlds = None if worlds is None else tuple(worlds)
+
+    @property
+    def roles(self) -> Mapping[str, Any]:
+        """Name of a world → the agent's `Role` there, in models that visit their worlds in turn."""
+        return self._roles
+
+    @roles.setter
+    def roles(self, roles: Mapping[str, Any]) -> None:
+        design = getattr(self.model, "design", None)
+        if design is not None:
+            roles = {world: replace(role, config=design.config_over(role.config)) for world, role in roles.items()}
+        self._roles = roles
 
     @property
     def now(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, cast
@@ -103,8 +103,34 @@ class AgentDesign:
         self._settings_over(Settings())
 
     def dress(self, agent: Any) -> None:
-        """Set the components of an agent that this design chooses."""
-        config: AgentConfig = agent.config
+        """Set the components of an agent that this design chooses, also in the roles that it has in several worlds."""
+        agent.config = self.config_over(agent.config)
+        if self.memory is not None:
+            agent.memory = open_memory(self.memory)
+        if self.tools:
+            agent.tools = (*agent.tools, *self.tools)
+        if self.servers:
+            agent.servers = checked_servers((*agent.servers, *self.servers))
+        if agent.roles:
+            agent.roles = self._dressed_roles(agent.roles)
+
+    def _dressed_roles(self, roles: Mapping[str, Any]) -> dict[str, Any]:
+        """Change the roles of an agent; those that share a memory go on sharing one."""
+        memories: dict[int, Memory] = {}
+        if self.memory is not None:
+            memories = {id(role.memory): open_memory(self.memory) for role in roles.values()}
+        return {
+            world: replace(
+                role,
+                config=self.config_over(role.config),
+                memory=memories.get(id(role.memory), role.memory),
+                tools=(*role.tools, *self.tools),
+            )
+            for world, role in roles.items()
+        }
+
+    def config_over(self, config: AgentConfig) -> AgentConfig:
+        """Return a config with what this design says of it; to change it twice is to change it once."""
         updates: dict[str, Any] = {"settings": self._settings_over(config.settings)}
         names = {"style": "style", "reasoning": "reasoning", "world_tools": "world_tools", "adapter": "adapter"}
         for ours, its in (names | {"allowed": "tools"}).items():
@@ -112,13 +138,7 @@ class AgentDesign:
                 updates[its] = value
         if self.persona != "keep":
             updates |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}}
-        agent.config = config.model_copy(update=updates)
-        if self.memory is not None:
-            agent.memory = open_memory(self.memory)
-        if self.tools:
-            agent.tools = (*agent.tools, *self.tools)
-        if self.servers:
-            agent.servers = checked_servers((*agent.servers, *self.servers))
+        return config.model_copy(update=updates)
 
     def _settings_over(self, settings: Settings) -> Settings:
         own = self.settings

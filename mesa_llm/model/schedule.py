@@ -25,9 +25,10 @@ class Visit:
 
 @dataclass(frozen=True)
 class Role:
-    """What an agent is in one world: put on when it enters, taken off when it leaves.
+    """What an agent is in one world: put on when it enters, and worn until it enters one where it has another role.
 
-    Roles that are given the same memory share it; a memory for each keeps the worlds apart.
+    Roles that are given the same memory share it; a memory for each keeps the worlds apart. The model's design changes
+    the config of each role; memory and tools are to be made of the agent's, which it has changed before.
     """
 
     config: AgentConfig

@@ -50,6 +50,7 @@ from mesa_llm.memory import (
     within_tokens,
 )
 from mesa_llm.model.schedule import Role, Visit, WorldSchedule
+from mesa_llm.records import Request
 from mesa_llm.statistics import adjusted_p, compare, permutation_p, ratio_estimate
 from models.shachi.two_worlds import TwoWorldsModel
 from models.shachi.worlds import path_p
@@ -357,6 +358,28 @@ def test_identity_memory_and_role_go_along() -> None:
     assert "You wear blue" in first_in_blue
     assert "You wear red" not in first_in_blue
     assert "step 1, it came out" in first_in_blue.lower()
+
+
+def bold_prompts(model: HallsModel, prompts: list[Request], steps: int) -> list[bool]:
+    """Run a model, and return which of the prompts sent meanwhile are those of a bold guest without a memory."""
+    model.run(steps)
+    texts = [str(request.messages) for request in prompts]
+    prompts.clear()
+    return ["You are bold." in text and "wear" not in text and "remember" not in text for text in texts]
+
+
+def test_a_design_changes_who_agents_are_in_each_world_from_the_start_and_in_the_middle() -> None:
+    prompts: list[Request] = []
+    llm = ScriptedLLM(lambda request: prompts.append(request) or call("wave"))
+    bold = AgentDesign(persona="You are bold.", memory="none", settings={"temperature": 0.3})
+    model = HallsModel(llm=llm, rng=1, design=bold)
+    model.run(1)
+    assert [request.settings["temperature"] for request in prompts] == [0.3, 0.3]
+    assert bold_prompts(model, prompts, 3) == [True] * 10
+    changed = HallsModel(llm=llm, rng=1)
+    assert bold_prompts(changed, prompts, 2) == [False] * 5
+    changed.change_minds(design=bold)
+    assert bold_prompts(changed, prompts, 2) == [True] * 5
 
 
 def test_a_run_over_two_worlds_that_was_cut_goes_on_as_if_it_had_not_been(tmp_path) -> None:
