@@ -77,15 +77,15 @@ class Preview:
                 return
             self.steps, self.error = steps, ""
             self.version += 1
-            arguments = (self._rehearse, steps)
+            arguments = (self._rehearse, steps, self._hide)
         threading.Thread(target=self._work, args=arguments, name="mesa-llm-preview", daemon=True).start()
 
-    def _work(self, rehearse_steps: Callable[[int], Rehearsal], steps: int) -> None:
+    def _work(self, rehearse_steps: Callable[[int], Rehearsal], steps: int, hide: Callable[[str], str]) -> None:
         rehearsal, error = None, ""
         try:
             rehearsal = rehearse_steps(steps)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            error = fault_text("Working the cost out", fault, self._hide)
+            error = fault_text("Working the cost out", fault, hide)
         with self._lock:
             if self._rehearse is rehearse_steps and self.steps == steps:
                 self.rehearsal, self.error, self.steps = rehearsal, error, 0

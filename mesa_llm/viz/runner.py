@@ -74,6 +74,9 @@ class _Run:
     steps: int | None
     """Steps to run; None: until paused."""
 
+    hide: Callable[[str], str]
+    """Takes secrets out of what the model raises."""
+
     is_quiet: bool = False
     """Whether only the last step is to be drawn."""
 
@@ -190,7 +193,7 @@ class Runner:
         with self._lock:
             if self._run is not None:
                 return
-            self._run = run = _Run(steps, quietly)
+            self._run = run = _Run(steps, self._hide, quietly)
             self.error = self.note = self.alarm = ""
             self.version += 1
         _daemon(self._work, self.model, run)
@@ -253,7 +256,7 @@ class Runner:
         except Stopped as stopped:
             note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            error = fault_text("The step", fault, self._hide)
+            error = fault_text("The step", fault, run.hide)
         with self._lock:
             run.ended.set()
             if self._run is run:
@@ -271,7 +274,7 @@ class Runner:
                 if self._run is run:
                     self.decided, self._begun = 0, clock.perf_counter()
                 model.step()
-                alarm = self._hide(failed_step(model))
+                alarm = run.hide(failed_step(model))
             n_steps += 1
             if self._run is run:
                 self.decided, self._begun = 0, None

@@ -479,6 +479,25 @@ def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixtur
     runner.close()
 
 
+def test_a_run_that_fails_after_reset_logs_no_key_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    is_reached, goes_on = threading.Event(), threading.Event()
+
+    class Slow(Village):
+        def end_step(self) -> None:
+            is_reached.set()
+            goes_on.wait(PATIENCE_S)
+            raise ValueError("the well is poisoned")
+
+    runner = Runner(Slow(rng=1), hide=Choice(api_key="poisoned").hide)
+    runner.start(1)
+    assert is_reached.wait(PATIENCE_S)
+    runner.reset(Village(rng=1), Choice(api_key="another").hide)
+    goes_on.set()
+    until(lambda: "The step failed" in caplog.text)
+    assert "poisoned" not in caplog.text
+    runner.close()
+
+
 def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
     choice = Choice("local", reasoning="first", reply_tokens=900)
     assert choice.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
