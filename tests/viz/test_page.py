@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import reacton
 from mesa.visualization import Slider
-from reacton import use_effect
 from solara.core import component
 
 from mesa_llm import Decision, ScriptedLLM, ToolCall
@@ -36,7 +35,7 @@ from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import Reopen, Runs
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
-from mesa_llm.viz.ticker import TICK_S, moment, shown, watch, words
+from mesa_llm.viz.ticker import TICK_S, use_moment, watch, words
 from mesa_llm.viz.trace import MAX_CHARACTERS, shortened, thoughts_of
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
 from tests.browser.attacker import Endpoint, serving
@@ -319,7 +318,6 @@ class Restless:
     """Something that is never the same for long."""
 
     drawn = 0
-    seen: object = None
     still = staticmethod(nullcontext)
 
     def rest(self) -> None:
@@ -336,8 +334,7 @@ def test_a_page_that_is_slow_to_draw_gets_done_although_the_ticker_has_more_to_s
 
     @component
     def Page() -> None:
-        now = moment()
-        use_effect(lambda: shown.set(now), [now])
+        use_moment()
         drawings.append(time.monotonic())
         time.sleep(2 * TICK_S)
 
