@@ -14,7 +14,7 @@ from mesa_llm.model.rehearsal import CAVEAT
 from mesa_llm.text import counted
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.preview import summary
-from mesa_llm.viz.runner import Runner, failures
+from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.ticker import moment, use_moment, words
 
@@ -212,7 +212,7 @@ def status(runner: Runner) -> str:
         runner: What runs it.
     """
     if not runner.busy:
-        return runner.note or ended(runner.model)
+        return runner.note or ended(runner.model, runner.n_failed)
     if runner.stopping:
         return "Stopping …"
     pulse, n_due = runner.pulse, due(runner.model)
@@ -225,15 +225,15 @@ def status(runner: Runner) -> str:
     return f"{text}; pausing after it." if runner.finishing else text
 
 
-def ended(model: LLMModel) -> str:
+def ended(model: LLMModel, n_failed: int) -> str:
     """Describe what became of the last step.
 
     Args:
         model: A model that stands still.
+        n_failed: Number of its decisions in that step that failed.
     """
     if not done(model):
         return "Ready."
-    n_failed = failures(model)
     if not n_failed:
         return f"Step {done(model)} is done."
     return f"Step {done(model)} is over, but {counted(n_failed, 'decision')} failed; the tab Agents says why."

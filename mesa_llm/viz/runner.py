@@ -106,6 +106,7 @@ class Runner:
         drawn: Rises whenever the model has changed: after each step, and with every new model.
         version: Rises whenever the runner does something else than before.
         decided: Decisions made in the step that runs.
+        n_failed: Decisions of the last step that failed; those that people left to the rule twin have not.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class Runner:
         self._hide = hide
         self.error = self.note = self.alarm = ""
         self.last_step: int | None = None
-        self.decided = 0
+        self.decided = self.n_failed = 0
         self._begun: float | None = None
         self._run: _Run | None = None
         gate_of(model)
@@ -274,11 +275,12 @@ class Runner:
                 if self._run is run:
                     self.decided, self._begun = 0, clock.perf_counter()
                 model.step()
-                alarm = run.hide(failed_step(model))
+                decisions, failed = _last_decisions(model)
+                alarm = run.hide(failed_step(model, decisions, failed))
             n_steps += 1
             if self._run is run:
                 self.decided, self._begun = 0, None
-                self.alarm = alarm
+                self.alarm, self.n_failed = alarm, len(failed)
                 self.drawn += not run.is_quiet
             if alarm and run.steps is None:
                 break
@@ -299,13 +301,14 @@ class Runner:
             self._on_closed(model)
 
 
-def failed_step(model: LLMModel) -> str:
+def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
     """Describe why most decisions of the last step failed, and what to do; empty if no more than half did.
 
     Args:
         model: A model that has just stepped.
+        rows: Its decisions of that step.
+        failed: Those of them that failed.
     """
-    rows, failed = _last_decisions(model)
     n_failed = len(failed)
     n_twins = int(rows["kind"].notna().sum()) if n_failed and model.on_error == "rule" else 0
     n_decisions = len(rows) - n_twins  # a rule twin stood in for each that failed
@@ -319,16 +322,9 @@ def failed_step(model: LLMModel) -> str:
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
 
 
-def failures(model: LLMModel) -> int:
-    """Count the decisions of the last step that failed; those that people left to the rule twin have not."""
-    with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
-        return len(_last_decisions(model)[1])
-    return 0
-
-
 def absences(model: LLMModel) -> int:
     """Count the decisions of a run that people left to the rule twin."""
-    with suppress(ConfigError):  # as above
+    with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
         kinds: Any = model.runlog.decisions()["kind"]
         return int((kinds == Absent.__name__).sum())
     return 0
