@@ -57,12 +57,9 @@ class Preview:
             self._hide = choice.hide
             self._is_priced = not choice.endpoint
             self.rehearsal, self.error, self.steps = None, "", 0
+            is_wanted = choice.thinker not in SPEECHLESS and takes(factory, "access") and takes(factory, "design")
+            self._rehearse = (lambda steps: rehearse(factory, steps, **arguments)) if is_wanted else None
             self.version += 1
-            can_rehearse = takes(factory, "access") and takes(factory, "design")
-            if choice.thinker in SPEECHLESS or not can_rehearse:
-                self._rehearse = None
-                return
-            self._rehearse = lambda steps: rehearse(factory, steps, **arguments)
         if choice.thinker == "other" and self._is_priced:
             self.work_out(1)
 

@@ -455,6 +455,22 @@ def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
     assert "pass" not in repr(choice)
 
 
+def test_a_fault_is_told_though_the_ticker_looked_while_the_model_was_built() -> None:
+    looks: list[object] = []
+
+    def make(rng: Any = None) -> Village:
+        if rng == "broken":
+            looks.append(session.state)
+            raise ValueError("no such seed")
+        return Village(rng=rng)
+
+    session = Session(make, Choice(seed="1"))
+    session.build(Choice(seed="broken"))
+    assert "no such seed" in session.error
+    assert session.state != looks[0]
+    session.close()
+
+
 def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
     def leaky(llm: Any) -> Any:
         raise ValueError(f"sk-typed is not valid at {SECRET}")
