@@ -79,7 +79,9 @@ def run_study(
         Path | None, typer.Option(help="validity: CSV of a real price series, with columns date and close.")
     ] = None,
     event: Annotated[str | None, typer.Option(help="validity: first day of the real news, as 2025-04-03.")] = None,
-    stock: Annotated[str, typer.Option(help="validity: whose price is compared: A, B or both.")] = "both",
+    stock: Annotated[
+        str | None, typer.Option(help="validity: whose price is compared: A, B or both, which is the default.")
+    ] = None,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
@@ -97,8 +99,7 @@ def run_study(
         raise ConfigError(f"there is no study {name!r}; choose one of {', '.join(STUDIES)}")
     study, model = STUDIES[name]
     chosen = parameters(model, set_ or [], None)
-    limits = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    purse = Purse(max_calls, max_tokens, max_dollars) if limits else None
+    has_budget = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     options = {"reasoning": reasoning, "reply_tokens": reply_tokens}
     setup = Setup(
         range(rng, rng + seeds),
@@ -107,21 +108,21 @@ def run_study(
         workers,
         chosen if news is None else {**chosen, "news": news},
         {option: value for option, value in options.items() if value is not None},
-        {"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min, **limits},
-        purse,
+        {"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min},
+        Purse(max_calls, max_tokens, max_dollars) if has_budget else None,
     )
-    own = {"people": people, "months": months} | {"news": news, "real": real, "event": event}
-    findings = study(setup, steps, **_own_options(name, own, llm, stock))
+    own = {"people": people, "months": months, "news": news, "real": real, "event": event, "stock": stock}
+    findings = study(setup, steps, **_own_options(name, own, llm))
     write(findings, out, as_json=as_json)
 
 
-def _own_options(name: str, own: dict[str, Any], llm: str, stock: str) -> dict[str, Any]:
+def _own_options(name: str, own: dict[str, Any], llm: str) -> dict[str, Any]:
     """Return the options that one study alone takes.
 
     Raises:
         ConfigError: If one is given to another study, or cannot be read.
     """
-    takes = {"memory": ("people", "months"), "validity": ("news", "real", "event")}.get(name, ())
+    takes = {"memory": ("people", "months"), "validity": ("news", "real", "event", "stock")}.get(name, ())
     for option, value in own.items():
         if value is not None and option not in takes:
             raise ConfigError(f"--{option} is no option of the study {name}; see --help")
@@ -131,6 +132,7 @@ def _own_options(name: str, own: dict[str, Any], llm: str, stock: str) -> dict[s
         case "memory":
             return {option: own[option] for option in takes if own[option] is not None}
         case "validity":
+            stock = own["stock"] or "both"
             if stock not in ("A", "B", "both"):
                 raise ConfigError(f"--stock is A, B or both, got {stock!r}")
             series = None if own["real"] is None else RealSeries.read(own["real"])
