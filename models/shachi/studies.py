@@ -92,7 +92,7 @@ def run_study(
     as_json: AsJson = False,
 ) -> None:
     """Run a study; the last line of --json is its figures."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, parameters
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, parameters, set_options
 
     demand_no_secrets(set_ or (), llm=llm, api_base=api_base)
     if name not in STUDIES:
@@ -100,18 +100,17 @@ def run_study(
     study, model = STUDIES[name]
     chosen = parameters(model, set_ or [], None)
     has_budget = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    options = {"reasoning": reasoning, "reply_tokens": reply_tokens}
     setup = Setup(
         range(rng, rng + seeds),
         out,
         "rule" if name == "swap" else llm,
         workers,
         chosen if news is None else {**chosen, "news": news},
-        {option: value for option, value in options.items() if value is not None},
+        set_options(reasoning=reasoning, reply_tokens=reply_tokens),
         {"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min},
         Purse(max_calls, max_tokens, max_dollars) if has_budget else None,
     )
-    own = {"people": people, "months": months, "news": news, "real": real, "event": event, "stock": stock}
+    own = set_options(people=people, months=months, news=news, real=real, event=event, stock=stock)
     findings = study(setup, steps, **_own_options(name, own, llm))
     write(findings, out, as_json=as_json)
 
@@ -120,23 +119,23 @@ def _own_options(name: str, own: dict[str, Any], llm: str) -> dict[str, Any]:
     """Return the options that one study alone takes.
 
     Raises:
-        ConfigError: If one is given to another study, or cannot be read.
+        ConfigError: If one is set that another study takes, or cannot be read.
     """
     takes = {"memory": ("people", "months"), "validity": ("news", "real", "event", "stock")}.get(name, ())
-    for option, value in own.items():
-        if value is not None and option not in takes:
+    for option in own:
+        if option not in takes:
             raise ConfigError(f"--{option} is no option of the study {name}; see --help")
     match name:
         case "swap":
             return {"backends": [one.strip() for one in llm.split(",") if one.strip()]}
         case "memory":
-            return {option: own[option] for option in takes if own[option] is not None}
+            return own
         case "validity":
-            stock = own["stock"] or "both"
+            stock = own.get("stock", "both")
             if stock not in ("A", "B", "both"):
                 raise ConfigError(f"--stock is A, B or both, got {stock!r}")
-            series = None if own["real"] is None else RealSeries.read(own["real"])
-            return {"real": series, "event": _day(own["event"]), "stock": stock}
+            series = RealSeries.read(own["real"]) if "real" in own else None
+            return {"real": series, "event": _day(own.get("event")), "stock": stock}
         case _:
             return {}
 
