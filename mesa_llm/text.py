@@ -1,4 +1,4 @@
-"""Texts that people and models read: on one line, cut, counted, and quoted from somebody.
+"""Texts that people and models read: on one line, cut, counted, quoted from somebody, and in tables.
 
 What an agent wrote, or is called, reaches the prompts of others only through `one_line` or `quoted`: no text can look
 like a line of the world, of a memory, or of somebody else.
@@ -7,6 +7,7 @@ like a line of the world, of a memory, or of somebody else.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 MAX_NAME = 80
@@ -14,6 +15,12 @@ MAX_NAME = 80
 
 MAX_QUOTE = 2_000
 """Default maximum number of characters of a quotation."""
+
+NOT_KNOWN = "–"
+"""Placeholder of a missing figure."""
+
+TINY = 5e-5
+"""Figures below it are shown as 0."""
 
 COMMON = frozenset(
     re.findall(
@@ -94,3 +101,20 @@ def spreadsheet_cell(value: Any) -> Any:
         return value
     text = printable(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) and not _NUMBER.fullmatch(text) else text
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write a table with columns of even width, a line each."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
+    ]
+
+
+def figure_text(value: float | None) -> str:
+    """Write a figure with three digits that mean something."""
+    if value is None:
+        return NOT_KNOWN
+    if abs(value) < TINY:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
-from mesa_llm.benchmark.report import NOT_KNOWN, figure_text, plain, run_json, table, with_interval
+from mesa_llm.benchmark.report import run_json, task_json, totals_json, usage_of, with_interval
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import Task, find_task
 from mesa_llm.engine.access import Access
@@ -20,9 +20,8 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.records import Usage
-from mesa_llm.runlog.versions import versions
 from mesa_llm.statistics import Column, Comparison, Estimate, compare, correct, mean_estimate, ratio_estimate
-from mesa_llm.text import counted
+from mesa_llm.text import NOT_KNOWN, counted, figure_text, table
 
 SIGNIFICANT = 0.05
 """Corrected p below which a difference gets a star."""
@@ -151,7 +150,7 @@ class Cross:
     @property
     def usage(self) -> Usage:
         """Usage of all runs together."""
-        return sum((run.usage for run in self.runs), Usage())
+        return usage_of(self.runs)
 
     # -- as values
 
@@ -165,21 +164,15 @@ class Cross:
                 name: None if one.design is None else one.design.to_json() for name, one in self.candidates.items()
             },
             "cells": [self._cell(task, design) for task in self.tasks for design in self.designs],
-            "usage": asdict(self.usage),
-            "failed_runs": sum(run.error is not None for run in self.runs),
-            "seconds": round(self.seconds, 3),
-            "versions": versions(),
+            **totals_json(self.runs, self.seconds),
         }
 
     def _task(self, task: Task) -> dict[str, Any]:
         return {
-            "task": task.name,
+            **task_json(task),
             "measure": task.measure_name,
             "diagonal": self.diagonal(task),
             "note": self.note_on(task),
-            "source": task.source,
-            "setting": {name: plain(value) for name, value in task.setting.items()},
-            "max_steps": task.max_steps,
         }
 
     def _cell(self, task: Task, design: str) -> dict[str, Any]:
@@ -264,10 +257,14 @@ def published_ratio(task: Task, design: str) -> float | None:
 def _comparison_texts(comparison: Comparison | None) -> list[str]:
     if comparison is None:
         return [NOT_KNOWN] * 4
-    corrected = comparison.adjusted_p
-    star = " *" if corrected is not None and corrected < SIGNIFICANT else ""
-    figures = [comparison.effect, comparison.p, corrected]
-    return [with_interval(comparison.difference), *map(figure_text, figures[:2]), figure_text(corrected) + star]
+    figures = (comparison.effect, comparison.p)
+    corrected = figure_text(comparison.adjusted_p) + star_of(comparison)
+    return [with_interval(comparison.difference), *map(figure_text, figures), corrected]
+
+
+def star_of(comparison: Comparison) -> str:
+    """Return the mark of a difference whose corrected p is below `SIGNIFICANT`; empty for others."""
+    return " *" if comparison.adjusted_p is not None and comparison.adjusted_p < SIGNIFICANT else ""
 
 
 def candidates_of(llm: str | LLM, designs: Mapping[str, AgentDesign | None]) -> dict[str, Candidate]:

@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from mesa_llm.benchmark.cross import SIGNIFICANT, Cross, published_ratio
+from mesa_llm.benchmark.cross import Cross, published_ratio, star_of
 from mesa_llm.benchmark.page import GREY, picture, rendered
-from mesa_llm.benchmark.report import NOT_KNOWN, figure_text
 from mesa_llm.benchmark.task import Task
+from mesa_llm.text import NOT_KNOWN, figure_text
 
 COLOURS = "RdBu"
 """Colour map: red below the diagonal, blue above it, white where both are equal."""
@@ -80,10 +80,9 @@ def _effect(cross: Cross, task: Task, design: str) -> Shade:
         return 0.0, ""
     if comparison is None:
         return math.nan, NOT_KNOWN
-    difference, effect, corrected = comparison.difference.value, comparison.effect, comparison.adjusted_p
-    star = " *" if corrected is not None and corrected < SIGNIFICANT else ""
+    difference, effect = comparison.difference.value, comparison.effect
     if difference == 0:
         return 0.0, "0"
     if effect is None:  # neither varies, or there is one pair
         return math.copysign(1, difference), f"{figure_text(difference)}\n(no SD)"
-    return float(np.clip(effect / FULL_EFFECT, -1, 1)), f"{effect:+.2f}{star}"
+    return float(np.clip(effect / FULL_EFFECT, -1, 1)), f"{effect:+.2f}{star_of(comparison)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -13,15 +13,10 @@ from mesa_llm.benchmark.task import Task, Values
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
 from mesa_llm.statistics import Estimate
+from mesa_llm.text import NOT_KNOWN, figure_text, table
 
 MAX_SCORES = 12
 """Maximum number of scores of a task that the table shows; the page and JSON hold all."""
-
-NOT_KNOWN = "–"
-"""Placeholder of a missing figure."""
-
-TINY = 5e-5
-"""Figures below it are shown as 0."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,7 @@ class Report:
     @property
     def usage(self) -> Usage:
         """Usage of all runs together."""
-        return sum((run.usage for run in self.runs), Usage())
+        return usage_of(self.runs)
 
     def is_compared(self, task: Task) -> bool:
         """Check whether a run of a task may be compared with published values."""
@@ -99,19 +94,13 @@ class Report:
             "candidate": self.candidates[0].name,
             "baselines": [one.name for one in self.candidates[1:]],
             "tasks": [self._task(task) for task in self.tasks],
-            "usage": asdict(self.usage),
-            "failed_runs": sum(run.error is not None for run in self.runs),
-            "seconds": round(self.seconds, 3),
-            "versions": versions(),
+            **totals_json(self.runs, self.seconds),
         }
 
     def _task(self, task: Task) -> dict[str, Any]:
         return {
-            "task": task.name,
+            **task_json(task),
             "level": task.level,
-            "source": task.source,
-            "setting": {name: plain(value) for name, value in task.setting.items()},
-            "max_steps": task.max_steps,
             "target": None if task.target is None else asdict(task.target),
             "people": None if task.people is None else asdict(task.people),
             "published_error": None if task.published is None else asdict(task.published),
@@ -192,23 +181,6 @@ class Report:
         ]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write a table with columns of even width, a line each."""
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
-    ]
-
-
-def figure_text(value: float | None) -> str:
-    """Write a figure with three digits that mean something."""
-    if value is None:
-        return NOT_KNOWN
-    if abs(value) < TINY:
-        return "0"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
 def with_interval(estimate: Estimate | None) -> str:
     """Write an estimate with its interval, if it has one."""
     if estimate is None:
@@ -216,6 +188,31 @@ def with_interval(estimate: Estimate | None) -> str:
     if estimate.low is None or estimate.high is None:
         return figure_text(estimate.value)
     return f"{figure_text(estimate.value)} [{figure_text(estimate.low)}, {figure_text(estimate.high)}]"
+
+
+def usage_of(runs: Iterable[Run]) -> Usage:
+    """Return the usage of runs together."""
+    return sum((run.usage for run in runs), Usage())
+
+
+def totals_json(runs: Sequence[Run], seconds: float) -> dict[str, Any]:
+    """Return what runs used and took together as JSON values."""
+    return {
+        "usage": asdict(usage_of(runs)),
+        "failed_runs": sum(run.error is not None for run in runs),
+        "seconds": round(seconds, 3),
+        "versions": versions(),
+    }
+
+
+def task_json(task: Task) -> dict[str, Any]:
+    """Return a task with its setting as JSON values."""
+    return {
+        "task": task.name,
+        "source": task.source,
+        "setting": {name: json_value(value) for name, value in task.setting.items()},
+        "max_steps": task.max_steps,
+    }
 
 
 def run_json(run: Run) -> dict[str, Any]:
@@ -233,6 +230,6 @@ def run_json(run: Run) -> dict[str, Any]:
     }
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a value as a JSON value; what is none, as text."""
     return value if isinstance(value, bool | int | float | str | list | dict | None) else str(value)

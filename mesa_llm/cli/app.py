@@ -124,7 +124,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a model; the same command with the same --log goes on with a run that was stopped."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in, parameters, scheduled
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in, parameters, scheduled, set_options
     from mesa_llm.cli.run import run_model
 
     if rng is not None and rng < 0:
@@ -138,8 +138,7 @@ def run(
         steps = DEFAULT_STEPS
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
     arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
-    options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser, "design": design_in(design)}
-    arguments |= {name: value for name, value in options.items() if value is not None}
+    arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser, design=design_in(design))
     how: dict[str, Any] = {"interventions": scheduled(inject or ()), "as_json": as_json, "say": say}
     if dry_run:
         from mesa_llm.cli.cost import print_rehearsal

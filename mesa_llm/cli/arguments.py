@@ -17,7 +17,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.text import clip
+from mesa_llm.text import clip, table
 from mesa_llm.tools.tool import describe
 
 MAX_CELL = 60
@@ -65,23 +65,19 @@ def parameters(
     return arguments
 
 
-def parameter_table(kind: type[Any]) -> Iterator[str]:
+def parameter_table(kind: type[Any]) -> list[str]:
     """Write the parameters of a model as a table: name, default, range and meaning, one line each.
 
     Args:
         kind: The model's class.
     """
-    rows = [("name", "default", "range", "meaning")]
+    rows: list[tuple[str, str, str, str]] = []
     for parameter in parameters_of(kind):
         default = "" if parameter.default is inspect.Parameter.empty else clip(str(parameter.default), MAX_CELL)
         rows.append((parameter.name, default, clip(parameter.range, MAX_CELL), parameter.meaning))
-    if len(rows) == 1:
-        yield f"{kind.__name__} has no parameters of its own"
-        return
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for *cells, meaning in rows:
-        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-        yield "  ".join([*padded, meaning]).rstrip()
+    if not rows:
+        return [f"{kind.__name__} has no parameters of its own"]
+    return table(("name", "default", "range", "meaning"), rows)
 
 
 def demand_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:
@@ -156,13 +152,13 @@ def _shape(adapter: TypeAdapter[Any]) -> str:
     return ""
 
 
-def design_in(typed: Path | None) -> AgentDesign | None:
+def design_in(typed: str | None) -> AgentDesign | None:
     """Find one design, as `designs_in` does; none is the model's own.
 
     Raises:
         ConfigError: If it cannot be found or read, or there are several.
     """
-    found = designs_in([] if typed is None else [str(typed)])
+    found = designs_in([] if typed is None else [typed])
     if len(found) > 1:
         raise ConfigError(f"--design {typed}: wanted one design, got {', '.join(found)}")
     return next(iter(found.values()), None)
@@ -261,4 +257,9 @@ def budget(**limits: float | None) -> dict[str, float]:
         if limit is not None and not limit > 0:
             option = "--" + name.replace("_", "-")
             raise ConfigError(f"{option} {limit:g}: a budget is more than 0; leave {option} out for no budget")
-    return {name: limit for name, limit in limits.items() if limit is not None}
+    return set_options(**limits)
+
+
+def set_options[T](**options: T | None) -> dict[str, T]:
+    """Return the options that are set, by name."""
+    return {name: value for name, value in options.items() if value is not None}

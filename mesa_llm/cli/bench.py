@@ -15,7 +15,7 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.cross import Cross, candidates_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.benchmark.rehearsal import rehearse
-from mesa_llm.benchmark.report import Report, figure_text
+from mesa_llm.benchmark.report import Report, usage_of
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import designs_in, parameters
@@ -26,6 +26,7 @@ from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecid
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.rehearsal import Cost
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.text import figure_text
 
 ALL = "all"
 """Name of all tasks together."""
@@ -279,7 +280,7 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
 
     def on_run(run: Run) -> None:
         over.append(run)
-        used = sum((one.usage for one in over), _nothing(run))
+        used = usage_of(over)
         bar.set_postfix_str(f"{used.calls} replies, {used.tokens} tokens, ${used.dollars:.4f}", refresh=False)
         bar.update()
 
@@ -291,10 +292,6 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         _write(benchmark, report, folder, as_json=as_json, say=say)
     _demand_results(report)
     return report
-
-
-def _nothing(run: Run) -> Any:
-    return run.usage - run.usage
 
 
 def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_json: bool, say: Say) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.arguments import intervention_in, parameters
+from mesa_llm.cli.arguments import intervention_in, parameters, set_options
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import listed_as, recording_of, run_model
 from mesa_llm.errors import ConfigError
@@ -94,7 +94,7 @@ def run_branch(
         design=fork.design,
         keeps_later=fork.keeps_later,
         log=fork.log,
-        **{name: value for name, value in options.items() if value is not None},
+        **set_options(**options),
     )
     with closing(forked_run):
         last = forked_run.parent_steps if steps is None else fork.at + steps

@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mesa_llm.benchmark.report import NOT_KNOWN, table
 from mesa_llm.cli.command import Say
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.rehearsal import CAVEAT, Cost, Rehearsal, rehearse
-from mesa_llm.text import counted
+from mesa_llm.text import NOT_KNOWN, counted, table
 
 COLUMNS = ("requests", "prompt tokens", "reply tokens", "at most", "$", "at most")
 """Columns of a cost."""

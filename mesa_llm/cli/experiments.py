@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,7 +85,7 @@ def bench(
     """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
     from mesa_llm.benchmark.cross import candidates_of
     from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
-    from mesa_llm.cli.arguments import budget, demand_no_secrets
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, set_options
     from mesa_llm.cli.bench import (
         Benchmark,
         CrossBenchmark,
@@ -109,26 +110,23 @@ def bench(
         look_here()
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
-    options = {"reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser}
-    options = {name: value for name, value in options.items() if value is not None}
+    options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
-    access = Access(api_base=api_base, **limits)
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
     written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
-    if is_cross:
-        by_design = candidates_of(llm, designs_of_cross(design or [], ablate))
-        benchmark = CrossBenchmark(found, list(by_design.values()), seeds, access, options, written, list(by_design))
-    else:
-        benchmark = Benchmark(found, [candidate_of(llm, design or [])], seeds, access, options, written)
-    try:
+    with closing(Access(api_base=api_base, **limits)) as access:
+        if is_cross:
+            by_design = candidates_of(llm, designs_of_cross(design or [], ablate))
+            tested = list(by_design.values())
+            benchmark = CrossBenchmark(found, tested, seeds, access, options, written, list(by_design))
+        else:
+            benchmark = Benchmark(found, [candidate_of(llm, design or [])], seeds, access, options, written)
         if dry_run:
             print_cost(benchmark, as_json=as_json, say=say)
         else:
             run_benchmark(benchmark, out, as_json=as_json, say=say)
-    finally:
-        access.close()
 
 
 @app.command("sweep", rich_help_panel="Experiments")
@@ -170,12 +168,11 @@ def run_sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, designs_in, parameters
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, designs_in, parameters, set_options
     from mesa_llm.cli.sweep import print_sweep, values_of
 
     demand_no_secrets([*(vary or ()), *(set_ or ())], api_base=api_base, llm=llm, parser=parser)
     kind = model_named(model).load()
-    options = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens, "parser": parser}
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     print_sweep(
         kind,
@@ -190,7 +187,7 @@ def run_sweep(
         on=on,
         workers=workers,
         folder=out,
-        options={name: value for name, value in options.items() if value is not None},
+        options=set_options(on_error=on_error, reasoning=reasoning, reply_tokens=reply_tokens, parser=parser),
         **spend,
         api_base=api_base,
         concurrency=concurrency,

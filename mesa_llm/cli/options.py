@@ -19,7 +19,7 @@ DESIGN_NAMES = (
 Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
 ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint; without a key in it.")]
 Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
-Design = Annotated[Path | None, typer.Option(help=f"{DESIGN_NAMES}.")]
+Design = Annotated[str | None, typer.Option(help=f"{DESIGN_NAMES}.")]
 Users = Annotated[Path | None, typer.Option(help="File with the population.")]
 OnError = Annotated[str, typer.Option(help="What a failed decision becomes: skip, rule or raise.")]
 Reasoning = Annotated[str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")]

@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 from mesa_llm import ConfigError, LLMModel, MesaLLMError
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.page import picture, rendered
-from mesa_llm.benchmark.report import figure_text, table
 from mesa_llm.errors import NothingDecided
 from mesa_llm.llm.limits import Purse
 from mesa_llm.statistics import Comparison, Estimate
 from mesa_llm.sweep import sweep
-from mesa_llm.text import counted
+from mesa_llm.text import counted, figure_text, table
 
 COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
 """Columns of a sweep that add up over runs."""
