@@ -53,5 +53,7 @@ MaxDollarsOfPages = Annotated[float | None, typer.Option(help="Budget of US doll
 MaxCallsOfAll = Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")]
 MaxTokensOfAll = Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")]
 MaxDollarsOfAll = Annotated[float | None, typer.Option(help="Budget of US dollars of all runs together.")]
-ConcurrencyOfAll = Annotated[int, typer.Option(min=1, help="Maximum number of requests in flight, of all runs together.")]
+ConcurrencyOfAll = Annotated[
+    int, typer.Option(min=1, help="Maximum number of requests in flight, of all runs together.")
+]
 RequestsPerMin = Annotated[float | None, typer.Option(help="Rate limit of all runs together.")]
