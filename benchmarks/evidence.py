@@ -20,8 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evidence_asked import ASKED, REPLAYED
-from evidence_record import Asked, Claim, Reading, Study
+from evidence_llm import LLM_CLAIMS, REPLAYED
+from evidence_record import Claim, LLMClaim, Reading, Study
 from evidence_studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -133,7 +133,7 @@ def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
     parts += [section(study, readings[study.name]) for study in STUDIES]
     parts += ["## Programs that are replayed\n", replayed_table(), "## What needs a language model or people\n"]
     parts.append("`MODEL` stands for a language model of yours; `--dry-run` says before what a benchmark would cost.\n")
-    parts += [asked_section(name, rows) for name, rows in ASKED.items()]
+    parts += [llm_section(name, rows) for name, rows in LLM_CLAIMS.items()]
     return "\n".join(parts)
 
 
@@ -165,7 +165,7 @@ def replayed_table() -> str:
     return "\n".join([*lines, *(f"| {one} | {what} | `{command}` |" for one, what, command in REPLAYED)]) + "\n"
 
 
-def asked_section(name: str, rows: Iterable[Asked]) -> str:
+def llm_section(name: str, rows: Iterable[LLMClaim]) -> str:
     """Write the rows of one study that nobody has paid for here."""
     lines = [f"### {name}, not measured here\n", "| quantity | published | source | command |", "|---|---|---|---|"]
     lines += [f"| {one.quantity} | {one.published} | {one.source} | `{one.command}` |" for one in rows]
@@ -175,7 +175,7 @@ def asked_section(name: str, rows: Iterable[Asked]) -> str:
 def commands() -> Iterator[str]:
     """Return the command of each row."""
     yield from (claim.command for study in STUDIES for claim in study.claims)
-    yield from (one.command for rows in ASKED.values() for one in rows)
+    yield from (one.command for rows in LLM_CLAIMS.values() for one in rows)
     yield from (command for _, _, command in REPLAYED)
 
 

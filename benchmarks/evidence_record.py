@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
 
 from scipy import stats
 
@@ -38,7 +37,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LLMClaim:
     """A published value, or several, that only a language model or people can reproduce."""
 
     quantity: str
@@ -125,8 +124,3 @@ class Study:
 
     note: str = ""
     """What a reader has to know of them."""
-
-
-def exact(values: Mapping[str, float], n: Any = 1) -> dict[str, Reading]:
-    """Make readings of values into which no draw enters."""
-    return {quantity: Reading(n, value) for quantity, value in values.items()}

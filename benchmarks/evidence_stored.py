@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from evidence_record import Claim, Reading, Readings, exact
+from evidence_record import Claim, Reading, Readings
 
 from mesa_llm.benchmark import find_task
 from models.cognitive_biases.model import CognitiveBiasesModel
@@ -43,8 +43,8 @@ MODELS = [
     "Gemini 1.5 Flash",
     "Gemma 2 27B",
     "Gemma 2 9B",
-    "Mistral Large 2",
     "Mistral Small",
+    "Mistral Large 2",
     "WizardLM 2 8x22B",
     "WizardLM-2-7B",
     "Phi 3",
@@ -200,11 +200,12 @@ def dyad_claims() -> Iterator[Claim]:
 
 def dyads(n_runs: int) -> Readings:
     table: Any = sotopia.published()
-    found: dict[str, float] = {}
+    found: dict[str, Reading] = {}
     for name in OVERALL:
         rows = table[(table["model"] == name) & table["setting"].str.startswith("all 90")]
         values = dict(zip(rows["measure"], rows["value"], strict=True))
         by_name = {one.name: values[one.code] for one in sotopia.STANDARD}
-        found[f"mean of seven dimensions, {name}"] = fmean(values.values())
-        found[f"mean of seven shares of the scale, {name}"] = fmean(sotopia.normalised(by_name).values())
-    return exact(found, 7)
+        found[f"mean of seven dimensions, {name}"] = Reading(7, fmean(values.values()))
+        shares = fmean(sotopia.normalised(by_name).values())
+        found[f"mean of seven shares of the scale, {name}"] = Reading(7, shares)
+    return found

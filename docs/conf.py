@@ -46,3 +46,4 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", docstrings.convert)
     app.connect("autodoc-skip-member", docstrings.is_skipped)
+    app.connect("object-description-transform", docstrings.leave_out_of_contents)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby, zip_longest
 from typing import Any
 
+from sphinx.addnodes import desc_signature
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 SECTIONS = Config(napoleon_custom_sections=[("Source", "notes_style")], napoleon_use_ivar=True)
@@ -24,6 +25,13 @@ def is_skipped(app: Any, what: str, name: str, value: Any, is_skipped: bool, opt
     """Leave out methods that other packages add to our classes."""
     home = getattr(value, "__module__", None) or "mesa_llm"
     return None if is_skipped or home.startswith(("mesa_llm", "models")) else callable(value) or None
+
+
+def leave_out_of_contents(app: Any, domain: str, kind: str, content: Any) -> None:
+    """Leave members of classes out of the tables of contents: all of these are copied for each page."""
+    if kind in ("method", "property", "attribute"):
+        for signature in content.parent.findall(desc_signature):
+            signature["_toc_name"] = ""
 
 
 def with_code(lines: list[str]) -> Iterator[str]:

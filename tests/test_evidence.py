@@ -75,8 +75,8 @@ def check_command(words: list[str]) -> None:
         case ["mesa-llm", name, *rest]:
             get_command(app).commands[name].make_context(name, list(rest))  # type: ignore[attr-defined]
             if "--set" in rest and name in ("run", "sweep"):
-                known = {parameter.name for parameter in parameters_of(find_model(rest[0]).load())}
-                assert {after.partition("=")[0] for word, after in itertools.pairwise(rest) if word == "--set"} <= known
+                chosen = {after.partition("=")[0] for word, after in itertools.pairwise(rest) if word == "--set"}
+                assert chosen <= parameters(rest[0])
         case ["python3", "dev.py", name, *rest]:
             assert name in dev.COMMANDS
             assert all((ROOT / word).exists() for word in rest if name == "test")

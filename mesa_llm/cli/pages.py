@@ -66,16 +66,14 @@ def view(
     trust: Trust = False,
 ) -> None:
     """Open a recorded run in the browser: its space, measures and agents after any step."""
-    from mesa_llm.cli.run import listed_as, recording_of
-    from mesa_llm.registry import find_model, find_models
+    from mesa_llm.cli.run import recording_of
+    from mesa_llm.registry import find_model
     from mesa_llm.viz.exhibit import exhibit
     from mesa_llm.viz.server import PageServer
 
     look_here()
     recording = recording_of(file, trust=trust)
-    name = listed_as(recording.model)
-    is_listed = name in {entry.name for entry in find_models()}
-    page = exhibit(find_model(name if is_listed else recording.model)).serve(recording=recording)
+    page = exhibit(find_model(recording.model)).serve(recording=recording)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or ())
     say(f"mesa-llm: the run opens at {server.address}")
     server.run(browser=browser)

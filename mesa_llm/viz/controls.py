@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import solara
-from reacton import use_effect, use_state
+from reacton import use_state
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
@@ -14,9 +14,9 @@ from mesa_llm.model.rehearsal import CAVEAT
 from mesa_llm.text import counted
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.preview import summary
-from mesa_llm.viz.runner import Runner, failures
+from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.session import Session
-from mesa_llm.viz.ticker import moment, shown, words
+from mesa_llm.viz.ticker import moment, use_moment, words
 
 PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
 """Pauses between two steps while playing → seconds."""
@@ -34,8 +34,7 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
         session: What is run.
         choice: What Reset builds from.
     """
-    now = moment()
-    use_effect(lambda: shown.set(now), [now])  # runs once all of the page is drawn
+    use_moment()
     runner = session.runner
     with solara.Column(gap="8px"):
         if runner is not None:
@@ -149,16 +148,7 @@ def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
             disabled=runner.busy or is_over,
             color="primary",
         )
-        if runner.playing:
-            solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
-        else:
-            solara.Button(
-                "Play",
-                icon_name="mdi-play",
-                on_click=lambda: announce(runner.start),
-                disabled=runner.busy or is_over,
-                color="primary",
-            )
+        play_button(runner, is_over=is_over)
         solara.Button(
             "Stop",
             icon_name="mdi-stop",
@@ -166,6 +156,25 @@ def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
             disabled=not runner.busy or runner.stopping,
             color="error",
             outlined=True,
+        )
+
+
+def play_button(runner: Runner, *, is_over: bool) -> None:
+    """Place the button that plays, or pauses what plays.
+
+    Args:
+        runner: What plays.
+        is_over: Whether there is nothing left to play.
+    """
+    if runner.playing:
+        solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
+    else:
+        solara.Button(
+            "Play",
+            icon_name="mdi-play",
+            on_click=lambda: announce(runner.start),
+            disabled=runner.busy or is_over,
+            color="primary",
         )
 
 
@@ -203,7 +212,7 @@ def status(runner: Runner) -> str:
         runner: What runs it.
     """
     if not runner.busy:
-        return runner.note or ended(runner.model)
+        return runner.note or ended(runner.model, runner.n_failed)
     if runner.stopping:
         return "Stopping …"
     pulse, n_due = runner.pulse, due(runner.model)
@@ -216,15 +225,15 @@ def status(runner: Runner) -> str:
     return f"{text}; pausing after it." if runner.finishing else text
 
 
-def ended(model: LLMModel) -> str:
+def ended(model: LLMModel, n_failed: int) -> str:
     """Describe what became of the last step.
 
     Args:
         model: A model that stands still.
+        n_failed: Number of its decisions in that step that failed.
     """
     if not done(model):
         return "Ready."
-    n_failed = failures(model)
     if not n_failed:
         return f"Step {done(model)} is done."
     return f"Step {done(model)} is over, but {counted(n_failed, 'decision')} failed; the tab Agents says why."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import logging
 from dataclasses import dataclass
 from importlib import import_module, resources
 from typing import Any
@@ -12,11 +11,10 @@ from reacton.core import Element
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.registry import ModelEntry
-from mesa_llm.viz.markup import label_of
+from mesa_llm.viz.markup import fault_text, label_of
 from mesa_llm.viz.page import LLMPage, show
+from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.sketch import blank
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,6 @@ def exhibit(entry: ModelEntry) -> Exhibit:
     try:
         model = entry.load()
         page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
-    except ConfigError as error:
-        return Exhibit(entry, fault=str(error))
-    except Exception as error:  # a model is anybody's code; the gallery tells what it raised, and shows the others
-        logger.exception("the page of %s cannot be imported", entry.name)
-        return Exhibit(entry, fault=f"its page cannot be imported: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a model is anybody's code; the gallery tells what it raised
+        return Exhibit(entry, fault=fault_text(f"Importing the page of {entry.name}", error, Choice().hide))
     return Exhibit(entry, page)

@@ -249,7 +249,7 @@ def _Main(
 
 @solara.component_vue("arrival.vue")
 def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
-    """Say when the browser shows the page; see `arrival.vue`."""
+    """Report that the browser shows the page; see `arrival.vue`."""
 
 
 def _open(session: Session, drawn: int, arrival: threading.Event) -> Callable[[], None]:

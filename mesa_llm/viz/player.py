@@ -7,16 +7,16 @@ from typing import Any
 
 import solara
 from reacton import ipyvuetify as vuetify
-from reacton import use_effect, use_memo
+from reacton import use_memo
 from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.model.recording import Recording
-from mesa_llm.viz.controls import announce, done
+from mesa_llm.viz.controls import announce, done, play_button
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun
 from mesa_llm.viz.session import Session
-from mesa_llm.viz.ticker import moment, shown
+from mesa_llm.viz.ticker import use_moment
 
 
 @component
@@ -28,8 +28,7 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
         recording: The run.
         leave: Called when the visitor wants a new run instead.
     """
-    now = moment()
-    use_effect(lambda: shown.set(now), [now])  # runs once all of the page is drawn
+    use_moment()
     description = use_memo(lambda: description_of(recording), [recording])
     runner = session.runner
     if runner is None:
@@ -46,16 +45,7 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
         _Steps(step, last, go).key(f"step {step}")
         with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
             solara.Button("Back", icon_name="mdi-chevron-left", on_click=lambda: go(step - 1), disabled=step == 0)
-            if runner.playing:
-                solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
-            else:
-                solara.Button(
-                    "Play",
-                    icon_name="mdi-play",
-                    on_click=lambda: announce(runner.start),
-                    disabled=step >= last or runner.busy,
-                    color="primary",
-                )
+            play_button(runner, is_over=step >= last)
             solara.Button("Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last)
         solara.ProgressLinear(is_on_its_way)
         solara.Text(status(runner, done(runner.model), last), classes=["mesa-llm-status"])

@@ -57,12 +57,9 @@ class Preview:
             self._hide = choice.hide
             self._is_priced = not choice.endpoint
             self.rehearsal, self.error, self.steps = None, "", 0
+            is_wanted = choice.thinker not in SPEECHLESS and takes(factory, "access") and takes(factory, "design")
+            self._rehearse = (lambda steps: rehearse(factory, steps, **arguments)) if is_wanted else None
             self.version += 1
-            can_rehearse = takes(factory, "access") and takes(factory, "design")
-            if choice.thinker in SPEECHLESS or not can_rehearse:
-                self._rehearse = None
-                return
-            self._rehearse = lambda steps: rehearse(factory, steps, **arguments)
         if choice.thinker == "other" and self._is_priced:
             self.work_out(1)
 
@@ -77,15 +74,15 @@ class Preview:
                 return
             self.steps, self.error = steps, ""
             self.version += 1
-            arguments = (self._rehearse, steps)
+            arguments = (self._rehearse, steps, self._hide)
         threading.Thread(target=self._work, args=arguments, name="mesa-llm-preview", daemon=True).start()
 
-    def _work(self, rehearse_steps: Callable[[int], Rehearsal], steps: int) -> None:
+    def _work(self, rehearse_steps: Callable[[int], Rehearsal], steps: int, hide: Callable[[str], str]) -> None:
         rehearsal, error = None, ""
         try:
             rehearsal = rehearse_steps(steps)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            error = fault_text("Working the cost out", fault, self._hide)
+            error = fault_text("Working the cost out", fault, hide)
         with self._lock:
             if self._rehearse is rehearse_steps and self.steps == steps:
                 self.rehearsal, self.error, self.steps = rehearsal, error, 0

@@ -74,6 +74,9 @@ class _Run:
     steps: int | None
     """Steps to run; None: until paused."""
 
+    hide: Callable[[str], str]
+    """Takes secrets out of what the model raises."""
+
     is_quiet: bool = False
     """Whether only the last step is to be drawn."""
 
@@ -103,6 +106,7 @@ class Runner:
         drawn: Rises whenever the model has changed: after each step, and with every new model.
         version: Rises whenever the runner does something else than before.
         decided: Decisions made in the step that runs.
+        n_failed: Decisions of the last step that failed; those that people left to the rule twin have not.
     """
 
     def __init__(
@@ -131,7 +135,7 @@ class Runner:
         self._hide = hide
         self.error = self.note = self.alarm = ""
         self.last_step: int | None = None
-        self.decided = 0
+        self.decided = self.n_failed = 0
         self._begun: float | None = None
         self._run: _Run | None = None
         gate_of(model)
@@ -190,7 +194,7 @@ class Runner:
         with self._lock:
             if self._run is not None:
                 return
-            self._run = run = _Run(steps, quietly)
+            self._run = run = _Run(steps, self._hide, quietly)
             self.error = self.note = self.alarm = ""
             self.version += 1
         _daemon(self._work, self.model, run)
@@ -253,7 +257,7 @@ class Runner:
         except Stopped as stopped:
             note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            error = fault_text("The step", fault, self._hide)
+            error = fault_text("The step", fault, run.hide)
         with self._lock:
             run.ended.set()
             if self._run is run:
@@ -271,11 +275,12 @@ class Runner:
                 if self._run is run:
                     self.decided, self._begun = 0, clock.perf_counter()
                 model.step()
-                alarm = self._hide(failed_step(model))
+                decisions, failed = _last_decisions(model)
+                alarm = run.hide(failed_step(model, decisions, failed))
             n_steps += 1
             if self._run is run:
                 self.decided, self._begun = 0, None
-                self.alarm = alarm
+                self.alarm, self.n_failed = alarm, len(failed)
                 self.drawn += not run.is_quiet
             if alarm and run.steps is None:
                 break
@@ -296,13 +301,14 @@ class Runner:
             self._on_closed(model)
 
 
-def failed_step(model: LLMModel) -> str:
+def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
     """Describe why most decisions of the last step failed, and what to do; empty if no more than half did.
 
     Args:
         model: A model that has just stepped.
+        rows: Its decisions of that step.
+        failed: Those of them that failed.
     """
-    rows, failed = _last_decisions(model)
     n_failed = len(failed)
     n_twins = int(rows["kind"].notna().sum()) if n_failed and model.on_error == "rule" else 0
     n_decisions = len(rows) - n_twins  # a rule twin stood in for each that failed
@@ -316,16 +322,9 @@ def failed_step(model: LLMModel) -> str:
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
 
 
-def failures(model: LLMModel) -> int:
-    """Count the decisions of the last step that failed; those that people left to the rule twin have not."""
-    with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
-        return len(_last_decisions(model)[1])
-    return 0
-
-
 def absences(model: LLMModel) -> int:
     """Count the decisions of a run that people left to the rule twin."""
-    with suppress(ConfigError):  # as above
+    with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
         kinds: Any = model.runlog.decisions()["kind"]
         return int((kinds == Absent.__name__).sum())
     return 0

@@ -58,7 +58,6 @@ class Session:
         self.desks: list[HumanDesk] = []
         self.built_from = choice
         self.error = ""
-        self._tries = 0
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.recording: Recording | None = None
         self.target = 0
@@ -75,7 +74,6 @@ class Session:
             choice: What it is built from.
             recorded: A run to go on with; None: a new one.
         """
-        self._tries += 1
         self.error = ""
         typed: list[LLM] = []
         new_path: Path | None = None
@@ -124,7 +122,6 @@ class Session:
         Args:
             recording: The run.
         """
-        self._tries += 1
         self.error = ""
         if self._show_again(recording):
             self.recording = recording
@@ -204,11 +201,11 @@ class Session:
     def state(self) -> tuple[object, ...]:
         """All that a page says in words about the run."""
         if self.runner is None:
-            return (self._tries,)
+            return (self.error,)
         questions = [question.question_id for desk in self.desks for question in desk.pending]
         model = self.runner.model
         desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
-        return (self._tries, self.runner.pulse, questions, *desks, self.preview.version)
+        return (self.error, self.runner.pulse, questions, *desks, self.preview.version)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""

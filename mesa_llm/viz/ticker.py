@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 import solara
 from mesa.visualization.utils import force_update, update_counter
+from reacton import use_effect
 from solara.server import kernel_context
 
 logger = logging.getLogger(__name__)
@@ -42,8 +43,8 @@ words = solara.reactive(object())
 Mesa's `update_counter` changes when the model itself has changed, and is to be drawn anew.
 """
 
-shown: solara.Reactive[tuple[object, ...]] = solara.reactive(())
-"""The `moment` that a page has shown to the end."""
+last_moment: solara.Reactive[tuple[object, ...]] = solara.reactive(())
+"""The last `moment` that a page has shown to the end."""
 
 _turn = threading.Lock()
 """Held by the page that draws."""
@@ -94,6 +95,12 @@ def moment() -> tuple[object, ...]:
     return update_counter.get(), words.get()
 
 
+def use_moment() -> None:
+    """Draw the component that calls this anew at each `moment`, and note when all of the page shows it."""
+    now = moment()
+    use_effect(lambda: last_moment.set(now), [now])  # runs once all of the page is drawn
+
+
 def is_seen() -> bool:
     """Check whether a browser has the page of this thread open; outside Solara's server, somebody always looks."""
     if not kernel_context.has_current_context():
@@ -113,7 +120,7 @@ def _tell(watched: Watched, is_closed: threading.Event, signature: int, arrival:
                 watched.rest()
             continue
         _seen_at[watched] = now
-        if shown.peek() != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
+        if last_moment.peek() != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
             continue
         settled_at, was_drawn, was_said = now, signature, state
         signature, state = watched.drawn, watched.state  # read once: what changes from here on is for the next look

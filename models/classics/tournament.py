@@ -115,6 +115,7 @@ class FilePlayer:
         self._file, self._limit_s = file.resolve(), limit_s
         self._match, self._timeouts = "", 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._folder = tempfile.TemporaryDirectory()
 
@@ -146,10 +147,9 @@ class FilePlayer:
     def _reply(self, request: bytes) -> Any:
         """Send a request to the process, and return its reply; None if none came, which is noted as a forfeit."""
         try:
-            process = self._process or self._start()
-            requests: Any = process.stdin
-            requests.write(request)
-            requests.flush()
+            if self._process is None:
+                self._start()
+            self._requests.put(request)
             line = self._replies.get(timeout=self._limit_s)
         except queue.Empty:
             self._timeouts += 1
@@ -167,7 +167,7 @@ class FilePlayer:
         self._forfeit(fault)
         return None
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> None:
         """Start the process, and wait until it is ready.
 
         Raises:
@@ -184,13 +184,12 @@ class FilePlayer:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._process, self._replies = process, queue.SimpleQueue()
-        threading.Thread(target=_read_replies, args=(process, self._replies), daemon=True).start()
+        self._process, self._requests, self._replies = process, queue.SimpleQueue(), queue.SimpleQueue()
+        threading.Thread(target=_converse, args=(process, self._requests, self._replies), daemon=True).start()
         try:
             self._replies.get(timeout=START_LIMIT_S)
         except queue.Empty:
             raise OSError("the process did not start") from None
-        return process
 
     def _kill(self) -> None:
         """End the process, and all that it has started."""
@@ -202,6 +201,7 @@ class FilePlayer:
                 os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
+        self._requests.put(None)
 
     def close(self) -> None:
         """End the process."""
@@ -209,13 +209,20 @@ class FilePlayer:
         self._folder.cleanup()
 
 
-def _read_replies(process: subprocess.Popen[bytes], replies: queue.SimpleQueue[bytes]) -> None:
-    """Pass on what a process writes, line by line; an empty line once it has ended."""
-    with cast("IO[bytes]", process.stdout) as stream:
-        while line := stream.readline(MAX_REPLY):
-            replies.put(line)
-            if not line.endswith(b"\n"):
-                return
+def _converse(
+    process: subprocess.Popen[bytes], requests: queue.SimpleQueue[bytes | None], replies: queue.SimpleQueue[bytes]
+) -> None:
+    """Pass requests to a process, and one line of it for each; an empty line once it has ended.
+
+    Both block where the process neither reads nor writes, so that this runs in a thread that nobody waits for.
+    """
+    with suppress(OSError), cast("IO[bytes]", process.stdout) as stdout, cast("IO[bytes]", process.stdin) as stdin:
+        replies.put(stdout.readline(MAX_REPLY))
+        while request := requests.get():
+            stdin.write(request)
+            stdin.flush()
+            replies.put(stdout.readline(MAX_REPLY))
+        return
     replies.put(b"")
 
 
@@ -324,10 +331,10 @@ def _matched(
     own: list[Made] = []
     its: list[Made] = []
     for _ in range(rounds):
-        seen, shown = _readable(own), _readable(its)
-        made = (one.move(match, seeds[0], seen, shown), other.move(match, seeds[1], shown, seen))
-        own.append(made[0])
-        its.append(made[1])
+        histories = (_readable(own), _readable(its))
+        moves = (one.move(match, seeds[0], *histories), other.move(match, seeds[1], *reversed(histories)))
+        own.append(moves[0])
+        its.append(moves[1])
     return own, its
 
 

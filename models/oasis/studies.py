@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -16,7 +15,8 @@ import typer
 
 from mesa_llm import ConfigError
 from mesa_llm.benchmark.scores import bootstrap
-from mesa_llm.cli.command import exits
+from mesa_llm.cli.command import exits, say, warn
+from mesa_llm.cli.options import ApiBase, AsJson, MaxCallsOfAll
 from mesa_llm.engine.access import Access
 from mesa_llm.records import Usage
 from mesa_llm.statistics import Estimate
@@ -292,13 +292,13 @@ def run_study(
     rng: Annotated[int, typer.Option(min=0, help="The first seed.")] = 1,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; the study's own by default.")] = None,
     llm: Annotated[str, typer.Option(help="What agents think with.")] = "rule",
-    api_base: Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint.")] = None,
+    api_base: ApiBase = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
     log: Annotated[Path | None, typer.Option(help="Folder of the run logs; the same command goes on.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Budget of live replies, of all runs together.")] = None,
+    max_calls: MaxCallsOfAll = None,
     data: Annotated[Path | None, typer.Option(help="Folder with OASIS's files, to compare spreading with.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the figure: PNG, SVG or PDF.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a study; the last line of --json is its figures."""
     from mesa_llm.cli.arguments import demand_no_secrets, parameters
@@ -316,13 +316,13 @@ def run_study(
         raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
     changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})
     findings = study.run(range(rng, rng + seeds), steps, log, **changes)
-    sys.stdout.write(findings.text() + "\n")
+    say(findings.text())
     if findings.usage.failures:
-        sys.stderr.write(f"decisions and answers that failed: {findings.usage.failures}\n")
+        warn(f"decisions and answers that failed: {findings.usage.failures}")
     if plot is not None:
         study_figure(findings).savefig(plot)
     if as_json:
-        sys.stdout.write(json.dumps(findings.summary()) + "\n")
+        say(json.dumps(findings.summary()))
 
 
 if __name__ == "__main__":

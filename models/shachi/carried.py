@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Unpack
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from mesa_llm import ConfigError, Label, LLMOptions, Observation
 from mesa_llm.memory import SavedLife, SavedLives, import_memory, neutral, scrambled, within_tokens
-from mesa_llm.records import canonical_json
-from mesa_llm.tools.tool import describe
 from models.cognitive_biases.agents import Decider
 from models.cognitive_biases.model import CognitiveBiasesModel, CognitiveBiasesScenario
 from models.shachi.neutral import NEUTRAL
@@ -37,7 +33,7 @@ class CarriedScenario(CognitiveBiasesScenario):
     """Parameters of tests of cognitive biases of deciders who remember another life."""
 
     lives: str | None = None
-    """File with the lives, as `write_pool` writes it; None: nobody remembers anything."""
+    """File with the lives, as `SavedLives.write` writes it; None: nobody remembers anything."""
 
     other_lives: str | None = None
     """File with lives of another topic, for the arm `other topic`."""
@@ -98,14 +94,14 @@ class CarriedModel(CognitiveBiasesModel):
         if chosen.lives is None:
             return
         n = len(self.agents)
-        self.drawn = draw_lives(read_pool(chosen.lives), n, random.Random(f"{self.run_seed} lives"))
+        self.drawn = draw_lives(SavedLives.read(chosen.lives), n, random.Random(f"{self.run_seed} lives"))
         if chosen.carried == "fresh":
             return
         lives = self.drawn
         if chosen.carried == "other topic":
             if chosen.other_lives is None:
                 raise ConfigError("the arm 'other topic' needs a file with lives of another topic: other_lives=")
-            lives = draw_lives(read_pool(chosen.other_lives), n, random.Random(f"{self.run_seed} other lives"))
+            lives = draw_lives(SavedLives.read(chosen.other_lives), n, random.Random(f"{self.run_seed} other lives"))
         for agent, life in zip(self.agents, lives, strict=True):
             rng = random.Random(f"{self.run_seed} {agent.unique_id} words")
             import_memory(agent, memory_of(life, chosen.carried, chosen.memory_tokens, rng), "readonly")
@@ -152,43 +148,18 @@ def memory_of(life: SavedLife, arm: Arm, max_tokens: int, rng: random.Random) ->
             return memory
 
 
-def write_pool(path: Path, pool: Sequence[SavedLives]) -> None:
-    """Write the lives of several runs into one file.
-
-    Args:
-        path: The file.
-        pool: The lives of each run.
-    """
-    path.write_text(canonical_json([lives.model_dump(mode="json") for lives in pool]) + "\n", encoding="utf-8")
-
-
-def read_pool(path: str | Path) -> list[SavedLives]:
-    """Read a file with the lives of one run, or of several.
-
-    Raises:
-        ConfigError: If it cannot be read, or is of another form.
-    """
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        return TypeAdapter(list[SavedLives]).validate_python(found if isinstance(found, list) else [found])
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ConfigError(f"{str(path)!r} cannot be read: {error}") from None
-    except ValidationError as error:
-        raise ConfigError(f"{str(path)!r} holds no saved lives of version 1: {describe(error)}") from None
-
-
-def draw_lives(pool: Sequence[SavedLives], n: int, rng: random.Random) -> list[SavedLife]:
+def draw_lives(saved: SavedLives, n: int, rng: random.Random) -> list[SavedLife]:
     """Draw lives that remember anything, all different as long as there are enough.
 
     Args:
-        pool: The lives of each run.
+        saved: The lives of a run.
         n: Number of lives.
         rng: Source of the draw.
 
     Raises:
         ConfigError: If nobody remembers anything.
     """
-    lives = [life for run in pool for life in run.lives if life.last_step is not None]
+    lives = [life for life in saved.lives if life.last_step is not None]
     if not lives:
         raise ConfigError("nobody in this file of lives remembers anything; run the source with a memory")
     drawn: list[SavedLife] = []

@@ -24,7 +24,7 @@ from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_be
 from models.cognitive_biases.biases import BIASES
 from models.econ_agent.model import EconAgentModel
 from models.oasis.model import OasisModel
-from models.shachi.carried import DIRECTIONS, CarriedModel, write_pool
+from models.shachi.carried import DIRECTIONS, CarriedModel
 from models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells
 from models.shachi.two_worlds import OTHER_POST
 
@@ -81,7 +81,6 @@ def study_memory(
     steps: int | None = None,
     people: int | None = 12,
     months: int | None = 24,
-    runs_of_source: int = 1,
 ) -> Findings:
     """Let agents live elsewhere, carry their memories into tests of biases, and compare with none and with placebos.
 
@@ -90,15 +89,14 @@ def study_memory(
         steps: Number of tests of each bias; None: as the parameters say, else 2.
         people: Number of agents of a source; None: as in the study, 111 and 100.
         months: Number of months in the economy; None: 240, as in the study.
-        runs_of_source: Number of runs of each source, with the first seeds.
     """
     runs = Runs(setup)
     own = {"n_agents": 5, "n_tests": 2, **setup.parameters} | ({} if steps is None else {"n_tests": steps})
     try:
-        pools = {name: _pool(runs, name, people, months, runs_of_source) for name in SOURCES}
+        lives = {name: _lives_of(runs, name, people, months) for name in SOURCES}
         tables = []
         for source, other in OTHER.items():
-            files = {"lives": str(pools[source]), "other_lives": str(pools[other])}
+            files = {"lives": str(lives[source]), "other_lives": str(lives[other])}
             found = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
             tables.append(scores_table(found).assign(source=source))
     finally:
@@ -116,19 +114,17 @@ def study_memory(
     )
 
 
-def _pool(runs: Runs, name: str, people: int | None, months: int | None, n_runs: int) -> Path:
-    """Let agents live in a source, and write what they remember into a file of the study's folder."""
+def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> Path:
+    """Let agents live in a source with the first seed, and write what they remember into a file of the study."""
     source = SOURCES[name]
     is_economy = source.model is EconAgentModel
     steps = source.steps if not is_economy or months is None else months
     fixed = {**source.parameters, "n_agents": source.n_agents if people is None else people}
-    rows = runs.sweep(f"life {name}", source.model, fixed=fixed, steps=steps, seeds=runs.setup.seeds[:n_runs])
-    pool = [
-        lives_in(source.model, runs.folder / f"life {name}" / row["log"], row["seed"], steps, runs.setup, fixed)
-        for row in rows.to_dict("records")
-    ]
+    sweep = f"life {name}"
+    rows = runs.sweep(sweep, source.model, fixed=fixed, steps=steps, seeds=runs.setup.seeds[:1])
+    (row,) = rows.to_dict("records")
     path = runs.folder / f"lives {name}.json"
-    write_pool(path, pool)
+    lives_in(source.model, runs.folder / sweep / row["log"], row["seed"], steps, runs.setup, fixed).write(path)
     return path
 
 

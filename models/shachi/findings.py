@@ -52,15 +52,10 @@ class Setup:
     """Options of all models."""
 
     access: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Endpoints and limits."""
+    """Endpoints and limits, as `sweep` takes them."""
 
     purse: Purse | None = None
     """Budget of all runs of the study together; None: as much as it takes."""
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """Endpoints, limits and budget, as `sweep` takes them."""
-        return {**self.access, **({} if self.purse is None else {"purse": self.purse})}
 
 
 @dataclass
@@ -127,7 +122,8 @@ class Runs:
             fixed=fixed,
             workers=setup.workers,
             options=setup.options,
-            **setup.limits,
+            purse=setup.purse,
+            **setup.access,
         )
         if done.error is not None:
             raise done.error
@@ -249,12 +245,10 @@ def _finite(value: Value) -> Value:
 def _listed(value: Any) -> str:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return str(value)
-    is_range = len(value) > 2 and list(value) == list(range(value[0], value[-1] + 1)) if _are_whole(value) else False
-    return f"{value[0]} to {value[-1]}" if is_range else ", ".join(map(str, value))
-
-
-def _are_whole(values: Sequence[Any]) -> bool:
-    return bool(values) and all(type(value) is int for value in values)
+    are_whole = len(value) > 2 and all(type(one) is int for one in value)
+    if are_whole and list(value) == list(range(value[0], value[-1] + 1)):
+        return f"{value[0]} to {value[-1]}"
+    return ", ".join(map(str, value))
 
 
 # -- rows

@@ -79,7 +79,9 @@ def run_study(
         Path | None, typer.Option(help="validity: CSV of a real price series, with columns date and close.")
     ] = None,
     event: Annotated[str | None, typer.Option(help="validity: first day of the real news, as 2025-04-03.")] = None,
-    stock: Annotated[str, typer.Option(help="validity: whose price is compared: A, B or both.")] = "both",
+    stock: Annotated[
+        str | None, typer.Option(help="validity: whose price is compared: A, B or both, which is the default.")
+    ] = None,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
@@ -90,51 +92,50 @@ def run_study(
     as_json: AsJson = False,
 ) -> None:
     """Run a study; the last line of --json is its figures."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, parameters
+    from mesa_llm.cli.arguments import budget, demand_no_secrets, parameters, set_options
 
     demand_no_secrets(set_ or (), llm=llm, api_base=api_base)
     if name not in STUDIES:
         raise ConfigError(f"there is no study {name!r}; choose one of {', '.join(STUDIES)}")
     study, model = STUDIES[name]
     chosen = parameters(model, set_ or [], None)
-    limits = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    purse = Purse(max_calls, max_tokens, max_dollars) if limits else None
-    options = {"reasoning": reasoning, "reply_tokens": reply_tokens}
+    has_budget = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     setup = Setup(
         range(rng, rng + seeds),
         out,
         "rule" if name == "swap" else llm,
         workers,
         chosen if news is None else {**chosen, "news": news},
-        {option: value for option, value in options.items() if value is not None},
-        {"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min, **limits},
-        purse,
+        set_options(reasoning=reasoning, reply_tokens=reply_tokens),
+        {"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min},
+        Purse(max_calls, max_tokens, max_dollars) if has_budget else None,
     )
-    own = {"people": people, "months": months} | {"news": news, "real": real, "event": event}
-    findings = study(setup, steps, **_own_options(name, own, llm, stock))
+    own = set_options(people=people, months=months, news=news, real=real, event=event, stock=stock)
+    findings = study(setup, steps, **_own_options(name, own, llm))
     write(findings, out, as_json=as_json)
 
 
-def _own_options(name: str, own: dict[str, Any], llm: str, stock: str) -> dict[str, Any]:
+def _own_options(name: str, own: dict[str, Any], llm: str) -> dict[str, Any]:
     """Return the options that one study alone takes.
 
     Raises:
-        ConfigError: If one is given to another study, or cannot be read.
+        ConfigError: If one is set that another study takes, or cannot be read.
     """
-    takes = {"memory": ("people", "months"), "validity": ("news", "real", "event")}.get(name, ())
-    for option, value in own.items():
-        if value is not None and option not in takes:
+    takes = {"memory": ("people", "months"), "validity": ("news", "real", "event", "stock")}.get(name, ())
+    for option in own:
+        if option not in takes:
             raise ConfigError(f"--{option} is no option of the study {name}; see --help")
     match name:
         case "swap":
             return {"backends": [one.strip() for one in llm.split(",") if one.strip()]}
         case "memory":
-            return {option: own[option] for option in takes if own[option] is not None}
+            return own
         case "validity":
+            stock = own.get("stock", "both")
             if stock not in ("A", "B", "both"):
                 raise ConfigError(f"--stock is A, B or both, got {stock!r}")
-            series = None if own["real"] is None else RealSeries.read(own["real"])
-            return {"real": series, "event": _day(own["event"]), "stock": stock}
+            series = RealSeries.read(own["real"]) if "real" in own else None
+            return {"real": series, "event": _day(own.get("event")), "stock": stock}
         case _:
             return {}
 

@@ -24,8 +24,9 @@ from mesa_llm.worlds.exchange import STOCKS, Calendar, Close, Exchange, Moment, 
 from mesa_llm.worlds.social import Account, SocialWorld
 from models.oasis.model import INFLUENCER, POST, fan_edges
 from models.shachi.neutral import NEUTRAL
+from models.shachi.traders import PairedTrader, order_near
 from models.social.agents import SETTINGS, SocialUser
-from models.stock_agent.agents import Trader, Twin, strategies, take, with_menu
+from models.stock_agent.agents import Twin, strategies, with_menu
 from models.stock_agent.model import StockAgentModel
 from models.stock_agent.scores import total_change
 
@@ -47,9 +48,6 @@ TECHNOLOGY = re.compile(r"\b(?:Amazon|technology)\b")
 
 TRADE_TALK = re.compile(r"\b(?:stocks?|shares?|bought|sold|trad(?:e|es|ed|er|ers|ing)|invest\w*)\b", re.IGNORECASE)
 """Words of posts and comments that are about trading."""
-
-PART = 0.1
-"""Part of its cash or shares that the rule twin trades upon hearsay."""
 
 MARGIN = 0.01
 """By how much worse than the latest price the rule twin accepts upon hearsay."""
@@ -98,24 +96,13 @@ class TwoWorldsScenario(LLMScenario):
     """Memory of each person, or of each person in each world."""
 
 
-class Inhabitant(Trader, SocialUser):
-    """Somebody who trades and talks. Where it is, the model's `world` says.
-
-    As a rule twin it draws from a generator of its own in each decision, so that what others do, or how many they are,
-    shifts none of its draws.
-    """
-
-    _rng: random.Random | None = None
+class Inhabitant(PairedTrader, SocialUser):
+    """Somebody who trades and talks. Where it is, the model's `world` says."""
 
     @property
     def is_original(self) -> bool:
         """False: it sees and remembers what the traders of the corrected model do."""
         return False
-
-    @property
-    def random(self) -> random.Random:
-        """Source of the draws of the present decision."""
-        return self.model.random if self._rng is None else self._rng
 
     def observe(self) -> Observation:
         """Look at the present world."""
@@ -124,12 +111,11 @@ class Inhabitant(Trader, SocialUser):
         seen = LLMMixin.observe(self)
         return with_menu(seen, self.facts) if self.opened.capabilities.needs_options else seen
 
-    def rule(self, seen: Observation) -> ToolCall | None:
+    def act_by_rule(self, seen: Observation) -> ToolCall | None:
         """Trade by the strategy, or after hearsay; talk of trades, or of what social users talk of."""
-        self._rng = random.Random(f"{self.model.run_seed} {self.model.now} {self.unique_id}")
         if self.model.is_social:
             return self._trade_talk(seen) or SocialUser.rule(self, seen)
-        usual = Trader.rule(self, seen)
+        usual = super().act_by_rule(seen)
         if self.model.world.now.stage != "trade" or self.random.random() >= self.model.scenario.hearsay:
             return usual
         return order_upon(heard_in(self.memory.entries), self.facts) or usual
@@ -166,9 +152,7 @@ def order_upon(votes: Counter[Stock], facts: TraderFacts) -> ToolCall | None:
     stock = max(STOCKS, key=lambda one: abs(votes[one]))
     if not votes[stock]:
         return None
-    side = "buy" if votes[stock] > 0 else "sell"
-    limit = facts.prices[stock] * (1 + MARGIN if side == "buy" else 1 - MARGIN)
-    return take(facts, side, stock, limit, PART)
+    return order_near(facts, "buy" if votes[stock] > 0 else "sell", stock, MARGIN)
 
 
 def last_deal_in(entries: Iterable[MemoryEntry]) -> str | None:

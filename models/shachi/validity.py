@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import math
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -29,9 +28,9 @@ from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
 from mesa_llm.text import one_line
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.beliefs import tone
-from mesa_llm.worlds.exchange import STOCKS, Stock, TraderFacts
+from mesa_llm.worlds.exchange import STOCKS, Stock
 from models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells, runs_with
-from models.stock_agent.agents import Trader, take
+from models.shachi.traders import PairedTrader, order_near
 from models.stock_agent.model import StockAgentModel, StockAgentScenario
 
 FloatArray = NDArray[np.float64]
@@ -56,9 +55,6 @@ COMPONENTS = {
 MARGIN = 0.03
 """By how much worse than the latest price a rule twin accepts that has heard the news."""
 
-PART = 0.1
-"""Part of its cash or shares that it then trades."""
-
 
 class ShockScenario(StockAgentScenario):
     """Parameters of an exchange under a shock."""
@@ -76,25 +72,16 @@ class ShockScenario(StockAgentScenario):
     """Probability that a rule twin that knows of the news acts upon it, of the best or the worst news."""
 
 
-class ShockTrader(Trader):
+class ShockTrader(PairedTrader):
     """A trader who hears of the news.
 
     As a rule twin it knows of the news in the session in which it is told; later only if it remembers it, or may look
-    at the forum and somebody wrote of it there. It then buys or sells, and writes of it. It draws from a generator of
-    its own in each decision, so that the news shifts none of the draws.
+    at the forum and somebody wrote of it there. It then buys or sells, and writes of it.
     """
 
-    _rng: random.Random | None = None
-
-    @property
-    def random(self) -> random.Random:
-        """Source of the draws of the present decision."""
-        return self.model.random if self._rng is None else self._rng
-
-    def rule(self, seen: Observation) -> ToolCall | None:
+    def act_by_rule(self, seen: Observation) -> ToolCall | None:
         """Trade by the strategy, or upon the news; write of the news, if it knows of it."""
-        self._rng = random.Random(f"{self.model.run_seed} {self.model.now} {self.unique_id}")
-        usual = super().rule(seen)
+        usual = super().act_by_rule(seen)
         stage = self.model.world.now.stage
         mood = self.model.mood
         acts = self.random.random() < abs(mood) * self.model.scenario.reaction
@@ -102,7 +89,7 @@ class ShockTrader(Trader):
             return usual
         if stage == "post":
             return ToolCall("post_message", {"text": self.model.news})
-        return order_upon_news(self.facts, self.random.choice(STOCKS), mood) or usual
+        return order_near(self.facts, "buy" if mood > 0 else "sell", self.random.choice(STOCKS), MARGIN) or usual
 
     def _knows(self) -> bool:
         news = self.model.scenario.news
@@ -120,19 +107,6 @@ def remembered_text(memory: Any) -> str:
     """
     entries: Iterable[MemoryEntry] = memory.entries if isinstance(memory, EntryMemory) else ()
     return "\n".join(entry.text for entry in entries)
-
-
-def order_upon_news(facts: TraderFacts, stock: Stock, mood: float) -> ToolCall | None:
-    """Return an order that follows good or bad news; None without means.
-
-    Args:
-        facts: What the trader sees.
-        stock: The stock.
-        mood: How good the news is, -1 to 1.
-    """
-    side = "buy" if mood > 0 else "sell"
-    limit = facts.prices[stock] * (1 + MARGIN if side == "buy" else 1 - MARGIN)
-    return take(facts, side, stock, limit, PART)
 
 
 class ShockModel(StockAgentModel):

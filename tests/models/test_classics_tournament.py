@@ -73,6 +73,18 @@ def test_who_hangs_forfeits_and_after_three_times_is_not_waited_for(tmp_path) ->
     assert players[0].faults[3] == "took longer than 0.2 s 3 times before in this match"
 
 
+def test_who_replies_in_advance_and_reads_no_request_stops_nothing(tmp_path) -> None:
+    forged = """
+import os
+def move(own, other):
+    os.write(4, b'{"move": "defect"}\\n' * 1000)
+    while True: pass
+"""
+    standings = ranked(seated(tmp_path, {"hasty": forged}, ["tit_for_tat"], limit_s=0.2), rounds=120, repeats=1)
+    assert standings["hasty"].fault == "took longer than 0.2 s"
+    assert standings["tit_for_tat"].forfeits == 0
+
+
 def test_a_player_sees_no_environment_and_none_of_the_other_matches(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SECRET_API_KEY", "sk-secret")
     source = """

@@ -188,6 +188,7 @@ def test_a_study_is_one_command_that_goes_on_from_its_logs_and_leaves_a_page(tmp
     [
         (["love"], "there is no study 'love'; choose one of swap, memory, worlds, validity"),
         (["worlds", "--news", "x"], "--news is no option of the study worlds"),
+        (["worlds", "--stock", "A"], "--stock is no option of the study worlds"),
         (["validity", "--event", "tomorrow"], "--event is a day"),
         (["validity", "--event", "2025-04-03"], "belong together"),
         (["swap", "--set", "love=1"], "--set love=1"),

@@ -17,7 +17,7 @@ from mesa_llm.viz.classroom.room import NoSeat, Room, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, MAX_WRONG, WRONG_S, Attempts, StudentPages
 from mesa_llm.viz.guard import Guard
 from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.runner import Runner, absences, failures, wait_until_closed
+from mesa_llm.viz.runner import Runner, absences, wait_until_closed
 from tests.browser.apps.village import HOSTILE, Hamlet
 from tests.viz.test_page import PATIENCE_S, until
 
@@ -98,7 +98,7 @@ def test_students_answer_rule_twins_play_the_empty_seats_and_the_run_is_replayed
     assert "Waiting for 1 other" in greet(ana, 1, "Hello from Ana")
     greet(ben, 2, "Hello from Ben")
     lesson.wait()
-    assert (lesson.runner.error, failures(lesson.runner.model)) == ("", 0)
+    assert (lesson.runner.error, lesson.runner.n_failed) == ("", 0)
     assert sorted(lesson.greetings) == ["Good day", "Good day", "Hello from Ana", "Hello from Ben"]
     assert "1 greetings were heard." in ana.get("/join/seat").text
     digest, path = lesson.runner.model.runlog.digest, lesson.runner.model.runlog.path
@@ -121,6 +121,22 @@ def test_only_who_knows_the_code_gets_a_seat_and_no_name_gets_two(lesson: Class)
     lesson.room.free(lesson.room.seats[0])
     lesson.room.is_open = False
     assert "closed the room" in enter(browser, lesson.room.code, "Dora")
+
+
+def test_a_browser_that_sends_the_form_twice_has_one_seat(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    assert "Ana, you play" in enter(ana, lesson.room.code, "Ana")
+    assert "Ana, you play" in enter(ana, lesson.room.code, "Ben")
+    assert [seat.student for seat in lesson.room.seats] == ["Ana", "", ""]
+
+
+def test_nobody_waits_for_a_student_who_left_while_the_question_was_asked(lesson: Class) -> None:
+    lesson.student("Ana")
+    lesson.step(1)
+    lesson.room.seats[0].student = ""
+    lesson.room.look(0.0)
+    lesson.wait()
+    assert lesson.greetings == ["Good day"] * 4
 
 
 def test_a_lost_student_comes_back_by_the_seat_code_and_the_old_browser_is_out(lesson: Class) -> None:
@@ -192,7 +208,7 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     lesson.room.look(9001.0)
     lesson.wait()
     assert lesson.greetings == ["Good day"] * 4
-    assert (lesson.runner.alarm, failures(lesson.runner.model)) == ("", 0)
+    assert (lesson.runner.alarm, lesson.runner.n_failed) == ("", 0)
     assert absences(lesson.runner.model) == 3
 
 

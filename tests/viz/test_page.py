@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import reacton
 from mesa.visualization import Slider
-from reacton import use_effect
 from solara.core import component
 
 from mesa_llm import Decision, ScriptedLLM, ToolCall
@@ -36,7 +35,7 @@ from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import Reopen, Runs
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
-from mesa_llm.viz.ticker import TICK_S, moment, shown, watch, words
+from mesa_llm.viz.ticker import TICK_S, use_moment, watch, words
 from mesa_llm.viz.trace import MAX_CHARACTERS, shortened, thoughts_of
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
 from tests.browser.attacker import Endpoint, serving
@@ -319,7 +318,6 @@ class Restless:
     """Something that is never the same for long."""
 
     drawn = 0
-    seen: object = None
     still = staticmethod(nullcontext)
 
     def rest(self) -> None:
@@ -336,8 +334,7 @@ def test_a_page_that_is_slow_to_draw_gets_done_although_the_ticker_has_more_to_s
 
     @component
     def Page() -> None:
-        now = moment()
-        use_effect(lambda: shown.set(now), [now])
+        use_moment()
         drawings.append(time.monotonic())
         time.sleep(2 * TICK_S)
 
@@ -458,6 +455,22 @@ def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
     assert "pass" not in repr(choice)
 
 
+def test_a_fault_is_told_though_the_ticker_looked_while_the_model_was_built() -> None:
+    looks: list[object] = []
+
+    def make(rng: Any = None) -> Village:
+        if rng == "broken":
+            looks.append(session.state)
+            raise ValueError("no such seed")
+        return Village(rng=rng)
+
+    session = Session(make, Choice(seed="1"))
+    session.build(Choice(seed="broken"))
+    assert "no such seed" in session.error
+    assert session.state != looks[0]
+    session.close()
+
+
 def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
     def leaky(llm: Any) -> Any:
         raise ValueError(f"sk-typed is not valid at {SECRET}")
@@ -475,6 +488,25 @@ def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixtur
     runner.start(2)
     until(lambda: not runner.busy)
     assert runner.error == "The step failed with ValueError: the well is (key)"
+    assert "poisoned" not in caplog.text
+    runner.close()
+
+
+def test_a_run_that_fails_after_reset_logs_no_key_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    is_reached, goes_on = threading.Event(), threading.Event()
+
+    class Slow(Village):
+        def end_step(self) -> None:
+            is_reached.set()
+            goes_on.wait(PATIENCE_S)
+            raise ValueError("the well is poisoned")
+
+    runner = Runner(Slow(rng=1), hide=Choice(api_key="poisoned").hide)
+    runner.start(1)
+    assert is_reached.wait(PATIENCE_S)
+    runner.reset(Village(rng=1), Choice(api_key="another").hide)
+    goes_on.set()
+    until(lambda: "The step failed" in caplog.text)
     assert "poisoned" not in caplog.text
     runner.close()
 

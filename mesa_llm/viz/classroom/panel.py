@@ -65,7 +65,8 @@ def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str
     """
     text = f"{n_taken} of {counted(n_seats, 'seat')} taken."
     if n_late:
-        return f"{text} {n_late} of {counted(n_taken, 'student')} have not answered."
+        have = "has" if n_taken == 1 else "have"
+        return f"{text} {n_late} of {counted(n_taken, 'student')} {have} not answered."
     if not n_taken:
         return f"{text} Rule twins play the empty ones."
     return f"{text} Nobody keeps the class waiting." if is_running else f"{text} Press Step when all are ready."

@@ -27,6 +27,10 @@ LOOK_S = 0.5
 """Seconds between two looks for students who keep the class waiting."""
 
 
+NOBODY = "nobody sits in the seat of this agent"
+"""Why a decision at an empty seat fails, for the run log."""
+
+
 class NoSeat(MesaLLMError):
     """A student gets no seat; the text tells the student why."""
 
@@ -80,7 +84,7 @@ class SeatDesk(HumanDesk):
         if self._is_played(request.salt.agent):
             return super().ask(request)
         future: Future[Reply] = Future()
-        future.set_exception(Absent("nobody sits in the seat of this agent"))
+        future.set_exception(Absent(NOBODY))
         return future
 
 
@@ -151,7 +155,7 @@ class Room:
             return seat is not None and seat.is_taken
 
     def join(self, code: str, name: str, seat_code: str = "") -> Seat:
-        """Give a student a free seat, or back the seat that the student had.
+        """Let a student sit down in a free seat, or in the one that the student had.
 
         Args:
             code: Code of the room, as the student typed it.
@@ -279,7 +283,7 @@ class Room:
                 self.person.desk.withdraw(question.question_id, reason)
 
     def look(self, now: float) -> None:
-        """Let the rule twins decide for those who took longer than `patience_s`.
+        """Let the rule twins decide for those who took longer than `patience_s`, or have left.
 
         Args:
             now: Seconds on any clock that goes on steadily.
@@ -287,9 +291,11 @@ class Room:
         pending = self.person.desk.pending
         self._since = {each.question_id: self._since.get(each.question_id, now) for each in pending}
         patience_s = self.patience_s
-        for question_id, since in self._since.items():
-            if patience_s is not None and now - since >= patience_s:
-                self.person.desk.withdraw(question_id, f"no answer within {patience_s:g} s")
+        for question in pending:
+            if not self._is_played(question.agent):  # its student left while it was laid on the desk
+                self.person.desk.withdraw(question.question_id, NOBODY)
+            elif patience_s is not None and now - self._since[question.question_id] >= patience_s:
+                self.person.desk.withdraw(question.question_id, f"no answer within {patience_s:g} s")
 
     def watch(self) -> None:
         """Start to look, in a thread of its own, until the room is closed."""
@@ -316,7 +322,7 @@ def is_same_code(typed: str, code: str) -> bool:
 
 
 def clean_name(name: str) -> str:
-    """Return a name as it is shown: one line, without characters that are not seen.
+    """Clean a name: one line, without invisible characters.
 
     Raises:
         NoSeat: If nothing is left, or it is too long.

@@ -121,6 +121,8 @@ class StudentPages:
     async def _enter(self, request: Request) -> Response:
         address = request.client.host if request.client else ""
         typed = dict(await _fields(request))
+        if self._seat_of(request) is not None:  # a second click, or the form of a page gone back to
+            return _sent_on(f"{DOOR}/seat")
         if self._attempts.is_exhausted(address):
             return self._door_page(typed, "Too many wrong codes came from here. Wait a minute.", 429)
         try:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, ToolCall, ToolError, action
 from mesa_llm.model.measures import gini
+from mesa_llm.text import counted
 
 
 class WealthScenario(LLMScenario):
@@ -61,11 +62,9 @@ class Walker(Mind, CellAgent):
     def observe(self) -> Observation:
         """Show its coins, and those of whom it has met."""
         if self.met is None:
-            return Observation(f"You have {_coins(self.wealth)}. You meet nobody.")
-        text = (
-            f"You have {_coins(self.wealth)}. You meet person {self.met.unique_id}, who has {_coins(self.met.wealth)}."
-        )
-        return Observation(text)
+            return Observation(f"You have {counted(self.wealth, 'coin')}. You meet nobody.")
+        other = f"person {self.met.unique_id}, who has {counted(self.met.wealth, 'coin')}"
+        return Observation(f"You have {counted(self.wealth, 'coin')}. You meet {other}.")
 
     def rule(self, seen: Observation) -> ToolCall:
         """Give whenever there is a coin, and somebody."""
@@ -88,7 +87,7 @@ class Walker(Mind, CellAgent):
         self.wealth -= 1
         self.met.wealth += 1
         self.model.n_gifts += 1
-        return f"You gave a coin to person {self.met.unique_id}, and have {_coins(self.wealth)}."
+        return f"You gave a coin to person {self.met.unique_id}, and have {counted(self.wealth, 'coin')}."
 
 
 class WealthModel(LLMModel):
@@ -121,7 +120,3 @@ class WealthModel(LLMModel):
         """Let everybody walk, one after another."""
         self.n_gifts = 0
         self.agents.shuffle_do("walk")
-
-
-def _coins(number: int) -> str:
-    return "1 coin" if number == 1 else f"{number} coins"

@@ -25,6 +25,7 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.model.measures import gini
+from mesa_llm.space.surroundings import place_label
 
 RICHEST = 4
 """Sugar, or spice, that a cell on a peak holds."""
@@ -89,26 +90,32 @@ class Trader(Mind, CellAgent):
         share = self.sugar_need / (self.sugar_need + self.spice_need)
         return max(sugar, 0) ** share * max(spice, 0) ** (1 - share)
 
+    def hunger_with(self, sugar: float, spice: float) -> float:
+        """Compute the spice that it would give for a sugar: its marginal rate of substitution (ibid., p. 102)."""
+        return (spice / self.spice_need) / (sugar / self.sugar_need)
+
     @property
     def hunger(self) -> float:
-        """Spice that it would give for a sugar: its marginal rate of substitution (ibid., p. 102)."""
-        return (self.spice / self.spice_need) / (self.sugar / self.sugar_need)
+        """Spice that it would give for a sugar now."""
+        return self.hunger_with(self.sugar, self.spice)
 
     @property
     def places(self) -> dict[str, Any]:
         """The cells in sight where nobody is, by name."""
         near = self.cell.get_neighborhood(radius=self.vision)
-        return {_label(cell): cell for cell in near if cell.is_empty}
+        return {place_label(cell.coordinate): cell for cell in near if cell.is_empty}
 
     def observe(self) -> Observation:
         """Show its stocks and needs, and what grows in sight."""
-        grown = "\n".join(f"- {name}: {cell.sugar} sugar, {cell.spice} spice" for name, cell in self.places.items())
-        here = f"Here, in cell {_label(self.cell)}, are {self.cell.sugar} sugar and {self.cell.spice} spice."
+        places = self.places
+        grown = "\n".join(f"- {name}: {cell.sugar} sugar, {cell.spice} spice" for name, cell in places.items())
+        name = place_label(self.cell.coordinate)
+        here = f"Here, in cell {name}, are {self.cell.sugar} sugar and {self.cell.spice} spice."
         text = (
             f"You have {self.sugar} sugar and {self.spice} spice, and use up {self.sugar_need} sugar and "
             f"{self.spice_need} spice in a step. {here}\nFree cells in sight:\n{grown or 'none'}"
         )
-        return Observation(text, options={"place": tuple(self.places)})
+        return Observation(text, options={"place": tuple(places)})
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go where welfare would be highest, to the nearest of these, drawn among equals."""
@@ -161,19 +168,14 @@ class Trader(Mind, CellAgent):
             buyer, seller = (self, other) if self.hunger > other.hunger else (other, self)
             price = math.sqrt(buyer.hunger * seller.hunger)
             sugar, spice = (1, int(price)) if price >= 1 else (int(1 / price), 1)
-            if min(seller.sugar - sugar, buyer.spice - spice) <= 0:
+            bought, sold = (buyer.sugar + sugar, buyer.spice - spice), (seller.sugar - sugar, seller.spice + spice)
+            if min(*bought, *sold) <= 0 or buyer.hunger_with(*bought) <= seller.hunger_with(*sold):
                 break
-            gains = buyer.welfare(buyer.sugar + sugar, buyer.spice - spice) > buyer.welfare(buyer.sugar, buyer.spice)
-            gains &= seller.welfare(seller.sugar - sugar, seller.spice + spice) > seller.welfare(
-                seller.sugar, seller.spice
-            )
-            after = ((buyer.spice - spice) / buyer.spice_need) / ((buyer.sugar + sugar) / buyer.sugar_need)
-            if not gains or after <= ((seller.spice + spice) / seller.spice_need) / (
-                (seller.sugar - sugar) / seller.sugar_need
-            ):
+            if buyer.welfare(*bought) <= buyer.welfare(buyer.sugar, buyer.spice):
                 break
-            buyer.sugar, buyer.spice = buyer.sugar + sugar, buyer.spice - spice
-            seller.sugar, seller.spice = seller.sugar - sugar, seller.spice + spice
+            if seller.welfare(*sold) <= seller.welfare(seller.sugar, seller.spice):
+                break
+            (buyer.sugar, buyer.spice), (seller.sugar, seller.spice) = bought, sold
             prices.append(price)
         return prices
 
@@ -254,7 +256,3 @@ def two_peaks(size: int) -> np.ndarray:
     rows, columns = np.indices((size, size)) / (size - 1)
     far = np.minimum(np.hypot(rows - 0.25, columns - 0.75), np.hypot(rows - 0.75, columns - 0.25))
     return np.clip(np.ceil(RICHEST - 8 * far), 0, RICHEST).astype(int)
-
-
-def _label(cell: Any) -> str:
-    return ",".join(map(str, cell.coordinate))

@@ -23,6 +23,7 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.space import MovesToPlaces
+from mesa_llm.space.surroundings import place_label
 
 
 class MeadowScenario(LLMScenario):
@@ -91,7 +92,9 @@ class Animal(MovesToPlaces, Mind, CellAgent):
     def rule(self, seen: Observation) -> ToolCall:
         """Go to a cell drawn from the best ones next to it."""
         best = self.preferred()
-        return ToolCall("go_to", {"place": _label(self.random.choice(best))}) if best else ToolCall("stay")
+        if not best:
+            return ToolCall("stay")
+        return ToolCall("go_to", {"place": place_label(self.random.choice(best).coordinate)})
 
     def preferred(self) -> list[Any]:
         """Return the cells next to its own that the rule twin would go to; empty: it stays."""
@@ -119,14 +122,15 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         """Describe what is in a cell for a text."""
         n_wolves, n_sheep = len(_those(Wolf, cell)), len(_those(Sheep, cell))
         grass = "grass" if cell.regrowth == 0 else "no grass"
-        return f"{_label(cell)}: {_counted(n_sheep, 'sheep', 'sheep')}, {_counted(n_wolves, 'wolf', 'wolves')}, {grass}"
+        animals = f"{_counted(n_sheep, 'sheep', 'sheep')}, {_counted(n_wolves, 'wolf', 'wolves')}"
+        return f"{place_label(cell.coordinate)}: {animals}, {grass}"
 
     def observe(self) -> Observation:
         """Show its energy, and what is in its cell and in those next to it."""
         cells = "\n".join(f"- {self.describe(cell)}" for cell in self.cell.neighborhood)
         kind, energy = type(self).__name__.lower(), max(0, int(self.energy))
         text = f"You are a {kind}, and can live {energy} steps without food. You are at {self.describe(self.cell)}."
-        places = tuple(_label(cell) for cell in self.cell.neighborhood)
+        places = tuple(place_label(cell.coordinate) for cell in self.cell.neighborhood)
         return Observation(f"{text}\nYou can go to:\n{cells}", options={"place": places})
 
 
@@ -241,10 +245,6 @@ class MeadowModel(LLMModel):
 
 def _those(kind: type[Animal], cell: Any) -> list[Any]:
     return [animal for animal in cell.agents if isinstance(animal, kind)]
-
-
-def _label(cell: Any) -> str:
-    return ",".join(map(str, cell.coordinate))
 
 
 def _counted(number: int, one: str, many: str) -> str:

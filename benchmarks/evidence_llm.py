@@ -6,10 +6,10 @@ Nothing here was paid for: the values stand as they were published.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
-from evidence_record import Asked
+from evidence_record import LLMClaim
+from evidence_stored import MODELS
 
 from mesa_llm.benchmark import find_tasks
 from models.cognitive_biases.scores import published as heat_map
@@ -54,9 +54,9 @@ TABLE_3 = {"matched orders": (10.0, 20.0), "buy orders": (8.4, 6.1), "sell order
 """Measure → change in percent of stock A and B with a social network beside the exchange, three runs."""
 
 
-def shachi() -> list[Asked]:
+def shachi() -> list[LLMClaim]:
     rows = [
-        Asked(
+        LLMClaim(
             f"error at {name}: Shachi's agent; its baseline ({task.published.setting})",
             f"{task.published.agent}; {task.published.baseline}",
             task.published.source,
@@ -68,18 +68,22 @@ def shachi() -> list[Asked]:
     cross = "mesa-llm bench --cross --llm MODEL"
     for design, scores in DESIGNS.items():
         relative = values_text(dict(zip(ON_TASKS, scores, strict=True)))
-        rows.append(Asked(f"score relative to each task's own design: {design}", relative, f"{SHACHI}, Table 2", cross))
+        rows.append(
+            LLMClaim(f"score relative to each task's own design: {design}", relative, f"{SHACHI}, Table 2", cross)
+        )
     for measure, (stock_a, stock_b) in TABLE_3.items():
         change = f"A {stock_a:+}, B {stock_b:+} percent"
-        rows.append(Asked(f"{measure} with a social network beside the exchange", change, f"{SHACHI}, Table 3", WORLDS))
+        rows.append(
+            LLMClaim(f"{measure} with a social network beside the exchange", change, f"{SHACHI}, Table 3", WORLDS)
+        )
     rows += [
-        Asked("prices of A and B with a social network", "rise less than without", f"{SHACHI}, Figure 6", WORLDS),
-        Asked("hyperbolic discounting, in-group bias with OASIS's memory", "rise", f"{SHACHI}, Figure 5", MEMORY),
-        Asked("endowment effect with EconAgent's memory", "rises", f"{SHACHI}, Figure 5", MEMORY),
-        Asked("loss aversion, survivorship bias with EconAgent's memory", "fall", f"{SHACHI}, Figure 5", MEMORY),
-        Asked("unemployment with GPT-4.1 nano", "above other models'", f"{SHACHI}, Figure 4", SWAP),
-        Asked("growth of GDP with GPT-4.1", "markedly stronger", f"{SHACHI}, Figure 4", SWAP),
-        Asked("Phillips curve and Okun's law, all models", "present", f"{SHACHI}, Figure 4", SWAP),
+        LLMClaim("prices of A and B with a social network", "rise less than without", f"{SHACHI}, Figure 6", WORLDS),
+        LLMClaim("hyperbolic discounting, in-group bias with OASIS's memory", "rise", f"{SHACHI}, Figure 5", MEMORY),
+        LLMClaim("endowment effect with EconAgent's memory", "rises", f"{SHACHI}, Figure 5", MEMORY),
+        LLMClaim("loss aversion, survivorship bias with EconAgent's memory", "fall", f"{SHACHI}, Figure 5", MEMORY),
+        LLMClaim("unemployment with GPT-4.1 nano", "above other models'", f"{SHACHI}, Figure 4", SWAP),
+        LLMClaim("growth of GDP with GPT-4.1", "markedly stronger", f"{SHACHI}, Figure 4", SWAP),
+        LLMClaim("Phillips curve and Okun's law, all models", "present", f"{SHACHI}, Figure 4", SWAP),
     ]
     return rows
 
@@ -108,10 +112,10 @@ PROFITS = {
 """Bidder → order of lots → mean profit in dollars, mean number of lots, with 20,000 dollars and three bidders."""
 
 
-def auctions() -> list[Asked]:
+def auctions() -> list[LLMClaim]:
     labels = ("initial with bids", "initial with wins", "current with bids", "current with wins")
     rows = [
-        Asked(
+        LLMClaim(
             f"rank correlation of priorities, {model}",
             values_text(dict(zip(labels, values, strict=True))),
             f"{AUCARENA}, Figure 6",
@@ -124,18 +128,20 @@ def auctions() -> list[Asked]:
             command = (PEOPLE if bidder == "people" else AUCTIONS) + f" --set order={order}"
             published = f"{profit:,} dollars, {lots} lots"
             rows.append(
-                Asked(f"profit and lots of {bidder}, {order} order", published, f"{AUCARENA}, Table 2", command)
+                LLMClaim(f"profit and lots of {bidder}, {order} order", published, f"{AUCARENA}, Table 2", command)
             )
     rows += [
-        Asked("failed bids of GPT-4, the fewest", "0.21 percent", f"{AUCARENA}, section 4.2", AUCTIONS),
-        Asked("TrueSkill of each model", "plotted only; GPT-4 best", f"{AUCARENA}, Figure 2", bench("auction_arena")),
-        Asked(
+        LLMClaim("failed bids of GPT-4, the fewest", "0.21 percent", f"{AUCARENA}, section 4.2", AUCTIONS),
+        LLMClaim(
+            "TrueSkill of each model", "plotted only; GPT-4 best", f"{AUCARENA}, Figure 2", bench("auction_arena")
+        ),
+        LLMClaim(
             "adaptive plans against static or none",
             "plotted only; adaptive better",
             f"{AUCARENA}, Figure 7",
             f"{AUCTIONS} --set planning=adaptive,static,none",
         ),
-        Asked(
+        LLMClaim(
             "bidders for profit and for lots, 20 lots",
             "plotted only; niches with larger budgets",
             f"{AUCARENA}, Figure 8",
@@ -148,46 +154,39 @@ def auctions() -> list[Asked]:
 # -- the single agents
 
 
-def biases() -> list[Asked]:
-    names = {
-        line.split(",")[1]: None
-        for line in resources.files("models.cognitive_biases")
-        .joinpath("data", "published.csv")
-        .read_text()
-        .splitlines()
-    }
+def biases() -> list[LLMClaim]:
     command = "mesa-llm bench cognitive_biases --set cognitive_biases.tests=FILE --llm MODEL"
-    rows: list[Asked] = []
-    for name in names:
-        means = sorted(heat_map(name).values())
-        if means and name != "Random" and not name.startswith("Average"):
+    rows: list[LLMClaim] = []
+    for name in MODELS:
+        if name != "Random":
+            means = sorted(heat_map(name).values())
             published = f"30 means from {means[0]} to {means[-1]}, their mean {sum(means) / len(means):.2f}"
             rows.append(
-                Asked(f"mean score of each bias, {name}", published, "the authors' heat-map of 2024-10-14", command)
+                LLMClaim(f"mean score of each bias, {name}", published, "the authors' heat-map of 2024-10-14", command)
             )
     return rows
 
 
-def affects() -> list[Asked]:
+def affects() -> list[LLMClaim]:
     table = affect()
-    rows: list[Asked] = []
+    rows: list[LLMClaim] = []
     for name in dict.fromkeys(one.respondent for one in table):
         means = {(one.is_default, one.subscale): one for one in table if one.respondent == name and not one.emotion}
         published = "; ".join(affect_text(subscale, means) for subscale in ("Positive Affect", "Negative Affect"))
         source = "recomputed by the authors' code from their raw sheets"
         command = "mesa-llm run emotionbench --llm human" if name == "human-crowd" else bench("emotionbench")
         rows.append(
-            Asked(f"affect by default, and over all situations, {name} (and by emotion)", published, source, command)
+            LLMClaim(f"affect by default, and over all situations, {name} (and by emotion)", published, source, command)
         )
     paper = "Huang et al. (2024), arXiv 2308.03656"
     rows += [
-        Asked(
+        LLMClaim(
             "change from negative to positive situations, gpt-3.5-turbo, over all emotions",
             "Positive Affect +14.3, Negative Affect -10.4",
             f"{paper}, Table 4",
             bench("emotionbench"),
         ),
-        Asked(
+        LLMClaim(
             "change of eight challenging scales, gpt-3.5-turbo",
             "AGQ +1.3, DASS-21 -2.3, BDI-II +6.4, FDS -7.5, MJS -0.1, GASP -2.6, FSS-III -0.3, BFNE +0.2",
             f"{paper}, Table 5",
@@ -275,32 +274,32 @@ ANALOGIES = [
 """Problems and who solved them, accuracy, parameters."""
 
 
-def analogies() -> list[Asked]:
-    rows: list[Asked] = []
+def analogies() -> list[LLMClaim]:
+    rows: list[LLMClaim] = []
     for quantity, accuracy, parameters in ANALOGIES:
         chosen = "".join(f" --set {parameter}" for parameter in parameters.split())
         mind = "human" if quantity.endswith("people") else "MODEL"
         command = f"mesa-llm run emergent_analogies --steps 1000{chosen} --llm {mind}"
-        rows.append(Asked(quantity, accuracy, WEBB, command))
+        rows.append(LLMClaim(quantity, accuracy, WEBB, command))
     return rows
 
 
 # -- the others
 
 
-def personas() -> list[Asked]:
+def personas() -> list[LLMClaim]:
     notebook = "the authors' notebooks, GPT-4"
     return [
-        Asked("exaggeration of 14 personas, forum", values_text(EXAGGERATION), notebook, bench("compost")),
-        Asked("exaggeration by topic, forum", "61 topics, up to 1", notebook, bench("compost")),
-        Asked(
+        LLMClaim("exaggeration of 14 personas, forum", values_text(EXAGGERATION), notebook, bench("compost")),
+        LLMClaim("exaggeration by topic, forum", "61 topics, up to 1", notebook, bench("compost")),
+        LLMClaim(
             "individuation of 14 personas, forum",
             "from .66 (man) and .67 (woman) to .87 (Hispanic and nonbinary person)",
             notebook,
             bench("compost"),
         ),
-        Asked("individuation of 14 personas, interview", "1.00 each", notebook, bench("compost")),
-        Asked(
+        LLMClaim("individuation of 14 personas, interview", "1.00 each", notebook, bench("compost")),
+        LLMClaim(
             "Republican and Democrat user, small Twitter example",
             "individuation 1.00 and .90, exaggeration .31 and .07",
             notebook,
@@ -309,31 +308,31 @@ def personas() -> list[Asked]:
     ]
 
 
-def economies() -> list[Asked]:
+def economies() -> list[LLMClaim]:
     paper = "Li et al. (2024), arXiv 2310.10436"
     command = f"mesa-llm run econ_agent --steps 240 --set n_agents=100 {ORIGINAL} --llm MODEL"
     return [
-        Asked("phillips_r, GPT-3.5", "-0.619", paper, bench("econ_agent")),
-        Asked("okun_r, GPT-3.5", "-0.918", paper, bench("econ_agent")),
-        Asked("phillips_r, Llama-2", "-0.869", "read off the authors' figure", command),
-        Asked("unemployment, GPT-3.5", "3.4 to 11.9 percent, mean 7.84", "read off the authors' figure", command),
-        Asked("inflation, GPT-3.5, after the first years", "-5 to 5 percent", f"{paper}, by a summary", command),
+        LLMClaim("phillips_r, GPT-3.5", "-0.619", paper, bench("econ_agent")),
+        LLMClaim("okun_r, GPT-3.5", "-0.918", paper, bench("econ_agent")),
+        LLMClaim("phillips_r, Llama-2", "-0.869", "read off the authors' figure", command),
+        LLMClaim("unemployment, GPT-3.5", "3.4 to 11.9 percent, mean 7.84", "read off the authors' figure", command),
+        LLMClaim("inflation, GPT-3.5, after the first years", "-5 to 5 percent", f"{paper}, by a summary", command),
     ]
 
 
-def traders() -> list[Asked]:
+def traders() -> list[LLMClaim]:
     paper = "Zhang et al. (2024), arXiv 2407.18957, by a summary"
     command = f"mesa-llm run stock_agent --steps 1000 --set n_agents=50 {ORIGINAL} --llm MODEL"
     return [
-        Asked("mood of GPT agents", "optimistic, larger volume, fewer orders", paper, command),
-        Asked("mood of Gemini agents", "pessimistic, more frequent and alike", paper, command),
-        Asked(
+        LLMClaim("mood of GPT agents", "optimistic, larger volume, fewer orders", paper, command),
+        LLMClaim("mood of Gemini agents", "pessimistic, more frequent and alike", paper, command),
+        LLMClaim(
             "decisions of Gemini-Pro, first ten days: buy A, sell A, buy B, sell B, none",
             "377, 347, 273, 137, 366",
             "git history of the authors' repository, f78c082",
             command,
         ),
-        Asked(
+        LLMClaim(
             "fills and shares of A and B, Gemini-Pro, first ten days",
             "258 and 113; 1,713,159 and 710,951",
             "git history of the authors' repository, f78c082",
@@ -342,18 +341,18 @@ def traders() -> list[Asked]:
     ]
 
 
-def pairs() -> list[Asked]:
+def pairs() -> list[LLMClaim]:
     table: Any = dyads()
     columns = ["source", "setting", "judge", "model", "partner"]
-    rows: list[Asked] = []
+    rows: list[LLMClaim] = []
     for (source, setting, judge, model, partner), group in table.groupby(columns, sort=False):
         values = values_text(dict(zip(group["measure"], group["value"], strict=True)))
         quantity = f"{model} with {partner}, {setting}, judged by {judge}"
-        rows.append(Asked(quantity, values, source, bench("sotopia")))
+        rows.append(LLMClaim(quantity, values, source, bench("sotopia")))
     return rows
 
 
-ASKED = {
+LLM_CLAIMS = {
     "shachi": shachi(),
     "auction_arena": auctions(),
     "cognitive_biases": biases(),
@@ -361,7 +360,7 @@ ASKED = {
     "econ_agent": economies(),
     "emergent_analogies": analogies(),
     "emotionbench": affects(),
-    "psychobench": [Asked(f"scores of {name}", text, NOTES, bench("psychobench")) for name, text in TRAITS.items()],
+    "psychobench": [LLMClaim(f"scores of {name}", text, NOTES, bench("psychobench")) for name, text in TRAITS.items()],
     "sotopia": pairs(),
     "stock_agent": traders(),
 }
