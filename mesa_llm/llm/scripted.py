@@ -1,4 +1,4 @@
-"""Transports without a language model: chance is the naive baseline, a script is for tests and teaching.
+"""Transports without a language model: chance is the baseline, a script is for tests and teaching.
 
 People, at a terminal or on a page, are found here too.
 """
@@ -32,7 +32,7 @@ ANY_TEXT = {"type": "string"}
 
 
 class RandomLLM:
-    """Choose uniformly among what is allowed: the naive baseline.
+    """Choose uniformly among what is allowed: the baseline.
 
     Drawn is a value of the request's schema if it has one, else one of its actions and then its arguments.
     The draw depends on the salt of the request alone, not on what the prompt says.

@@ -1,4 +1,4 @@
-"""Draw values from what a JSON schema allows: the naive baseline, and the input of tests."""
+"""Draw values from what a JSON schema allows: the baseline, and the input of tests."""
 
 from __future__ import annotations
 
