@@ -95,7 +95,7 @@ class AgentConfig(BaseModel):
     def __copy__(self) -> Self:
         """Return a copy, which `model_copy` changes; its text is written anew."""
         copied = super().__copy__()
-        copied.__dict__.pop("text", None)
+        vars(copied).pop("text", None)
         return copied
 
     @cached_property
