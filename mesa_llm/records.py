@@ -195,8 +195,7 @@ class Request:
         return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Calls, tokens, dollars and failures. Adds with `+`."""
 
     calls: int = 0
@@ -222,7 +221,7 @@ class Usage:
         """Tokens read and written."""
         return self.prompt_tokens + self.reply_tokens
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: Usage) -> Usage:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Add two usages, field by field."""
         return Usage(
             self.calls + other.calls,

@@ -127,7 +127,8 @@ class Texts:
                 messages.append((message.role, content, self.number(_PLAIN.encode(more))))
             else:
                 messages.append((message.role, content))
-        references = compact_json(messages).decode(), self.number(_parameters(request)), self.number(request.options_text)
+        prompt, parameters = compact_json(messages).decode(), self.number(_parameters(request))
+        references = prompt, parameters, self.number(request.options_text)
         if self._new:
             self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", self._new)
             self._new.clear()
