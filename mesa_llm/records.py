@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from html import escape
@@ -137,6 +137,17 @@ class Salt(NamedTuple):
         return int.from_bytes(digest[:4], "big") >> 1
 
 
+def _framed(parts: Sequence[str]) -> str:
+    """Join parts with their lengths, so that no other parts join to the same."""
+    return "".join([f"{len(part)}:{part}" for part in parts])
+
+
+@lru_cache(maxsize=1024)
+def _framed_digests(tools: tuple[ToolSpec, ...]) -> str:
+    """Join the digests of tools, which many requests offer."""
+    return _framed([tool.digest for tool in tools])
+
+
 @dataclass(frozen=True)
 class Request:
     """One request to a language model."""
@@ -181,8 +192,7 @@ class Request:
     @cached_property
     def key(self) -> str:
         """Digest under which the reply is recorded: everything that can change a reply."""
-        parts = [self.model, repr(tuple(self.salt)), self.settings_text]
-        parts += [tool.digest for tool in self.tools]
+        parts: list[str] = []
         if self.schema is not None:
             parts.append(schema_json(self.schema))
         if self.options:
@@ -191,7 +201,8 @@ class Request:
             parts += (message.role, message.content, message.call_id)
             if message.tool_calls:
                 parts += [canonical_json([call.name, call.arguments, call.call_id]) for call in message.tool_calls]
-        framed = "".join([f"{len(part)}:{part}" for part in parts])
+        origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
+        framed = f"{origin}{_framed_digests(self.tools)}{_framed(parts)}"
         return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -33,7 +33,6 @@ from mesa_llm.records import (
     ToolCall,
     ToolSpec,
     canonical_json,
-    options_for,
     plain,
 )
 from mesa_llm.tools.tool import describe, plain_schema
@@ -449,9 +448,8 @@ def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> No
     Raises:
         ParseError: If one does not.
     """
-    options_here = options_for(call.name, options)
     for name, value in call.arguments.items():
-        allowed = options_here.get(name)
+        allowed = options.get(f"{call.name}.{name}", options.get(name))
         if allowed is None or value is None:
             continue
         for element in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
