@@ -17,8 +17,9 @@ from mesa_llm.agents.strategies import Decide, is_plan, open_decide
 from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.decision import Query, answer_schema, check_decision, decide, plain_answer, written_answer
+from mesa_llm.engine.decision import Query, decide
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.reading import answer_schema, check_decision, plain_answer, written_answer
 from mesa_llm.engine.survey import JUDGING, advise, tend_memories
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
