@@ -24,7 +24,7 @@ from mesa_llm.engine.survey import JUDGING, advise, tend_memories
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin
+from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
 from mesa_llm.records import (
     ChatMessage,
     Decision,
@@ -436,6 +436,8 @@ class LLMMixin:
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
         memory, now, worlds = self.memory, self.now, self.worlds
+        if type(memory) is NoMemory:
+            return
         world = seen.world if seen is not None else ""
         if not world and len(worlds) == 1:
             world = worlds[0].name
