@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -171,7 +171,12 @@ class Request:
     @cached_property
     def settings_text(self) -> str:
         """The sampling settings, as the key and the run log write them."""
-        return canonical_json(self.settings)
+        return flat_json(self.settings)
+
+    @cached_property
+    def options_text(self) -> str:
+        """The values that arguments may take, as the key and the run log write them."""
+        return canonical_json(self.options) if self.options else "{}"
 
     @cached_property
     def key(self) -> str:
@@ -181,7 +186,7 @@ class Request:
         if self.schema is not None:
             parts.append(schema_json(self.schema))
         if self.options:
-            parts.append(canonical_json(self.options))
+            parts.append(self.options_text)
         for message in self.messages:
             parts += (message.role, message.content, message.call_id)
             if message.tool_calls:
@@ -190,8 +195,7 @@ class Request:
         return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Calls, tokens, dollars and failures. Adds with `+`."""
 
     calls: int = 0
@@ -217,7 +221,7 @@ class Usage:
         """Tokens read and written."""
         return self.prompt_tokens + self.reply_tokens
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: Usage) -> Usage:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Add two usages, field by field."""
         return Usage(
             self.calls + other.calls,
@@ -517,6 +521,20 @@ def schema_json(schema: Mapping[str, Any]) -> str:
             _SCHEMAS.clear()
         known = _SCHEMAS[id(schema)] = (schema, canonical_json(schema))  # kept with it, so that its id stays its own
     return known[1]
+
+
+def flat_json(fields: Mapping[str, Any]) -> str:
+    """Write an object as `canonical_json` does; what is written of a flat one is kept, as equal ones come again."""
+    try:
+        return _flat_json(*fields, *fields.values())
+    except TypeError:  # it holds a list or another object
+        return canonical_json(fields)
+
+
+@lru_cache(maxsize=256, typed=True)  # as 1 and 1.0 are equal, and written otherwise
+def _flat_json(*names_and_values: Any) -> str:
+    n = len(names_and_values) // 2
+    return canonical_json(dict(zip(names_and_values[:n], names_and_values[n:], strict=True)))
 
 
 def compact_json(value: object) -> bytes:

@@ -246,7 +246,7 @@ class LLMMixin:
         engine, opened = engine_of(self.model), self.opened
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
-        if seen.answer is None and not any(spec.is_action for spec in box.specs):
+        if seen.answer is None and not box.has_actions:
             agent.demand_actions()
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
@@ -261,7 +261,7 @@ class LLMMixin:
             opened.named(self.config.adapter),
             prompt,
             salt,
-            tools=box.specs if seen.answer is None else _readers(box),
+            tools=box.specs if seen.answer is None else box.readers,
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.request_settings,
             options=seen.options,
@@ -572,11 +572,6 @@ def _actions_text(actions: Iterable[ToolCall]) -> str:
 
 def _with_text(seen: Observation, text: str) -> Observation:
     return replace(seen, text=text, cue=seen.cue or seen.text)
-
-
-def _readers(box: ToolBox) -> Any:
-    """Return only the tools that read, for questions that want an answer and no action."""
-    return tuple(spec for spec in box.specs if not spec.is_action)
 
 
 def _has_moved_on(model: Any, step: int) -> bool:

@@ -198,7 +198,7 @@ def usage_of(runs: Iterable[Run]) -> Usage:
 def totals_json(runs: Sequence[Run], seconds: float) -> dict[str, Any]:
     """Return what runs used and took together as JSON values."""
     return {
-        "usage": asdict(usage_of(runs)),
+        "usage": usage_of(runs)._asdict(),
         "failed_runs": sum(run.error is not None for run in runs),
         "seconds": round(seconds, 3),
         "versions": versions(),
@@ -222,7 +222,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "scores": dict(run.scores),
         "steps": run.steps,
         "decisions": run.decisions,
-        **asdict(run.usage),
+        **run.usage._asdict(),
         "seconds": round(run.seconds, 3),
         "digest": run.digest,
         "log": None if run.log is None else str(run.log),

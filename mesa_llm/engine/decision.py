@@ -68,7 +68,7 @@ _ANYTHING = TypeAdapter[Any](Any)
 _SCALARS = frozenset({int, float, str, bool, type(None)})
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Query:
     """Everything one decision needs: the model, the observation, the tools and the request."""
 
@@ -362,10 +362,10 @@ def read(
         parsed = find_json(_without_thoughts(reply.text))
         value = cast("dict[str, Any]", parsed).get(REASONING, "") if isinstance(parsed, dict) else ""
         thought = str(value)[:MAX_TEXT]  # beside the action, in place of among its arguments
-    if any(call.name in box and box[call.name].tool.spec.is_action for call in calls):
+    if any(box.is_action(call.name) for call in calls):
         text = "\n".join(filter(None, (reply.reasoning, thought, reply.text if reply.tool_calls else "")))
-        actions = tuple(call for call in calls if call.name not in box or box[call.name].tool.spec.is_action)
-        return check_decision(Decision(0, actions, text=text[:MAX_TEXT]), seen, box)
+        actions = [call for call in calls if call.name not in box or box.is_action(call.name)]
+        return Decision(0, _checked_actions(actions, seen, box), text=text[:MAX_TEXT])
     try:
         return tuple(box.check(call) for call in calls)
     except ToolError as error:
@@ -390,31 +390,42 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
     Raises:
         ParseError: If it does not fit; the text explains why.
     """
-    if decision.actions and seen.answer is not None:
+    if decision.has_answer and seen.answer is None:
+        names = ", ".join(spec.name for spec in box.specs if spec.is_action)
+        raise ParseError(f"an action is wanted, not an answer; choose one of: {names}.")
+    if decision.actions:
+        calls, answer = _checked_actions(decision.actions, seen, box), None
+    elif decision.has_answer:
+        calls, answer = (), _checked_answer(decision.answer, seen.answer)
+    else:
+        return decision
+    return Decision(
+        decision.agent, calls, answer, decision.text, decision.by, decision.keys, decision.label, decision.is_null
+    )  # several times faster than replace()
+
+
+def _checked_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) -> tuple[ToolCall, ...]:
+    """Check the actions of a decision against its observation, and convert their arguments to their types.
+
+    Raises:
+        ParseError: If they do not fit; the text explains why.
+    """
+    if seen.answer is not None:
         raise ParseError("an answer is wanted, not an action.")
-    if decision.has_answer:
-        if seen.answer is None:
-            names = ", ".join(spec.name for spec in box.specs if spec.is_action)
-            raise ParseError(f"an action is wanted, not an answer; choose one of: {names}.")
-        return replace(decision, answer=_checked_answer(decision.answer, seen.answer))
-    if len(decision.actions) > seen.max_actions:
-        raise ParseError(f"{len(decision.actions)} actions were named; at most {seen.max_actions} can be done.")
+    if len(actions) > seen.max_actions:
+        raise ParseError(f"{len(actions)} actions were named; at most {seen.max_actions} can be done.")
     calls: list[ToolCall] = []
-    for call in cast("tuple[Any, ...]", decision.actions):
+    for call in actions:
         _demand_call(call)
         try:
             calls.append(box.check(call))
         except ToolError as error:
             raise ParseError(str(error)) from None
-        if not box[call.name].tool.spec.is_action:
+        if not box.is_action(call.name):
             raise ParseError(f"{call.name} only reads; an action is wanted.")
         if seen.options:
             _check_options(calls[-1], seen.options)
-    if not calls:
-        return decision
-    return Decision(
-        decision.agent, tuple(calls), None, decision.text, decision.by, decision.keys, decision.label
-    )  # several times faster than replace()
+    return tuple(calls)
 
 
 def _demand_call(call: Any) -> None:

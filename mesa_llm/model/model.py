@@ -175,7 +175,6 @@ class LLMModel(ResumableModel):
         super().__init__(scenario=scenario)
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, engine_options)
-        self.engine.join(self)
         this = weakref.ref(self)  # the engine must not keep its model alive
         self.engine.should_stop = lambda: (model := this()) is not None and model._is_to_stop
         self.llm = llm

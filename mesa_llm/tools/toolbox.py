@@ -40,6 +40,7 @@ class Plan:
         self.tools = dict(tools)
         self.n_worlds = n_worlds
         self.specs = tuple(_renamed(tool.spec, name) for name, (tool, _) in self.tools.items())
+        self.readers = tuple(spec for spec in self.specs if not spec.is_action)
         self.is_conditional = any(tool.when for tool, _ in self.tools.values())
 
 
@@ -165,15 +166,19 @@ class ToolBox(Mapping[str, Bound]):
         A name that two worlds share is prefixed with the world's name (`market_comment`), unless both mean the
         very same function (`do_nothing`).
         """
-        plan = _plan(type(agent), tuple((type(world), world.name) for world in worlds), tuple(functions))
+        plan = _plan(type(agent), tuple([(type(world), world.name) for world in worlds]), tuple(functions))
         owners = [getattr(function, "__self__", None) for function in functions]
         own = [() if owner is None else (owner,) for owner in owners]
-        return cls(plan, ((agent,), *((world, agent_id) for world in worlds), *own))
+        return cls(plan, ((agent,), *[(world, agent_id) for world in worlds], *own))
 
     def __getitem__(self, name: str) -> Bound:
         """Return a tool by name."""
         tool, owner = self._plan.tools[name]
         return Bound(tool, self._leading[owner])
+
+    def __contains__(self, name: object) -> bool:
+        """Check whether there is a tool of this name."""
+        return name in self._plan.tools
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names, in order."""
@@ -207,6 +212,21 @@ class ToolBox(Mapping[str, Bound]):
     def specs(self) -> tuple[ToolSpec, ...]:
         """Descriptions for a language model, in order; a prefixed tool has its prefixed name."""
         return self._plan.specs
+
+    @property
+    def readers(self) -> tuple[ToolSpec, ...]:
+        """Descriptions of the tools that only read, in order."""
+        return self._plan.readers
+
+    @property
+    def has_actions(self) -> bool:
+        """Whether there is an action among them."""
+        return len(self._plan.readers) < len(self._plan.specs)
+
+    def is_action(self, name: str) -> bool:
+        """Check whether there is an action of this name."""
+        found = self._plan.tools.get(name)
+        return found is not None and found[0].spec.is_action
 
     def check(self, call: ToolCall) -> ToolCall:
         """Check a call without running it.
