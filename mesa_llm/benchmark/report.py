@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -194,6 +194,11 @@ class TaskReport:
     """Name of a candidate → results."""
 
     @property
+    def published_by(self) -> str:
+        """Publication of the error that runs are judged by, or of the values that they are compared with."""
+        return self.published_error.source if self.published_error else self.target.source if self.target else ""
+
+    @property
     def has_error(self) -> bool:
         """Whether any candidate has an error."""
         return any(result.error is not None for result in self.results.values())
@@ -260,21 +265,20 @@ class Report(Results):
         head = ["task", "level", "runs", *self.candidates, "halves", "constant", "people"]
         return [*head, "study: agent", "baseline", "unit"]
 
-    def error_rows(self) -> Iterator[list[str]]:
-        """Return a row for each task: its errors, and the errors to judge them by."""
-        for task in self.tasks:
-            first = task.results[self.candidate]
-            n = sum(run.error is None for run in first.runs)
-            errors = [with_interval(task.results[one].error) for one in self.candidates]
-            beside = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
-            published = task.published_error
-            study = [None, None] if published is None else [published.agent, published.baseline]
-            row = [task.task, str(task.level), str(n), *errors, *map(figure_text, beside), *map(figure_text, study)]
-            yield [*row, task.unit]
+    def error_row(self, task: TaskReport) -> list[str]:
+        """Return the row of a task: its errors, and the errors to judge them by."""
+        first = task.results[self.candidate]
+        n = sum(run.error is None for run in first.runs)
+        errors = [with_interval(task.results[one].error) for one in self.candidates]
+        beside = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
+        published = task.published_error
+        study = [None, None] if published is None else [published.agent, published.baseline]
+        row = [task.task, str(task.level), str(n), *errors, *map(figure_text, beside), *map(figure_text, study)]
+        return [*row, task.unit]
 
     def text(self) -> str:
         """Write the report as tables for a terminal."""
-        blocks = ["\n".join(table(self.error_head, list(self.error_rows())))]
+        blocks = ["\n".join(table(self.error_head, [self.error_row(task) for task in self.tasks]))]
         for task in self.tasks:
             rows = task.score_rows()
             lines = [f"{task.task}, level {task.level}. {task.source}", *filter(None, [task.note])]
