@@ -195,7 +195,8 @@ class Request:
         return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Usage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Usage:
     """Calls, tokens, dollars and failures. Adds with `+`."""
 
     calls: int = 0
@@ -221,7 +222,7 @@ class Usage(NamedTuple):
         """Tokens read and written."""
         return self.prompt_tokens + self.reply_tokens
 
-    def __add__(self, other: Usage) -> Usage:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __add__(self, other: Usage) -> Usage:
         """Add two usages, field by field."""
         return Usage(
             self.calls + other.calls,

@@ -115,7 +115,8 @@ def bench(
     options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
-    written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
+    written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng}
     written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
