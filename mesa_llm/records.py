@@ -279,6 +279,11 @@ class Reply:
     reasoning: str = ""
     """Reasoning that a reasoning model wrote before its text, if the endpoint shows it."""
 
+    def timed(self, latency_s: float) -> Reply:
+        """Return the reply with the seconds it took."""
+        tokens, rest = (self.prompt_tokens, self.reply_tokens), (self.attempts, self.reasoning)
+        return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -390,6 +395,13 @@ class Decision:
         """Whether it holds a typed answer."""
         return self.answer is not None or self.is_null
 
+    def labelled(self, label: str) -> Decision:
+        """Return the decision with the label of the observation it was made on, if that has one."""
+        if label in ("", self.label):
+            return self
+        origin = (self.text, self.by, self.keys)
+        return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null)
+
     def __str__(self) -> str:
         """Write what was decided: actions as calls, or the answer."""
         if self.has_answer:
@@ -429,6 +441,12 @@ class Failure:
 
     label: str = ""
     """Label of the observation it should have been made on."""
+
+    def labelled(self, label: str) -> Failure:
+        """Return the failure with the label of the observation it should have been made on, if that has one."""
+        if label in ("", self.label):
+            return self
+        return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label)
 
     def _repr_html_(self) -> str:
         """Show in Jupyter why there is no decision."""
@@ -511,7 +529,7 @@ def _html(heading: str, text: str) -> str:
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
-    return _CANONICAL.encode(value)
+    return _CANONICAL(value)
 
 
 def schema_json(schema: Mapping[str, Any]) -> str:
@@ -565,7 +583,18 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)
+
+def _canonical_encoder() -> Callable[[object], str]:
+    """Set up an encoder once; `json` does it for each value, which takes longer than writing a small one."""
+    separators = (",", ":")
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # not CPython
+        return json.JSONEncoder(sort_keys=True, separators=separators, ensure_ascii=False, default=plain).encode
+    write = make(None, plain, json.encoder.encode_basestring, None, *reversed(separators), True, False, True)
+    return lambda value: "".join(write(value, 0))
+
+
+_CANONICAL = _canonical_encoder()
 
 
 def read_json(path: str | Path) -> Any:

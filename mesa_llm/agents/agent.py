@@ -202,7 +202,7 @@ class LLMMixin:
             decision = await self.decide(seen)
             if type(self).decide is not LLMMixin.decide:
                 decision = self._checked_again(decision, seen)
-        self._settled = replace(decision, label=seen.label) if seen.label else decision
+        self._settled = decision.labelled(seen.label)
         return self._settled
 
     def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
@@ -559,7 +559,7 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
     Raises:
         ToolError: If it cannot be done now, or the world refuses it.
     """
-    if call.name in box and not box[call.name].is_usable:
+    if not box.is_usable(call.name):
         raise ToolError(f"{call.name} cannot be done now.")
     return box.run(call) if is_checked else box.call(call)
 

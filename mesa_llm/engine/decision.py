@@ -165,7 +165,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
         raise ParseError("the second model called tools instead of putting the reply into form.")
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
-    return Decision(agent, decided.actions, decided.answer, text, request.model, keys, is_null=is_null)
+    return Decision(agent, decided.actions, decided.answer, text, request.model, keys, query.seen.label, is_null)
 
 
 def _reason(error: ParseError, reply: Reply) -> str:

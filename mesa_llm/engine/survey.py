@@ -315,7 +315,7 @@ def consult(
         messages = _conversation(prompt)
         jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **options))
     engine = engine_of(model)
-    results = [replace(result, label=purpose) for result in engine.gather(jobs, [Observation()] * len(jobs))]
+    results = [result.labelled(purpose) for result in engine.gather(jobs, [Observation()] * len(jobs))]
     if getattr(model, "is_stepping", True):
         for result in results:
             engine.runlog.add(result, jobs[0].now)

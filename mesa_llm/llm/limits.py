@@ -299,7 +299,7 @@ class Limits:
         if reply.prompt_tokens:
             self._tokens_seen += reply.prompt_tokens + reply.reply_tokens
             self._characters_seen += characters
-        return reply if reply.latency_s else replace(reply, latency_s=time.perf_counter() - start)
+        return reply if reply.latency_s else reply.timed(time.perf_counter() - start)
 
     async def close(self) -> None:
         """Close what is asked."""

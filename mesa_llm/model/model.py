@@ -443,7 +443,7 @@ class LLMModel(ResumableModel):
             raw is earlier and raw.label == seen.label for earlier in self._step_decisions.get(turn.agent.unique_id, ())
         ):
             return raw
-        checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
+        checked = turn.agent.checked(raw, seen, "outside").labelled(seen.label)
         self.runlog.add(checked, self.now)
         if isinstance(checked, Failure):
             self.engine.count_failure("decide")
@@ -478,7 +478,7 @@ class LLMModel(ResumableModel):
             if isinstance(decision, Failure):
                 self._failed.append(decision)
                 if self.on_error == "rule":
-                    results[index] = _labelled(agent.rule_decision(observations[index]), observations[index])
+                    results[index] = agent.rule_decision(observations[index]).labelled(observations[index].label)
                     self.runlog.add(results[index], now)
             self._step_decisions.setdefault(agent.unique_id, []).append(results[index])
         return results
@@ -790,7 +790,3 @@ def _refusals(decision: Decision | Failure, raw: Any) -> list[Outcome]:
     return [
         Outcome(decision.agent, name, arguments, False, decision.reason, decision.label) for name, arguments in actions
     ]
-
-
-def _labelled(decision: Decision | Failure, seen: Observation) -> Decision | Failure:
-    return replace(decision, label=seen.label) if seen.label else decision

@@ -238,15 +238,20 @@ class ToolBox(Mapping[str, Bound]):
         found = self._plan.tools.get(name)
         return found is not None and found[0].spec.is_action
 
+    def is_usable(self, name: str) -> bool:
+        """Check whether a tool's own condition, if it has one, lets it be used now."""
+        return not self._plan.is_conditional or name not in self or self[name].is_usable
+
     def check(self, call: ToolCall) -> ToolCall:
         """Check a call without running it.
 
         Raises:
             ToolError: If there is no such tool, or its arguments are wrong.
         """
-        if call.name not in self._plan.tools:
+        found = self._plan.tools.get(call.name)
+        if found is None:
             raise ToolError(f"there is no tool {call.name[:80]!r}; choose one of: {', '.join(self._plan.tools)}.")
-        return ToolCall(call.name, self._plan.tools[call.name][0].arguments(call.arguments), call.call_id)
+        return ToolCall(call.name, found[0].arguments(call.arguments), call.call_id)
 
     def call(self, call: ToolCall) -> Any:
         """Run a call; its arguments are checked first.
@@ -264,5 +269,5 @@ class ToolBox(Mapping[str, Bound]):
         """
         if call.name not in self._plan.tools:
             raise ToolError(f"there is no tool {call.name[:80]!r}.")
-        bound = self[call.name]
-        return bound.tool.function(*bound.leading, **call.arguments)
+        tool, owner = self._plan.tools[call.name]
+        return tool.function(*self._leading[owner], **call.arguments)
