@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,9 @@ from mesa_llm.worlds.social.store import Names, Store
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
 
+
+MAX_UNWRITTEN = 100_000
+"""Maximum number of posts whose counts wait to be written until somebody reads them."""
 
 NEVER = 2**62
 """A number of reports that no post reaches."""
@@ -71,6 +75,33 @@ def pair(first: int, second: int) -> int:
     return first << 32 | second
 
 
+class Votes:
+    """Who voted how on what: 1 a like, -1 a dislike, 0 a vote that was noted and does not count."""
+
+    def __init__(self) -> None:
+        """Start without votes."""
+        self._by_user: dict[int, dict[int, int]] = {}
+
+    def __len__(self) -> int:
+        """Count the votes."""
+        return sum(map(len, self._by_user.values()))
+
+    def of(self, user_id: int) -> Mapping[int, int]:
+        """Return the votes of a user, by the ids of what it voted on."""
+        return self._by_user.get(user_id, NO_VOTES)
+
+    def cast(self, user_id: int, target_id: int, value: int) -> None:
+        """Note a vote, in place of an earlier one."""
+        self._by_user.setdefault(user_id, {})[target_id] = value
+
+    def withdraw(self, user_id: int, target_id: int) -> None:
+        """Forget a vote."""
+        del self._by_user[user_id][target_id]
+
+
+NO_VOTES: Mapping[int, int] = MappingProxyType({})
+
+
 class SocialState:
     """State of a social world: its numbers in columns, its texts in tables; the classes that act on it add the rules.
 
@@ -80,7 +111,7 @@ class SocialState:
         comments: Columns by row, as of posts.
         follows: Who follows whom.
         mutes: Who muted whom.
-        votes: User and post, as a `pair` → the vote: 1 a like, -1 a dislike.
+        votes: Who likes and dislikes which posts.
         comment_votes: The same for comments.
         board: Posts and users as feeds read them.
         store: The readable copy, and all texts.
@@ -130,8 +161,8 @@ class SocialState:
         self.names = Names(self.store, self.users)
         self.follows = Follows()
         self.mutes: dict[int, set[int]] = {}
-        self.votes: dict[int, int] = {}
-        self.comment_votes: dict[int, int] = {}
+        self.votes = Votes()
+        self.comment_votes = Votes()
         self.inbox = Inbox(settings.notice_steps)
         self.board = Board(self.posts, self.users, self.follows, self, settings.step_minutes, settings.hide_reports)
         self.searches: list[tuple[int, str, str]] = []
@@ -186,8 +217,9 @@ class SocialState:
         self.inbox.end_step(self.step)
         self._feed_seed = self._rng.randint(0, 2**62)
         self.posts_changed()
-        self.write_counts()
-        self.store.end_step()
+        if len(self._unwritten_posts) > MAX_UNWRITTEN:
+            self.write_counts()
+        self.store.end_step()  # which writes all that is left, where there is a file that others read
 
     # the readable copy
 
