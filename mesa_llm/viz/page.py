@@ -163,7 +163,7 @@ def _Page(
     use_effect(lambda: _open(session, drawn, arrival), [])
 
     def resume(run: KeptRun) -> None:
-        choice.set(run.choice(initial, choice.value))
+        choice.set(run.choice(initial, choice.value, session.thinkers))
         session.build(choice.value, run)
         change()
 
