@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
@@ -283,6 +284,14 @@ class Economy(DoNothing):
         return {"policies": [asdict(policy) for policy in self.state.policies], "participants": participants}
 
     # from outside the run
+
+    meanings = MappingProxyType(
+        {
+            TAX_RATE: "Tax on sales, as a share of the price, from 0 to 1.",
+            MINIMUM_WAGE: "Dollars that a worker earns in a step at the least, 0 or more.",
+        }
+    )
+    """What may be changed during a run → what it is."""
 
     def changeable(self) -> Mapping[str, Any]:
         """Return the variables, which policies set as well; any other name is taken, too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -333,8 +334,11 @@ class PredictionMarkets(DoNothing):
 
     # from outside the run
 
+    meanings = MappingProxyType({"fee": "Share of each trade that is taken as a fee, from 0 on and below 1."})
+    """What may be changed during a run → what it is."""
+
     def changeable(self) -> Mapping[str, Any]:
-        """Return what may be changed during a run: the fee, a share of each trade."""
+        """Return what may be changed during a run: the fee."""
         return {"fee": self.ledger.fee}
 
     def change(self, variable: str, value: Any) -> None:

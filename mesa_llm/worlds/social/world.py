@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -369,6 +370,14 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             self.sign_up(user_id, author)
         self.create_post(user_id, content)
         return len(self.posts)
+
+    meanings = MappingProxyType(
+        {
+            "feed": f"What users are shown: {', '.join(FEEDS)}.",
+            "viral_threshold": "Number of likes and shares at which a post is reported as viral, 1 or more.",
+        }
+    )
+    """What may be changed during a run → what it is."""
 
     def changeable(self) -> Mapping[str, Any]:
         """Return what may be changed during a run: the name of the feed, and when a post is viral."""
