@@ -529,7 +529,7 @@ def _html(heading: str, text: str) -> str:
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
-    return _CANONICAL(value)
+    return _CANONICAL.encode(value)
 
 
 def schema_json(schema: Mapping[str, Any]) -> str:
@@ -583,18 +583,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
 
-
-def _canonical_encoder() -> Callable[[object], str]:
-    """Set up an encoder once; `json` does it for each value, which takes longer than writing a small one."""
-    separators = (",", ":")
-    make: Any = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:  # not CPython
-        return json.JSONEncoder(sort_keys=True, separators=separators, ensure_ascii=False, default=plain).encode
-    write = make(None, plain, json.encoder.encode_basestring, None, *reversed(separators), True, False, True)
-    return lambda value: "".join(write(value, 0))
-
-
-_CANONICAL = _canonical_encoder()
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)
 
 
 def read_json(path: str | Path) -> Any:
