@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from html import escape
@@ -15,11 +15,12 @@ from typing import Any, Literal, NamedTuple
 from pydantic_core import PydanticSerializationError, to_json
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.frozen import frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """One call of a tool or an action, as a model asked for it; nothing in it is trusted yet."""
 
@@ -37,7 +38,7 @@ class ToolCall:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatMessage:
     """One message of a prompt."""
 
@@ -137,6 +138,17 @@ class Salt(NamedTuple):
         return int.from_bytes(digest[:4], "big") >> 1
 
 
+def _framed(parts: Sequence[str]) -> str:
+    """Join parts with their lengths, so that no other parts join to the same."""
+    return "".join([f"{len(part)}:{part}" for part in parts])
+
+
+@lru_cache(maxsize=1024)
+def _framed_digests(tools: tuple[ToolSpec, ...]) -> str:
+    """Join the digests of tools, which many requests offer."""
+    return _framed([tool.digest for tool in tools])
+
+
 @dataclass(frozen=True)
 class Request:
     """One request to a language model."""
@@ -181,8 +193,7 @@ class Request:
     @cached_property
     def key(self) -> str:
         """Digest under which the reply is recorded: everything that can change a reply."""
-        parts = [self.model, repr(tuple(self.salt)), self.settings_text]
-        parts += [tool.digest for tool in self.tools]
+        parts: list[str] = []
         if self.schema is not None:
             parts.append(schema_json(self.schema))
         if self.options:
@@ -191,7 +202,8 @@ class Request:
             parts += (message.role, message.content, message.call_id)
             if message.tool_calls:
                 parts += [canonical_json([call.name, call.arguments, call.call_id]) for call in message.tool_calls]
-        framed = "".join([f"{len(part)}:{part}" for part in parts])
+        origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
+        framed = f"{origin}{_framed_digests(self.tools)}{_framed(parts)}"
         return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -245,7 +257,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """The reply of a language model."""
 
@@ -285,7 +297,7 @@ class Reply:
         return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observation:
     """What an agent observes before it decides; holds all that is specific to the task."""
 
@@ -332,20 +344,20 @@ class Observation:
 class LazyObservation(Observation):
     """An observation whose text is written when it is first read, as rule twins read the facts alone."""
 
-    __slots__ = ("_text",)
+    __slots__ = ()
 
     @property
-    def text(self) -> str:
+    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The text of the prompt."""
-        text = self._text
+        text: str | Callable[[], str] = _TEXT.__get__(self)
         if not isinstance(text, str):
             text = text()
-            object.__setattr__(self, "_text", text)
+            _TEXT.__set__(self, text)
         return text
 
-    @text.setter
-    def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        object.__setattr__(self, "_text", text)
+
+_TEXT: Any = vars(Observation)["text"]
+"""The slot of an observation that holds its text."""
 
 
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
@@ -362,7 +374,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
     return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Decision:
     """A decision of an agent: actions to run, or a typed answer."""
 
@@ -420,7 +432,7 @@ class Decision:
         return _html(f"agent {self.agent}{label}, by {self.by}", str(self)) + reasons
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """A decision that could not be made, and why. Nothing is made up in its place."""
 
@@ -454,7 +466,7 @@ class Failure:
         return _html(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """The outcome of one action, or of one typed answer."""
 
@@ -477,7 +489,7 @@ class Outcome:
     """Label of the observation it was decided on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """Something that happened in a world and matters to others."""
 
@@ -497,7 +509,7 @@ class Event:
     """Step in which it happened."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """Words that one agent sends to others; they read them in the next step."""
 

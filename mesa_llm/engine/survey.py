@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.decision import answer_schema, check_decision, decide
+from mesa_llm.engine.decision import decide
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.reading import answer_schema, check_decision
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.human.desk import HumanLLM

@@ -58,8 +58,9 @@ class WindowMemory(EntryMemory):
         self._entries.append(line_entry)
         self._characters += len(line_entry.line) + 1
         while len(self._entries) > self.k or self._characters > max_characters:
-            self._characters -= len(self._entries.pop(0).line) + 1
-            del self._lines[:1]
+            oldest = self._entries.pop(0)
+            line = self._lines.pop(0) if self._lines else oldest.line
+            self._characters -= len(line) + 1
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return all that is kept, one line each, oldest first."""
