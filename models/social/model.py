@@ -264,7 +264,9 @@ class SocialModel(LLMModel):
         if self.opinions is not None:
             self.opinions.enter((user.unique_id for user in users), self.random)
         self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
-        self.world.follow_many(edges + 1)
+        edges += 1
+        self.world.follow_many(edges)
+        del edges
         posts = [(users[index], post) for index, post in people.posts()]
         for user, post in posts or self.opening(users):
             self.world.create_post(user.unique_id, post)

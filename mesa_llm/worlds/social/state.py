@@ -14,7 +14,7 @@ import numpy as np
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
-from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged
+from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged, halves
 from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Names, Store
@@ -243,12 +243,13 @@ class SocialState:
         """Write everything that the tables do not hold yet."""
         self.store.flush()
         self.write_counts()
-        for edges, step in self._unwritten_follows:
+        for codes, step in self._unwritten_follows:
             if self._undone_follows:
-                edges = edges[~np.isin(edges[:, 0].astype(np.int64) << 32 | edges[:, 1], self._undone_follows)]
-            for start in range(0, len(edges), 100_000):
-                batch = edges[start : start + 100_000].tolist()
-                self.store.insert("follow", ((follower, followee, step) for follower, followee in batch))
+                codes = codes[~np.isin(codes, self._undone_follows)]
+            for start in range(0, len(codes), 100_000):
+                followers, followees = halves(codes, slice(start, start + 100_000))
+                pairs = zip(followers.tolist(), followees.tolist(), strict=True)
+                self.store.insert("follow", ((follower, followee, step) for follower, followee in pairs))
         is_any = bool(self._unwritten_follows)
         users = np.flatnonzero(self.users["is_user"]) if is_any else np.array(sorted(self._unwritten_users), np.int64)
         if len(users):

@@ -442,14 +442,13 @@ def visible_ids(
     """
     notices = [notice for group in news for notice in group[:MAX_NAMED]]
     shown = [ids_of(item.post) for item in facts.feed]
-    posts = dict.fromkeys(notice.new_id for notice in notices if notice.kind in ("reply", "quote"))
-    comments = dict.fromkeys(notice.new_id for notice in notices if notice.kind == "comment")
-    users = dict.fromkeys((*facts.followed, *facts.muted, *[notice.user_id for notice in notices]))
-    posts.update(dict.fromkeys(chain.from_iterable([ids.posts for ids in shown])))
-    comments.update(dict.fromkeys(chain.from_iterable([ids.comments for ids in shown])))
-    users.update(dict.fromkeys(chain.from_iterable([ids.users for ids in shown])))
-    for group in facts.groups:
-        users |= dict.fromkeys(message.user_id for message in group.messages)
+    replies = [notice.new_id for notice in notices if notice.kind in ("reply", "quote")]
+    comments = [notice.new_id for notice in notices if notice.kind == "comment"]
+    posts = dict.fromkeys(chain(replies, *[ids.posts for ids in shown]))
+    comments = dict.fromkeys(chain(comments, *[ids.comments for ids in shown]))
+    authors = [notice.user_id for notice in notices]
+    writers = [message.user_id for group in facts.groups for message in group.messages]
+    users = dict.fromkeys(chain(facts.followed, facts.muted, authors, *[ids.users for ids in shown], writers))
     users.pop(facts.user_id, None)
     return {"post_id": tuple(posts), "user_id": tuple(users), "comment_id": tuple(comments)}
 
