@@ -264,8 +264,8 @@ class Reopen(NamedTuple):
     resume: Callable[[KeptRun], None]
     """Goes on with it."""
 
-    view: Callable[[KeptRun], None]
-    """Shows it, and asks nobody."""
+    view: Callable[[KeptRun], None] | None
+    """Shows it, and asks nobody; None: a class plays, and goes on playing."""
 
 
 @component
@@ -303,8 +303,9 @@ def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: 
     for run in runs:
         with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}).key(run.path.name):
             solara.Text(run.description)
-            on_click = partial(reopen.view, run)
-            solara.Button("Open", icon_name="mdi-eye-outline", on_click=on_click, small=True, text=True)
+            if reopen.view is not None:
+                on_click = partial(reopen.view, run)
+                solara.Button("Open", icon_name="mdi-eye-outline", on_click=on_click, small=True, text=True)
             on_click = partial(reopen.resume, run)
             solara.Button("Resume", icon_name="mdi-play", on_click=on_click, small=True, text=True)
             name = run.path.name
