@@ -476,5 +476,6 @@ def _change_scenario(model: LLMModel, name: str, value: Any) -> None:
     fields = {field: getattr(scenario, field) for field in type(scenario).fields}
     try:
         model.scenario = type(scenario)(rng=getattr(scenario, "rng", None), **{**fields, name: value})
+        model.scenario_changed()
     except ConfigError as error:
         raise ToolError(str(error)) from None

@@ -71,7 +71,8 @@ class LLMModel(ResumableModel):
     Attributes:
         scenario_class: Class of its scenario, which declares its parameters.
         option_defaults: Name of an option that every model takes → its default.
-        changeable: Fields of the scenario that may be changed during a run, as the model reads them in every step.
+        changeable: Fields of the scenario that may be changed during a run, as the model reads them in every step, or
+            hands them on in `scenario_changed`.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: The worlds its agents live in.
         schedule: Which of the worlds is visited when; None: all of them in every step.
@@ -614,6 +615,9 @@ class LLMModel(ResumableModel):
                 log holds that step without it.
         """
         return self.interventions.add(intervention)
+
+    def scenario_changed(self) -> None:
+        """Override to hand fields of the scenario that have changed on to what took them over, such as worlds."""
 
     def change_minds(self, llm: str | LLM | None = None, design: AgentDesign | None = None) -> None:
         """Let all agents think with something else from now on; used by branches, which record it.

@@ -96,6 +96,14 @@ class Economy(DoNothing):
         self._enacted: list[Policy] = []
         self._notables = Notables()
 
+    def set_parameters(self, parameters: EconomyParameters) -> None:
+        """Go on with other parameters from the next step on; what participants and households started with stays.
+
+        Args:
+            parameters: The parameters.
+        """
+        self.parameters = self.rules.parameters = parameters
+
     def enter(self, agent_id: int, role: Role = "producer", balance: float | None = None) -> Participant:
         """Return the account of a participant; one that has none enters.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -100,6 +101,14 @@ class Exchange(DoNothing):
         self._floor = Floor(self.market, self.calendar, rng)
         self._board = Board(self.market.books, self.screen.max_orders)
         self._instructions = texts.instructions(self.calendar, self.trading, self.lending)
+
+    def set_days(self, days: int) -> None:
+        """Let the exchange close after another day; if that is over already, after the present one.
+
+        Args:
+            days: Number of the last day.
+        """
+        self.calendar = self._floor.calendar = replace(self.calendar, days=days)
 
     @property
     def now(self) -> Moment:
