@@ -15,12 +15,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic_core import PydanticSerializationError, to_json
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.frozen import frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool or an action, as a model asked for it; nothing in it is trusted yet."""
 
@@ -38,7 +37,7 @@ class ToolCall:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
     """One message of a prompt."""
 
@@ -257,7 +256,7 @@ class Usage:
         )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The reply of a language model."""
 
@@ -297,7 +296,7 @@ class Reply:
         return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What an agent observes before it decides; holds all that is specific to the task."""
 
@@ -344,20 +343,20 @@ class Observation:
 class LazyObservation(Observation):
     """An observation whose text is written when it is first read, as rule twins read the facts alone."""
 
-    __slots__ = ()
+    __slots__ = ("_text",)
 
     @property
-    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def text(self) -> str:
         """The text of the prompt."""
-        text: str | Callable[[], str] = _TEXT.__get__(self)
+        text = self._text
         if not isinstance(text, str):
             text = text()
-            _TEXT.__set__(self, text)
+            object.__setattr__(self, "_text", text)
         return text
 
-
-_TEXT: Any = vars(Observation)["text"]
-"""The slot of an observation that holds its text."""
+    @text.setter
+    def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        object.__setattr__(self, "_text", text)
 
 
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
@@ -374,7 +373,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
     return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
 
 
-@frozen
+@dataclass(frozen=True, slots=True, repr=False)
 class Decision:
     """A decision of an agent: actions to run, or a typed answer."""
 
@@ -432,7 +431,7 @@ class Decision:
         return _html(f"agent {self.agent}{label}, by {self.by}", str(self)) + reasons
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A decision that could not be made, and why. Nothing is made up in its place."""
 
@@ -466,7 +465,7 @@ class Failure:
         return _html(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of one action, or of one typed answer."""
 
@@ -489,7 +488,7 @@ class Outcome:
     """Label of the observation it was decided on."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened in a world and matters to others."""
 
@@ -509,7 +508,7 @@ class Event:
     """Step in which it happened."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Message:
     """Words that one agent sends to others; they read them in the next step."""
 
