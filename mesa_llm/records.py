@@ -15,12 +15,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic_core import PydanticSerializationError, to_json
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.frozen import frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool or an action, as a model asked for it; nothing in it is trusted yet."""
 
@@ -38,7 +37,7 @@ class ToolCall:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
     """One message of a prompt."""
 
@@ -207,7 +206,8 @@ class Request:
         return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Usage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Usage:
     """Calls, tokens, dollars and failures. Adds with `+`."""
 
     calls: int = 0
@@ -233,7 +233,7 @@ class Usage(NamedTuple):
         """Tokens read and written."""
         return self.prompt_tokens + self.reply_tokens
 
-    def __add__(self, other: Usage) -> Usage:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __add__(self, other: Usage) -> Usage:
         """Add two usages, field by field."""
         return Usage(
             self.calls + other.calls,
@@ -256,7 +256,7 @@ class Usage(NamedTuple):
         )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The reply of a language model."""
 
@@ -296,7 +296,7 @@ class Reply:
         return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What an agent observes before it decides; holds all that is specific to the task."""
 
@@ -343,20 +343,20 @@ class Observation:
 class LazyObservation(Observation):
     """An observation whose text is written when it is first read, as rule twins read the facts alone."""
 
-    __slots__ = ()
+    __slots__ = ("_text",)
 
     @property
-    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def text(self) -> str:
         """The text of the prompt."""
-        text: str | Callable[[], str] = _TEXT.__get__(self)
+        text = self._text
         if not isinstance(text, str):
             text = text()
-            _TEXT.__set__(self, text)
+            object.__setattr__(self, "_text", text)
         return text
 
-
-_TEXT: Any = vars(Observation)["text"]
-"""The slot of an observation that holds its text."""
+    @text.setter
+    def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        object.__setattr__(self, "_text", text)
 
 
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
@@ -373,7 +373,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
     return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
 
 
-@frozen
+@dataclass(frozen=True, slots=True, repr=False)
 class Decision:
     """A decision of an agent: actions to run, or a typed answer."""
 
@@ -431,7 +431,7 @@ class Decision:
         return _html(f"agent {self.agent}{label}, by {self.by}", str(self)) + reasons
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A decision that could not be made, and why. Nothing is made up in its place."""
 
@@ -465,7 +465,7 @@ class Failure:
         return _html(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of one action, or of one typed answer."""
 
@@ -488,7 +488,7 @@ class Outcome:
     """Label of the observation it was decided on."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened in a world and matters to others."""
 
@@ -508,7 +508,7 @@ class Event:
     """Step in which it happened."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Message:
     """Words that one agent sends to others; they read them in the next step."""
 
@@ -540,7 +540,7 @@ def _html(heading: str, text: str) -> str:
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
-    return _CANONICAL(value)
+    return _CANONICAL.encode(value)
 
 
 def schema_json(schema: Mapping[str, Any]) -> str:
@@ -594,18 +594,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
 
-
-def _canonical_encoder() -> Callable[[object], str]:
-    """Set up an encoder once; `json` does it for each value, which takes longer than writing a small one."""
-    separators = (",", ":")
-    make: Any = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:  # not CPython
-        return json.JSONEncoder(sort_keys=True, separators=separators, ensure_ascii=False, default=plain).encode
-    write = make(None, plain, json.encoder.encode_basestring, None, *reversed(separators), True, False, True)
-    return lambda value: "".join(write(value, 0))
-
-
-_CANONICAL = _canonical_encoder()
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)
 
 
 def read_json(path: str | Path) -> Any:

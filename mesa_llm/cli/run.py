@@ -7,6 +7,7 @@ import logging
 import time as clock
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -254,7 +255,7 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         "log": None if model.runlog.path is None else str(model.runlog.path),
         "results": _results(model),
         "failures_by_purpose": {purpose: used.failures for purpose, used in by_purpose.items()},
-        "usage_by_purpose": {purpose: used._asdict() for purpose, used in by_purpose.items()},
+        "usage_by_purpose": {purpose: asdict(used) for purpose, used in by_purpose.items()},
     }
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.frozen import frozen
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import one_line
 
@@ -34,7 +33,7 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MemoryEntry:
     """One thing an agent remembers.
 

@@ -71,7 +71,8 @@ class LLMModel(ResumableModel):
     Attributes:
         scenario_class: Class of its scenario, which declares its parameters.
         option_defaults: Name of an option that every model takes → its default.
-        changeable: Fields of the scenario that may be changed during a run, as the model reads them in every step.
+        changeable: Fields of the scenario that may be changed during a run, as the model reads them in every step, or
+            hands them on in `scenario_changed`.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: The worlds its agents live in.
         schedule: Which of the worlds is visited when; None: all of them in every step.
@@ -379,10 +380,10 @@ class LLMModel(ResumableModel):
         if self._seen is None:
             # Whether a world is crowded takes long to find out, so that one of each class is looked at for all of it.
             one_of_each = {type(world): world for world in self.present_worlds}
-            crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
-            expecting: list[Any] = [world for world in self.present_worlds if type(world) in crowded]
-            for world in expecting:
-                world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
+            crowded = tuple(kind for kind, world in one_of_each.items() if isinstance(world, Crowded))
+            for world in self.present_worlds:
+                if isinstance(world, crowded):
+                    world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
             self._seen = [self._view_of(turn) for turn in turns]
             if self._stages:
                 self._stages[0] = turns
@@ -614,6 +615,9 @@ class LLMModel(ResumableModel):
                 log holds that step without it.
         """
         return self.interventions.add(intervention)
+
+    def scenario_changed(self) -> None:
+        """Override to hand fields of the scenario that have changed on to what took them over, such as worlds."""
 
     def change_minds(self, llm: str | LLM | None = None, design: AgentDesign | None = None) -> None:
         """Let all agents think with something else from now on; used by branches, which record it.

@@ -8,7 +8,6 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import fields
 from functools import cache, lru_cache
 from typing import Any
 
@@ -286,7 +285,7 @@ def stored_reply(reply: Reply) -> str:
     return compact_json(fields).decode()
 
 
-_DOCUMENT_FIELDS = tuple(each.name for each in fields(Reply) if each.name not in ("text", "tool_calls", *IN_COLUMNS))
+_DOCUMENT_FIELDS = tuple(name for name in Reply.__slots__ if name not in ("text", "tool_calls", *IN_COLUMNS))
 
 
 def reply_of(document: str, *columns: Any) -> Reply:

@@ -128,7 +128,13 @@ def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
 
 @lru_cache(maxsize=4096)
 def _joined(plan: Plan, others: tuple[Tool, ...], owner: int) -> Plan:
-    """Add tools that are called on nothing; those of the plan keep their names."""
+    """Add tools that are called on nothing.
+
+    Raises:
+        ConfigError: If a name is taken.
+    """
+    if taken := [tool.spec.name for tool in others if tool.spec.name in plan.tools]:
+        raise ConfigError(f"a tool of the agent is called {taken[0]} already; give the tool server another name=")
     return Plan({**{tool.spec.name: (tool, owner) for tool in others}, **plan.tools}, plan.n_worlds)
 
 
@@ -193,7 +199,11 @@ class ToolBox(Mapping[str, Bound]):
         return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
 
     def joined(self, others: Iterable[Tool]) -> ToolBox:
-        """Return these tools, and others that stand for themselves, such as those of a server."""
+        """Return these tools, and others that stand for themselves, such as those of a server.
+
+        Raises:
+            ConfigError: If two have one name.
+        """
         return ToolBox(_joined(self._plan, tuple(others), len(self._leading)), (*self._leading, ()))
 
     @property
