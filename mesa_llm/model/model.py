@@ -380,10 +380,10 @@ class LLMModel(ResumableModel):
         if self._seen is None:
             # Whether a world is crowded takes long to find out, so that one of each class is looked at for all of it.
             one_of_each = {type(world): world for world in self.present_worlds}
-            crowded = tuple(kind for kind, world in one_of_each.items() if isinstance(world, Crowded))
-            for world in self.present_worlds:
-                if isinstance(world, crowded):
-                    world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
+            crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
+            expecting: list[Any] = [world for world in self.present_worlds if type(world) in crowded]
+            for world in expecting:
+                world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
             self._seen = [self._view_of(turn) for turn in turns]
             if self._stages:
                 self._stages[0] = turns
