@@ -256,7 +256,7 @@ def crowd(size: int) -> SocialWorld:
         ([Account(10**9)], "run from 1"),
         ([Account(3), Account(3)], "user 3 has an account already"),
         ([Account(9), Account(1)], "user 1 has an account already"),
-        ([Account(8, "Ann", "ann"), Account(9, "Anna", "ann")], "two users have the username 'ann'"),
+        ([Account(8, "Ann", "ann"), Account(9, "Anna", "ann")], "users 8 and 9 have one username, 'ann'"),
     ],
 )
 def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str) -> None:
@@ -265,6 +265,15 @@ def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str
     with pytest.raises(ConfigError, match=why):
         world.sign_up_many(accounts)
     assert world.digest() == before
+
+
+def test_a_username_is_not_given_twice_whenever_its_users_sign_up() -> None:
+    world = SocialWorld("x")
+    world.sign_up(1, "Ann", "ann")
+    with pytest.raises(ConfigError, match="users 1 and 3 have one username, 'ann'; give each one of its own"):
+        world.sign_up_many([Account(2, "Ben", "ben"), Account(3, "Anna", "ann")])
+    world.sign_up_many([Account(2, "Ben", "ben"), Account(3, "Ann"), Account(4, "Ann")])
+    assert list(world.names.values()) == ["Ann", "Ben", "Ann", "Ann"]
 
 
 def test_names_are_one_short_line_and_never_empty() -> None:
