@@ -23,6 +23,9 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
 
 
+MAX_TEXT = 5000
+"""Maximum number of characters of a post, reply, comment or quote."""
+
 MAX_UNWRITTEN = 100_000
 """Maximum number of posts whose counts wait to be written until somebody reads them."""
 
@@ -340,17 +343,24 @@ class SocialState:
         """Return who published a post."""
         return self.posts.get("author", post_id - 1)
 
-    def cleaned(self, content: str, name: str) -> str:
+    def cleaned(self, content: str, name: str, max_characters: int = MAX_TEXT) -> str:
         """Return text without what cannot be stored or shown.
 
+        Args:
+            content: The text.
+            name: What it is, in one word.
+            max_characters: Maximum number of its characters.
+
         Raises:
-            ToolError: If nothing is left of it.
+            ToolError: If nothing is left of it, or it is too long.
         """
         if self.is_original:
             return content
         text = UNPRINTABLE.sub("", content).strip()
         if not text:
             raise ToolError(f"The {name} is empty; write some words.")
+        if len(text) > max_characters:
+            raise ToolError(f"The {name} has {len(text):,} characters; write {max_characters:,} at most.")
         return text
 
     # writes that several rules share

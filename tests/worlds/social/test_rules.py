@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -312,3 +314,24 @@ def test_impossible_follows_are_refused_all_together(edge: tuple[int, int], why:
 
 def test_no_edges_are_no_follows_even_in_an_empty_world() -> None:
     assert SocialWorld("x").follow_many(np.empty((0, 2), dtype=np.int64)) == 0
+
+
+def test_texts_beyond_all_measure_are_refused_with_their_length_and_change_nothing() -> None:
+    world = SocialWorld("x", actions=("create_post", "purchase_product", "create_group"), products=("mug",))
+    world.sign_up_many(Account(number) for number in (1, 2))
+    world.create_post(1, "short")
+    world.create_group(1, "tea")
+    before, huge = world.digest(), "x" * 100_000
+    posts = [world.create_post, *(partial(write, post_id=1) for write in (world.reply, world.quote_post))]
+    for write in (*posts, partial(world.create_comment, post_id=1)):
+        with pytest.raises(ToolError, match="has 100,000 characters; write 5,000 at most"):
+            write(2, content=huge)
+    with pytest.raises(ToolError, match="The reason has 100,000 characters; write 500 at most"):
+        world.report_post(2, 1, huge)
+    with pytest.raises(ToolError, match="The message has 100,000 characters; write 2,000 at most"):
+        world.send_to_group(1, 1, huge)
+    with pytest.raises(ToolError, match="has 100,000 characters"):
+        world.publish("The Courier", huge)
+    with pytest.raises(ToolError, match="There is no product"):
+        world.purchase_product(1, "\ud800")
+    assert world.digest() == before
