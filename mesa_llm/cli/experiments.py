@@ -1,8 +1,10 @@
-"""Commands that make many runs, or another run of one: bench, sweep, branch."""
+"""Commands that make many runs, or another run of one: bench, sweep, branch, tournament."""
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,7 +115,8 @@ def bench(
     options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
-    written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
+    written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng}
     written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
@@ -213,6 +216,9 @@ def branch_run(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps after the fork; without it, up to the parent's last.")
     ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Pairs of runs: the recorded one, and others with the seeds that follow.")
+    ] = 1,
     drop_later: Annotated[
         bool, typer.Option("--drop-later", help="Leave out what was done to the parent from outside after that step.")
     ] = False,
@@ -226,9 +232,48 @@ def branch_run(
 ) -> None:
     """Fork a recorded run at a step with a change, and compare the two."""
     from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in
-    from mesa_llm.cli.branch import Fork, run_branch
+    from mesa_llm.cli.branch import Fork, run_branch, run_branches
 
     demand_no_secrets(set_ or (), api_base=api_base, llm=llm)
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     fork = Fork(at, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
-    run_branch(file, fork, steps, {**spend, "api_base": api_base}, csv=csv, trust=trust, as_json=as_json, say=say)
+    limits = {**spend, "api_base": api_base}
+    if seeds > 1:
+        run_branches(file, fork, steps, seeds, limits, csv=csv, trust=trust, as_json=as_json, say=say)
+    else:
+        run_branch(file, fork, steps, limits, csv=csv, trust=trust, as_json=as_json, say=say)
+
+
+@app.command("tournament", rich_help_panel="Experiments")
+@exits
+def hold_tournament(
+    folder: Annotated[Path, typer.Argument(help="Folder with one file a player: NAME.py, with move(own, other).")],
+    game: Annotated[
+        str | None, typer.Option(help="Name of the game, or module:NAME of any; without it, the only one there is.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Rounds of a match.")] = 50,
+    repeats: Annotated[int, typer.Option(min=1, help="How often everybody meets everybody.")] = 10,
+    rng: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
+    limit_s: Annotated[float, typer.Option(min=0.01, help="Seconds that a move may take.")] = 1.0,
+    known: Annotated[
+        str | None, typer.Option(help="Known strategies that play too, with commas between them; '': none.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let students' files play a game against each other and known strategies, and rank them.
+
+    Each file plays in a process of its own, with a time limit; one that fails forfeits its move, and stops nothing.
+    """
+    from mesa_llm.tournament import find_game, find_players, lines_of, play
+
+    if game is not None and ":" in game:
+        look_here()
+    chosen = find_game(game)
+    names = None if known is None else [name.strip() for name in known.split(",") if name.strip()]
+    standings = play(chosen, find_players(chosen, folder, limit_s, names), rounds=rounds, repeats=repeats, seed=rng)
+    if as_json:
+        figures = {"game": chosen.name, "rounds": rounds, "repeats": repeats, "rng": rng}
+        say(json.dumps({**figures, "players": list(map(asdict, standings))}))
+    else:
+        for line in lines_of(standings):
+            say(line)

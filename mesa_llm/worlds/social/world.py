@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -370,11 +371,21 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         self.create_post(user_id, content)
         return len(self.posts)
 
+    meanings = MappingProxyType(
+        {
+            "feed": f"What users are shown: {', '.join(FEEDS)}.",
+            "feed_size": "Maximum number of posts in a feed, 0 or more.",
+            "viral_threshold": "Number of likes and shares at which a post is reported as viral, 1 or more.",
+        }
+    )
+    """What may be changed during a run → what it is."""
+
     def changeable(self) -> Mapping[str, Any]:
-        """Return what may be changed during a run: the name of the feed, and when a post is viral."""
+        """Return what may be changed during a run: the name and size of the feed, and when a post is viral."""
         feed = self.settings.feed
         name = feed if isinstance(feed, str) else next((key for key, one in FEEDS.items() if one == feed), "own")
-        return {"feed": name, "viral_threshold": self.settings.viral_threshold}
+        settings = self.settings
+        return {"feed": name, "feed_size": settings.feed_size, "viral_threshold": settings.viral_threshold}
 
     def change(self, variable: str, value: Any) -> None:
         """Change one of these.
@@ -382,11 +393,10 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Raises:
             ToolError: If it is none of them, or cannot have this value.
         """
-        kinds = {"feed": str, "viral_threshold": int}
+        kinds = {"feed": str, "feed_size": int, "viral_threshold": int}
         if variable not in kinds or type(value) is not kinds[variable]:
-            raise ToolError(
-                f"{variable} = {value!r}; wanted feed, one of {', '.join(FEEDS)}, or viral_threshold, a number"
-            )
+            wanted = f"feed, one of {', '.join(FEEDS)}, or feed_size or viral_threshold, a number"
+            raise ToolError(f"{variable} = {value!r}; wanted {wanted}")
         try:
             self.settings = replace(self.settings, **{variable: value})
         except ConfigError as error:
