@@ -117,7 +117,7 @@ def test_what_stands_beside_the_peers_is_shown_by_its_command(tmp_path, monkeypa
     with FaultyServer() as server:
         monkeypatch.setenv("OLLAMA_API_BASE", server.url)
         for command in peers():
-            if "--on ray" not in command:  # the extra may be absent; tests/test_sweep.py runs it where it is not
+            if "--on ray" not in command:  # its extra may be absent
                 run_command(" ".join(mine.get(word, word) for word in command.split()), server.url, monkeypatch)
 
 
