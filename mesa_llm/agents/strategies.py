@@ -16,8 +16,9 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, cast
 
-from mesa_llm.engine.decision import Query, decide, plain_answer, reasoned_tool
+from mesa_llm.engine.decision import Query, decide, reasoned_tool
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.reading import plain_answer
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Decision, Failure, Observation, canonical_json, options_for
 from mesa_llm.text import counted

@@ -67,7 +67,7 @@ class ToolMixin:
         agent: Any = self
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
         actions = [spec.name for spec in box.specs if spec.is_action]
-        if actions and not any(spec.is_action for spec in box.only(agent.config.tools).specs):
+        if actions and not box.only(agent.config.tools).has_actions:
             raise ConfigError(
                 f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), so that it can do "
                 f"nothing: its config, or the design, allows only {list(agent.config.tools)}; add an action to these"

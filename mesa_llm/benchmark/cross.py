@@ -5,22 +5,21 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
-from mesa_llm.benchmark.report import run_json, task_json, totals_json, usage_of, with_interval
+from mesa_llm.benchmark.report import Results, RunRow, setting_of, totals, with_interval
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import Task, find_task
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
-from mesa_llm.records import Usage
-from mesa_llm.statistics import Column, Comparison, Estimate, compare, correct, mean_estimate, ratio_estimate
+from mesa_llm.statistics import Comparison, Estimate, compare, correct, mean_estimate, ratio_estimate
 from mesa_llm.text import NOT_KNOWN, counted, figure_text, table
 
 SIGNIFICANT = 0.05
@@ -30,9 +29,55 @@ FEW_SEEDS = 6
 """Number of pairs from which on a paired permutation test can find a p below `SIGNIFICANT`."""
 
 
-@dataclass(frozen=True)
+class Named(Protocol):
+    """Anything with a name: a task, or what a report holds of one."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A task that designs are compared in."""
+
+    task: str
+    """Name of the task."""
+
+    source: str
+    """Study that the task comes from."""
+
+    setting: Mapping[str, Any]
+    """Parameters of the runs."""
+
+    max_steps: int
+    """Maximum number of steps of a run."""
+
+    measure: str
+    """What designs are compared by."""
+
+    diagonal: str
+    """The design that the task is normalised by: the one of its name, or else the first."""
+
+    note: str
+    """What the column is normalised by, and why it has no ratios if it has none."""
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+        return self.task
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """A design in a task, over its runs."""
+
+    task: str
+    """Name of the task."""
+
+    design: str
+    """Name of the design."""
 
     figure: Estimate | None
     """The task's measure, averaged over runs; None if no run has it."""
@@ -46,159 +91,68 @@ class Cell:
     installation: Installation
     """What becomes of the design's components in the task."""
 
+    published_ratio: float | None
+    """The ratio that Shachi reports; None if it reports none."""
 
-@dataclass(frozen=True)
-class Cross:
+    runs: Sequence[RunRow]
+    """The runs, in the order of their seeds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cross(Results):
     """Results of designs in tasks."""
-
-    tasks: Sequence[Task]
-    """The tasks, in order."""
-
-    candidates: Mapping[str, Candidate]
-    """Name of a design → the language model with it; the first is what tasks without a design of their name are
-    normalised by."""
 
     seeds: Sequence[int]
     """Seeds of the runs, the same for all designs."""
 
-    runs: Sequence[Run]
-    """All runs, including those that failed."""
+    tasks: Sequence[Column]
+    """The tasks, in order."""
 
-    options: Mapping[str, Any]
-    """Options of the command, without secrets."""
+    designs: Mapping[str, Mapping[str, Any] | None]
+    """Designs by name, as JSON; None: each model's own components."""
 
-    seconds: float = 0.0
-    """Duration in seconds."""
+    cells: Sequence[Cell]
+    """Results of each design in each task."""
 
-    @property
-    def designs(self) -> list[str]:
-        """Names of the designs, in order."""
-        return list(self.candidates)
-
-    def diagonal(self, task: Task) -> str:
-        """Return the design that a task is normalised by: the one of its name, or else the first."""
-        return task.name if task.name in self.candidates else self.designs[0]
-
-    def runs_of(self, task: Task, design: str) -> list[Run]:
-        """Return the runs of a design in a task, in the order of their seeds."""
-        plan = (task.name, self.candidates[design].name)
-        return [run for run in self.runs if (run.plan.task.name, run.plan.candidate.name) == plan]
-
-    def figures(self, task: Task, design: str) -> Column:
-        """Return the measure of a design's run in a task for each seed; None where there is none."""
-        by_seed = {run.plan.seed: task.measured(run.scores) for run in self.runs_of(task, design)}
-        return [by_seed.get(seed) for seed in self.seeds]
+    notes: Sequence[str]
+    """What a reader of the figures should know."""
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Cell]:
-        """Name of a task and of a design → results; p are corrected over all of them together."""
-        places = [(task, design) for task in self.tasks for design in self.designs]
-        comparisons = correct([self._compared(task, design) for task, design in places])
-        designs = {name: one.design for name, one in self.candidates.items()}
-        entered = {task.name: installations(task, designs) for task in self.tasks}
-        return {
-            (task.name, design): Cell(
-                mean_estimate(self.figures(task, design)),
-                self._ratio(task, design),
-                comparison,
-                entered[task.name][design],
-            )
-            for (task, design), comparison in zip(places, comparisons, strict=True)
-        }
+    def _by_name(self) -> Mapping[tuple[str, str], Cell]:
+        return {(cell.task, cell.design): cell for cell in self.cells}
 
-    def cell(self, task: Task, design: str) -> Cell:
+    def cell(self, task: Named, design: str) -> Cell:
         """Return the results of a design in a task."""
-        return self.cells[task.name, design]
+        return self._by_name[task.name, design]
 
-    def _compared(self, task: Task, design: str) -> Comparison | None:
-        diagonal = self.diagonal(task)
-        return None if design == diagonal else compare(self.figures(task, design), self.figures(task, diagonal))
+    def runs_of(self, task: Named, design: str) -> Sequence[RunRow]:
+        """Return the runs of a design in a task, in the order of their seeds."""
+        return self.cell(task, design).runs
 
-    def _ratio(self, task: Task, design: str) -> Estimate | None:
-        try:
-            return ratio_estimate(self.figures(task, design), self.figures(task, self.diagonal(task)))
-        except ValueError:  # `note_on` says so
-            return None
-
-    def note_on(self, task: Task) -> str:
-        """Describe what a task's column is normalised by, and why it has no ratios if it has none."""
-        diagonal = self.figures(task, self.diagonal(task))
-        text = f"{task.measure_name}; normalised by {self.diagonal(task)}"
-        names = dict.fromkeys(name for run in self.runs if run.plan.task.name == task.name for name in run.scores)
-        if names and all(figure is None for figure in diagonal):
-            return f"{text}, of which no run has it; scores of this task are {', '.join(names)}"
-        try:
-            ratio_estimate(diagonal, diagonal)
-        except ValueError as error:
-            return f"{text}; {error}"
-        return text
-
-    def notes(self) -> list[str]:
-        """Return what a reader of the figures should know."""
-        lines = [f"{task.name}: {self.note_on(task)}" for task in self.tasks]
-        n_seeds = len(self.seeds)
-        if n_seeds < FEW_SEEDS:
-            limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
-            lines.append(
-                f"With {counted(n_seeds, 'seed')} {limit}; one below {SIGNIFICANT} takes {FEW_SEEDS}, and more of them "
-                "where many are corrected."
-            )
-        if all(one.llm in ("rule", "random") for one in self.candidates.values()):
-            lines.append("Rule twins and chance read nothing that a design changes, so that all designs decide alike.")
-        return lines
+    def diagonal(self, task: Named) -> str:
+        """Return the design that a task is normalised by."""
+        return next(column.diagonal for column in self.tasks if column.task == task.name)
 
     @property
-    def usage(self) -> Usage:
-        """Usage of all runs together."""
-        return usage_of(self.runs)
-
-    # -- as values
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
-        return {
-            "options": dict(self.options),
-            "seeds": list(self.seeds),
-            "tasks": [self._task(task) for task in self.tasks],
-            "designs": {
-                name: None if one.design is None else one.design.to_json() for name, one in self.candidates.items()
-            },
-            "cells": [self._cell(task, design) for task in self.tasks for design in self.designs],
-            **totals_json(self.runs, self.seconds),
-        }
-
-    def _task(self, task: Task) -> dict[str, Any]:
-        return {
-            **task_json(task),
-            "measure": task.measure_name,
-            "diagonal": self.diagonal(task),
-            "note": self.note_on(task),
-        }
-
-    def _cell(self, task: Task, design: str) -> dict[str, Any]:
-        return {
-            "task": task.name,
-            "design": design,
-            **asdict(self.cell(task, design)),
-            "published_ratio": published_ratio(task, design),
-            "runs": [run_json(run) for run in self.runs_of(task, design)],
-        }
+    def runs(self) -> list[RunRow]:
+        """All runs, including those that failed."""
+        return [run for cell in self.cells for run in cell.runs]
 
     # -- as tables
 
     @property
     def ratio_head(self) -> list[str]:
         """Heads of the table of ratios."""
-        return ["ratio to the diagonal", *(task.name for task in self.tasks)]
+        return ["ratio to the diagonal", *(task.task for task in self.tasks)]
 
     def ratio_rows(self) -> Iterator[list[str]]:
         """Return a row for each design: its ratios to the diagonal of each task, and the published ones in brackets."""
         for design in self.designs:
             yield [design, *(self._ratio_text(task, design) for task in self.tasks)]
 
-    def _ratio_text(self, task: Task, design: str) -> str:
-        is_diagonal = design == self.diagonal(task)
-        ratio, published = self.cell(task, design).ratio, published_ratio(task, design)
+    def _ratio_text(self, task: Column, design: str) -> str:
+        is_diagonal, cell = design == task.diagonal, self.cell(task, design)
+        ratio, published = cell.ratio, cell.published_ratio
         text = figure_text(ratio and ratio.value) if is_diagonal else with_interval(ratio)
         return text if published is None or is_diagonal else f"{text} (study: {published:.2f})"
 
@@ -233,7 +187,7 @@ class Cross:
             table(self.ratio_head, list(self.ratio_rows())),
             table(self.difference_head, list(self.difference_rows())),
             table(self.component_head, list(self.component_rows())),
-            self.notes(),
+            self.notes,
         ]
         return "\n\n".join(["\n".join(block) for block in blocks] + self.failures())
 
@@ -249,9 +203,109 @@ class Cross:
         return lines
 
 
-def published_ratio(task: Task, design: str) -> float | None:
-    """Return the ratio to the diagonal that Shachi reports of a design in a task; None if it reports none."""
-    return PUBLISHED_RATIOS.get(design, {}).get(task.name)
+def cross_of(
+    tasks: Sequence[Task],
+    candidates: Mapping[str, Candidate],
+    seeds: Sequence[int],
+    runs: Sequence[Run],
+    options: Mapping[str, Any],
+    seconds: float = 0.0,
+) -> Cross:
+    """Compare designs in tasks.
+
+    Args:
+        tasks: The tasks, in order.
+        candidates: Name of a design → the language model with it; the first is what tasks without a design of their
+            name are normalised by.
+        seeds: Seeds of the runs, the same for all designs.
+        runs: All runs, including those that failed.
+        options: Options of the command, without secrets.
+        seconds: Duration in seconds.
+    """
+    columns = [_Figures(task, candidates, seeds, runs) for task in tasks]
+    cells = [cell for column in columns for cell in column.cells()]
+    comparisons = correct([cell.comparison for cell in cells])
+    lines = [f"{column.task.name}: {column.note()}" for column in columns]
+    return Cross(
+        seeds=list(seeds),
+        tasks=[column.column() for column in columns],
+        designs={name: None if one.design is None else one.design.to_json() for name, one in candidates.items()},
+        cells=[replace(cell, comparison=one) for cell, one in zip(cells, comparisons, strict=True)],
+        notes=[*lines, *_cautions(len(seeds), candidates.values())],
+        **totals(runs, options, seconds),
+    )
+
+
+class _Figures:
+    """Figures of all designs in one task."""
+
+    def __init__(
+        self, task: Task, candidates: Mapping[str, Candidate], seeds: Sequence[int], runs: Sequence[Run]
+    ) -> None:
+        self.task = task
+        self.candidates = candidates
+        self.diagonal = task.name if task.name in candidates else next(iter(candidates))
+        by_name = {one.name: name for name, one in candidates.items()}
+        self.runs: dict[str, list[Run]] = {name: [] for name in candidates}
+        for run in runs:
+            if run.plan.task.name == task.name and run.plan.candidate.name in by_name:
+                self.runs[by_name[run.plan.candidate.name]].append(run)
+        self.figures: dict[str, list[float | None]] = {}
+        for name, own in self.runs.items():
+            by_seed = {run.plan.seed: task.measured(run.scores) for run in own}
+            self.figures[name] = [by_seed.get(seed) for seed in seeds]
+
+    def column(self) -> Column:
+        """Return what the task is, and what its column is normalised by."""
+        fields = setting_of(self.task)
+        return Column(**fields, measure=self.task.measure_name, diagonal=self.diagonal, note=self.note())
+
+    def cells(self) -> Iterator[Cell]:
+        """Return the results of each design; p are not corrected yet."""
+        entered = installations(self.task, {name: one.design for name, one in self.candidates.items()})
+        diagonal = self.figures[self.diagonal]
+        for name, figures in self.figures.items():
+            yield Cell(
+                task=self.task.name,
+                design=name,
+                figure=mean_estimate(figures),
+                ratio=self._ratio(name),
+                comparison=None if name == self.diagonal else compare(figures, diagonal),
+                installation=entered[name],
+                published_ratio=PUBLISHED_RATIOS.get(name, {}).get(self.task.name),
+                runs=[RunRow.of(run, self.task.measured(run.scores)) for run in self.runs[name]],
+            )
+
+    def _ratio(self, design: str) -> Estimate | None:
+        try:
+            return ratio_estimate(self.figures[design], self.figures[self.diagonal])
+        except ValueError:  # `note` says so
+            return None
+
+    def note(self) -> str:
+        """Describe what the task's column is normalised by, and why it has no ratios if it has none."""
+        diagonal = self.figures[self.diagonal]
+        text = f"{self.task.measure_name}; normalised by {self.diagonal}"
+        names = dict.fromkeys(name for own in self.runs.values() for run in own for name in run.scores)
+        if names and all(figure is None for figure in diagonal):
+            return f"{text}, of which no run has it; scores of this task are {', '.join(names)}"
+        try:
+            ratio_estimate(diagonal, diagonal)
+        except ValueError as error:
+            return f"{text}; {error}"
+        return text
+
+
+def _cautions(n_seeds: int, candidates: Iterable[Candidate]) -> Iterator[str]:
+    """Return what a reader should know of a comparison of so many seeds, by such agents."""
+    if n_seeds < FEW_SEEDS:
+        limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
+        yield (
+            f"With {counted(n_seeds, 'seed')} {limit}; one below {SIGNIFICANT} takes {FEW_SEEDS}, and more of them "
+            "where many are corrected."
+        )
+    if all(one.llm in ("rule", "random") for one in candidates):
+        yield "Rule twins and chance read nothing that a design changes, so that all designs decide alike."
 
 
 def _comparison_texts(comparison: Comparison | None) -> list[str]:
@@ -321,4 +375,4 @@ def cross(
     with closing(Access(**access)) as shared:
         runs = Runs(plans, access=shared, folder=None if folder is None else Path(folder), **options or {})
         runs.check()
-        return Cross(found, candidates, numbers, runs.run(), {}, clock.perf_counter() - begun)
+        return cross_of(found, candidates, numbers, runs.run(), {}, clock.perf_counter() - begun)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from mesa_llm.benchmark.cross import Cross, published_ratio, star_of
-from mesa_llm.benchmark.page import GREY, picture, rendered
-from mesa_llm.benchmark.task import Task
+from mesa_llm.benchmark.cross import Column, Cross, star_of
+from mesa_llm.benchmark.page import GREY, NO_PICKS, framed, picture, rendered
 from mesa_llm.text import NOT_KNOWN, figure_text
 
 COLOURS = "RdBu"
@@ -30,7 +29,18 @@ Shade = tuple[float, str]
 
 def page(cross: Cross) -> str:
     """Write designs × tasks as an HTML page without further files."""
-    return rendered("cross.html", cross=cross, heat_map=picture(heat_map(cross)))
+    return framed("Designs × tasks", fragment(cross))
+
+
+def fragment(cross: Cross, picks: Mapping[str, int] = NO_PICKS) -> str:
+    """Write designs × tasks as the part of a page.
+
+    Args:
+        cross: The comparison.
+        picks: Path of a run log → number of the run, for those that can be opened from the page.
+    """
+    drawing = picture(heat_map(cross))
+    return rendered("cross.html", cross=cross, heat_map=drawing, picks=picks, figure=figure_text)
 
 
 def heat_map(cross: Cross) -> Figure:
@@ -42,11 +52,11 @@ def heat_map(cross: Cross) -> Figure:
     for axes, title, shade in zip(panels, titles, (_ratio, _effect), strict=True):
         _draw(axes, cross, shade)
         axes.set_title(title, loc="left", color=GREY, fontsize=10)
-    panels[0].set_yticks(range(len(cross.designs)), cross.designs)
+    panels[0].set_yticks(range(len(cross.designs)), list(cross.designs))
     return figure
 
 
-def _draw(axes: Any, cross: Cross, shade: Callable[[Cross, Task, str], Shade]) -> None:
+def _draw(axes: Any, cross: Cross, shade: Callable[[Cross, Column, str], Shade]) -> None:
     cells = [[shade(cross, task, design) for task in cross.tasks] for design in cross.designs]
     colours = np.array([[colour for colour, _ in row] for row in cells], dtype=np.float64)
     axes.set_facecolor("#e2e8f0")
@@ -56,27 +66,28 @@ def _draw(axes: Any, cross: Cross, shade: Callable[[Cross, Task, str], Shade]) -
             is_dark = abs(colours[row, column]) > 0.7
             text = cells[row][column][1]
             axes.text(column, row, text, ha="center", va="center", fontsize=9, color="white" if is_dark else "#1e293b")
-            if design == cross.diagonal(task):
+            if design == task.diagonal:
                 axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, color="#1e293b", linewidth=1.5))
-    names = [task.name for task in cross.tasks]
+    names = [task.task for task in cross.tasks]
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
 
 
-def _ratio(cross: Cross, task: Task, design: str) -> Shade:
-    ratio, published = cross.cell(task, design).ratio, published_ratio(task, design)
-    beside = "" if published is None or design == cross.diagonal(task) else f"\n({published:.2f})"
+def _ratio(cross: Cross, task: Column, design: str) -> Shade:
+    cell = cross.cell(task, design)
+    ratio, published = cell.ratio, cell.published_ratio
+    beside = "" if published is None or design == task.diagonal else f"\n({published:.2f})"
     if ratio is None:
         return math.nan, f"{NOT_KNOWN}{beside}"
     colour = math.log(ratio.value) / math.log(FULL_RATIO) if ratio.value > 0 else -1.0
     return float(np.clip(colour, -1, 1)), f"{ratio.value:.2f}{beside}"
 
 
-def _effect(cross: Cross, task: Task, design: str) -> Shade:
+def _effect(cross: Cross, task: Column, design: str) -> Shade:
     comparison = cross.cell(task, design).comparison
-    if design == cross.diagonal(task):
+    if design == task.diagonal:
         return 0.0, ""
     if comparison is None:
         return math.nan, NOT_KNOWN

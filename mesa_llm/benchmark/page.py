@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from mesa_llm.benchmark.report import Report
-from mesa_llm.benchmark.scores import constant_error, people_error
-from mesa_llm.benchmark.task import Task
+from mesa_llm.benchmark.report import Report, TaskReport
 from mesa_llm.statistics import Estimate
 
 COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
@@ -22,16 +23,34 @@ GREY = "#475569"
 MAX_ROWS = 24
 """Maximum number of scores that have a row each; more are points over the target's."""
 
+NO_PICKS: Mapping[str, int] = MappingProxyType({})
+"""Runs that can be opened from a page that is a file: none."""
+
 FAR = 20
 """Ratio of the largest to the smallest target from which axes are logarithmic."""
 
 
 def page(report: Report) -> str:
     """Write a report as an HTML page without further files."""
-    plots = {task.name: picture(plot_of(report, task)) for task in report.tasks}
-    compared = [task for task in report.tasks if has_error(report, task)]
+    return framed(f"Benchmark of {report.candidate}", fragment(report))
+
+
+def fragment(report: Report, picks: Mapping[str, int] = NO_PICKS) -> str:
+    """Write a report as the part of a page.
+
+    Args:
+        report: The report.
+        picks: Path of a run log → number of the run, for those that can be opened from the page.
+    """
+    plots = {task.task: picture(plot_of(task)) for task in report.tasks}
+    compared = [task for task in report.tasks if task.has_error]
     errors = picture(error_plot(report, compared)) if compared else ""
-    return rendered("report.html", report=report, plots=plots, errors=errors)
+    return rendered("report.html", report=report, plots=plots, errors=errors, picks=picks)
+
+
+def framed(title: str, body: str) -> str:
+    """Return a part of a page, in which every value is escaped, as a page of its own."""
+    return rendered("frame.html", title=title, body=Markup(body))
 
 
 def rendered(template: str, package: str = "mesa_llm.benchmark", **values: Any) -> str:
@@ -52,11 +71,6 @@ def rendered(template: str, package: str = "mesa_llm.benchmark", **values: Any) 
     return environment.get_template(template).render(**values)
 
 
-def has_error(report: Report, task: Task) -> bool:
-    """Check whether any candidate has an error in a task."""
-    return any(report.result(task, one).error is not None for one in report.candidates)
-
-
 def picture(figure: Figure) -> str:
     """Return a figure as a data URL."""
     file = BytesIO()
@@ -64,7 +78,7 @@ def picture(figure: Figure) -> str:
     return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
 
 
-def error_plot(report: Report, tasks: list[Task]) -> Figure:
+def error_plot(report: Report, tasks: list[TaskReport]) -> Figure:
     """Draw the errors of each task on a scale of its own, as their units differ."""
     columns = min(3, len(tasks))
     rows = -(-len(tasks) // columns)
@@ -73,16 +87,15 @@ def error_plot(report: Report, tasks: list[Task]) -> Figure:
     plots: Any = figure.subplots(rows, columns, squeeze=False)
     for axes, task in zip(plots.flat, tasks, strict=False):
         marks: list[tuple[str, Estimate | None, str]] = [
-            (one.name, report.result(task, one).error, colour)
-            for one, colour in zip(report.candidates, COLOURS, strict=False)
+            (one, task.results[one].error, colour) for one, colour in zip(report.candidates, COLOURS, strict=False)
         ]
-        beside = {"constant": constant_error(task), "people": people_error(task)}
-        if task.published is not None:
-            beside |= {"study: agent": task.published.agent, "study: baseline": task.published.baseline}
+        beside = {"constant": task.constant_error, "people": task.people_error}
+        if task.published_error is not None:
+            beside |= {"study: agent": task.published_error.agent, "study: baseline": task.published_error.baseline}
         marks += [(name, _point(value), GREY) for name, value in beside.items() if value is not None]
         _dots(axes, marks)
         axes.set_xlim(left=0)
-        axes.set_title(task.name, loc="left", color=GREY)
+        axes.set_title(task.task, loc="left", color=GREY)
         axes.set_xlabel(f"error, {task.unit}" if task.unit else "error", color=GREY)
     for axes in list(plots.flat)[len(tasks) :]:
         axes.set_visible(False)
@@ -117,47 +130,47 @@ def _tidy(axes: Any) -> None:
     axes.set_axisbelow(True)
 
 
-def plot_of(report: Report, task: Task) -> Figure:
+def plot_of(task: TaskReport) -> Figure:
     """Draw the scores of a task beside the target: a row each, or, if there are many, as points over the target's."""
-    names = list(dict.fromkeys(name for one in report.candidates for name in report.result(task, one).scores))
-    if len(names) > MAX_ROWS and has_error(report, task):
-        return _scatter(report, task)
-    return _rows(report, task, names)
+    if len(task.score_names) > MAX_ROWS and task.has_error:
+        return _scatter(task)
+    return _rows(task)
 
 
-def _rows(report: Report, task: Task, names: list[str]) -> Figure:
-    names = names[: 4 * MAX_ROWS]
+def _rows(task: TaskReport) -> Figure:
+    names = task.score_names[: 4 * MAX_ROWS]
     figure = Figure(figsize=(8.6, 1.3 + 0.3 * max(len(names), 1)), layout="constrained")
     axes: Any = figure.subplots()
-    spread = 0.5 / max(len(report.candidates), 1)
-    for index, (one, colour) in enumerate(zip(report.candidates, COLOURS, strict=False)):
-        scores = report.result(task, one).scores
+    n_candidates = len(task.results)
+    spread = 0.5 / max(n_candidates, 1)
+    for index, ((one, result), colour) in enumerate(zip(task.results.items(), COLOURS, strict=False)):
+        scores = result.scores
         for row, name in enumerate(names):
             if name in scores:
-                _dot(axes, scores[name], row + (index - (len(report.candidates) - 1) / 2) * spread, colour)
-        axes.plot([], [], "o", color=colour, label=one.name)
-    for values, marker, label in zip(report.published(task), "Dx", ("target", "people"), strict=True):
+                _dot(axes, scores[name], row + (index - (n_candidates - 1) / 2) * spread, colour)
+        axes.plot([], [], "o", color=colour, label=one)
+    for values, marker, label in zip(task.published, "Dx", ("target", "people"), strict=True):
         known = [(row, values[name]) for row, name in enumerate(names) if name in values]
         if known:
             axes.plot([value for _, value in known], [row for row, _ in known], marker, color=GREY, label=label)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     _tidy(axes)
-    figure.legend(loc="outside lower center", ncols=len(report.candidates) + 2, frameon=False)
+    figure.legend(loc="outside lower center", ncols=n_candidates + 2, frameon=False)
     return figure
 
 
-def _scatter(report: Report, task: Task) -> Figure:
-    target = report.published(task)[0]
+def _scatter(task: TaskReport) -> Figure:
+    target = task.published[0]
     figure = Figure(figsize=(6.4, 5.4), layout="constrained")
     axes: Any = figure.subplots()
-    for one, colour in reversed(list(zip(report.candidates, COLOURS, strict=False))):
-        scores = {name: score for name, score in report.result(task, one).scores.items() if name in target}
+    for (one, result), colour in reversed(list(zip(task.results.items(), COLOURS, strict=False))):
+        scores = {name: score for name, score in result.scores.items() if name in target}
         for name, score in scores.items():
             if score.low is not None and score.high is not None:
                 axes.plot([target[name]] * 2, [score.low, score.high], color=colour, alpha=0.4)
         values = [score.value for score in scores.values()]
-        axes.plot([target[name] for name in scores], values, "o", color=colour, markersize=4, label=one.name)
+        axes.plot([target[name] for name in scores], values, "o", color=colour, markersize=4, label=one)
     ends = [min(target.values()), max(target.values())]
     axes.plot(ends, ends, color=GREY, linewidth=1, label="as the target")
     if ends[0] > 0 and ends[1] > FAR * ends[0]:
@@ -166,5 +179,5 @@ def _scatter(report: Report, task: Task) -> Figure:
     axes.set_xlabel("target", color=GREY)
     axes.set_ylabel("mean over runs", color=GREY)
     _tidy(axes)
-    figure.legend(loc="outside lower center", ncols=len(report.candidates) + 1, frameon=False)
+    figure.legend(loc="outside lower center", ncols=len(task.results) + 1, frameon=False)
     return figure

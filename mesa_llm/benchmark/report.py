@@ -1,172 +1,288 @@
-"""The report of a benchmark: as values, as a table, and as a page."""
+"""The report of a benchmark: as values, which JSON holds and gives back, as a table, and as a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Any
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm.benchmark.runs import Candidate, Run
-from mesa_llm.benchmark.scores import TaskScores, constant_error, people_error, summarise
-from mesa_llm.benchmark.task import Task, Values
+from mesa_llm.benchmark.scores import constant_error, people_error, summarise
+from mesa_llm.benchmark.task import Level, PublishedError, Reference, Task, Values
+from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
 from mesa_llm.statistics import Estimate
 from mesa_llm.text import NOT_KNOWN, figure_text, table
+from mesa_llm.tools.tool import describe
 
 MAX_SCORES = 12
 """Maximum number of scores of a task that the table shows; the page and JSON hold all."""
 
+FLAGS = ("llm", "design", "ablate", "measure", "items", "quick", "set", "repeats", "rng")
+"""Options of the command, in the order in which it is written."""
 
-@dataclass(frozen=True)
-class Report:
-    """Results of a benchmark."""
 
-    tasks: Sequence[Task]
-    """The tasks, in order."""
+@dataclass(frozen=True, kw_only=True)
+class RunRow(Usage):
+    """A run in a report: what it used, and what came of it."""
 
-    candidates: Sequence[Candidate]
-    """Language model under test, then the baselines."""
+    seed: int
+    """Seed of the run."""
 
-    runs: Sequence[Run]
-    """All runs, including those that failed."""
+    scores: Values
+    """Scores by name; none if the run did not come to its end."""
+
+    measure: float | None = None
+    """What designs are compared by; None where they are not compared, or the run lacks it."""
+
+    steps: int
+    """Number of steps."""
+
+    decisions: int
+    """Number of decisions."""
+
+    seconds: float
+    """Duration in seconds, scoring included."""
+
+    digest: str
+    """Digest of the run, which a replay has to reach."""
+
+    log: str | None
+    """Path of the run log; None: it was in memory."""
+
+    error: str | None
+    """Reason why it produced nothing; None if it has scores."""
+
+    @classmethod
+    def of(cls, run: Run, measure: float | None = None) -> RunRow:
+        """Return what a report holds of a run."""
+        return cls(
+            **{name: getattr(run.usage, name) for name in Usage.__dataclass_fields__},
+            seed=run.plan.seed,
+            scores=dict(run.scores),
+            measure=measure,
+            steps=run.steps,
+            decisions=run.decisions,
+            seconds=round(run.seconds, 3),
+            digest=run.digest,
+            log=None if run.log is None else str(run.log),
+            error=None if run.error is None else str(run.error),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """Results of a benchmark, as JSON holds them."""
 
     options: Mapping[str, Any]
     """Options of the command, without secrets."""
 
-    seconds: float = 0.0
+    usage: Usage
+    """Usage of all runs together."""
+
+    failed_runs: int
+    """Number of runs that produced nothing."""
+
+    seconds: float
     """Duration in seconds."""
 
-    def runs_of(self, task: Task, candidate: Candidate) -> list[Run]:
-        """Return the runs of a task by one candidate, in the order of their seeds."""
-        return [run for run in self.runs if run.plan.task.name == task.name and run.plan.candidate == candidate]
-
-    @cached_property
-    def results(self) -> Mapping[tuple[str, str], TaskScores]:
-        """Name of a task and of a candidate → scores over its runs."""
-        found: dict[tuple[str, str], TaskScores] = {}
-        for task in self.tasks:
-            for candidate in self.candidates:
-                over = [run for run in self.runs_of(task, candidate) if run.error is None]
-                is_comparable = bool(over) and all(run.is_comparable for run in over)
-                scores = [run.scores for run in over]
-                found[task.name, candidate.name] = summarise(task, scores, is_comparable=is_comparable)
-        return found
-
-    def result(self, task: Task, candidate: Candidate) -> TaskScores:
-        """Return the scores of one candidate in a task, over its runs."""
-        return self.results[task.name, candidate.name]
-
-    @property
-    def usage(self) -> Usage:
-        """Usage of all runs together."""
-        return usage_of(self.runs)
-
-    def is_compared(self, task: Task) -> bool:
-        """Check whether a run of a task may be compared with published values."""
-        return any(run.is_comparable for run in self.runs if run.plan.task.name == task.name)
-
-    def published(self, task: Task) -> tuple[Values, Values]:
-        """Return the target and people's scores that runs are compared with; empty if they cannot be compared."""
-        if not self.is_compared(task):
-            return {}, {}
-        target, people = ({} if one is None else one.values for one in (task.target, task.people))
-        return target, people
-
-    def note_on(self, task: Task) -> str:
-        """Describe what a task is compared with, and why it is not if it is not."""
-        parts = [task.target_note]
-        if task.target is not None:
-            parts.insert(0, f"target: {task.target.respondent} ({task.target.source})")
-            if not self.is_compared(task):
-                parts.append("these runs cannot be compared with it, as their items are not the published ones")
-        if task.published is not None:
-            parts.append(f"{task.published.source}: {task.published.setting}")
-        return "; ".join(filter(None, parts))
-
-    # -- as values
+    versions: Mapping[str, str]
+    """Versions of the packages."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        return {
-            "options": dict(self.options),
-            "candidate": self.candidates[0].name,
-            "baselines": [one.name for one in self.candidates[1:]],
-            "tasks": [self._task(task) for task in self.tasks],
-            **totals_json(self.runs, self.seconds),
-        }
+        return TypeAdapter(type(self)).dump_python(self, mode="json")
 
-    def _task(self, task: Task) -> dict[str, Any]:
-        return {
-            **task_json(task),
-            "level": task.level,
-            "target": None if task.target is None else asdict(task.target),
-            "people": None if task.people is None else asdict(task.people),
-            "published_error": None if task.published is None else asdict(task.published),
-            "unit": task.unit,
-            "note": self.note_on(task),
-            "constant_error": constant_error(task),
-            "people_error": people_error(task),
-            "results": {candidate.name: self._result(task, candidate) for candidate in self.candidates},
-        }
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Read what a benchmark has written.
 
-    def _result(self, task: Task, candidate: Candidate) -> dict[str, Any]:
-        result = self.result(task, candidate)
-        return {
-            "error": None if result.error is None else asdict(result.error),
-            "split_error": result.split_error,
-            "scores": {name: asdict(estimate) for name, estimate in result.scores.items()},
-            "runs": [run_json(run) for run in self.runs_of(task, candidate)],
-        }
+        Raises:
+            ConfigError: If it cannot be read, or is no such file.
+        """
+        try:
+            return TypeAdapter(cls).validate_json(file.read_bytes())
+        except OSError as error:
+            raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            raise ConfigError(f"{file} is no report of this version of mesa-llm bench: {describe(error)}") from None
+
+    def command(self, folder: Path) -> str:
+        """Write the command that makes the same runs, or goes on with them.
+
+        Args:
+            folder: Folder of the run logs.
+        """
+        words = ["mesa-llm", "bench", *(self.options.get("tasks") or ())]
+        words += ["--cross"] if self.options.get("cross") else []
+        for name in FLAGS:
+            value = self.options.get(name)
+            if value is True:
+                words.append(f"--{name}")
+            elif value:
+                values = value if isinstance(value, list) else [value]
+                words += [word for one in values for word in (f"--{name}", str(one))]
+        return shlex.join([*words, "--out", str(folder)])
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """Results of one candidate in a task, over its runs."""
+
+    error: Estimate | None
+    """Error to the target; None without comparable values."""
+
+    split_error: float | None
+    """Error between two halves of the runs, a measure of chance; None of fewer than two runs."""
+
+    scores: Mapping[str, Estimate]
+    """Name of a score → its mean over the runs that have it."""
+
+    runs: Sequence[RunRow]
+    """The runs, in the order of their seeds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskReport:
+    """A task: what it is compared with, and the results of all candidates."""
+
+    task: str
+    """Name of the task."""
+
+    level: Level
+    """Complexity of the task."""
+
+    source: str
+    """Study that the task comes from."""
+
+    setting: Mapping[str, Any]
+    """Parameters of the runs."""
+
+    max_steps: int
+    """Maximum number of steps of a run."""
+
+    target: Reference | None
+    """Published values that runs are compared with; None: there are none."""
+
+    people: Reference | None
+    """Published scores of people; None: there are none."""
+
+    is_compared: bool
+    """Whether a run may be compared with published values."""
+
+    published_error: PublishedError | None
+    """Error that a study reports for its own runs."""
+
+    unit: str
+    """Unit of the error."""
+
+    note: str
+    """Description of what the task is compared with, and why it is not if it is not."""
+
+    constant_error: float | None
+    """Error of a respondent whose every score is the mean of the target's."""
+
+    people_error: float | None
+    """Error of people's published scores."""
+
+    results: Mapping[str, TaskResult]
+    """Name of a candidate → results."""
+
+    @property
+    def published_by(self) -> str:
+        """Publication of the error that runs are judged by, or of the values that they are compared with."""
+        return self.published_error.source if self.published_error else self.target.source if self.target else ""
+
+    @property
+    def has_error(self) -> bool:
+        """Whether any candidate has an error."""
+        return any(result.error is not None for result in self.results.values())
+
+    @property
+    def published(self) -> tuple[Values, Values]:
+        """The target and people's scores that runs are compared with; empty if they cannot be compared."""
+        if not self.is_compared:
+            return {}, {}
+        target, people = ({} if one is None else one.values for one in (self.target, self.people))
+        return target, people
+
+    @property
+    def score_names(self) -> list[str]:
+        """Names of all scores that a candidate has."""
+        return list(dict.fromkeys(name for result in self.results.values() for name in result.scores))
+
+    def score_rows(self) -> list[list[str]]:
+        """Return a row for each score: the candidates' means with intervals, the target, and people's."""
+        published = self.published
+        return [
+            [
+                name,
+                *(with_interval(result.scores.get(name)) for result in self.results.values()),
+                *(figure_text(values.get(name)) for values in published),
+            ]
+            for name in self.score_names
+        ]
+
+    @property
+    def score_head(self) -> list[str]:
+        """Heads of a table of scores."""
+        return ["score", *self.results, "target", "people"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(Results):
+    """Results of a benchmark."""
+
+    candidate: str
+    """Language model under test."""
+
+    baselines: Sequence[str]
+    """The baselines."""
+
+    tasks: Sequence[TaskReport]
+    """The tasks, in order."""
+
+    @property
+    def candidates(self) -> list[str]:
+        """Language model under test, then the baselines."""
+        return [self.candidate, *self.baselines]
+
+    @property
+    def runs(self) -> list[RunRow]:
+        """All runs, including those that failed."""
+        return [run for task in self.tasks for result in task.results.values() for run in result.runs]
 
     # -- as a table
 
     @property
     def error_head(self) -> list[str]:
         """Heads of the table of errors."""
-        head = ["task", "level", "runs", *(one.name for one in self.candidates), "halves", "constant", "people"]
+        head = ["task", "level", "runs", *self.candidates, "halves", "constant", "people"]
         return [*head, "study: agent", "baseline", "unit"]
 
-    def error_rows(self) -> Iterator[list[str]]:
-        """Return a row for each task: its errors, and the errors to judge them by."""
-        for task in self.tasks:
-            first = self.result(task, self.candidates[0])
-            n = sum(run.error is None for run in self.runs_of(task, self.candidates[0]))
-            errors = [with_interval(self.result(task, one).error) for one in self.candidates]
-            is_compared = any(self.result(task, one).error is not None for one in self.candidates)
-            beside = [first.split_error, constant_error(task), people_error(task)] if is_compared else [None] * 3
-            published = task.published
-            study = [None, None] if published is None else [published.agent, published.baseline]
-            row = [task.name, str(task.level), str(n), *errors, *map(figure_text, beside), *map(figure_text, study)]
-            yield [*row, task.unit]
-
-    def score_rows(self, task: Task) -> list[list[str]]:
-        """Return a row for each score of a task: the candidates' means with intervals, the target, and people's."""
-        results = [self.result(task, one) for one in self.candidates]
-        names = list(dict.fromkeys(name for result in results for name in result.scores))
-        published = self.published(task)
-        return [
-            [
-                name,
-                *(with_interval(result.scores.get(name)) for result in results),
-                *(figure_text(values.get(name)) for values in published),
-            ]
-            for name in names
-        ]
-
-    @property
-    def score_head(self) -> list[str]:
-        """Heads of a table of scores."""
-        return ["score", *(one.name for one in self.candidates), "target", "people"]
+    def error_row(self, task: TaskReport) -> list[str]:
+        """Return the row of a task: its errors, and the errors to judge them by."""
+        first = task.results[self.candidate]
+        n = sum(run.error is None for run in first.runs)
+        errors = [with_interval(task.results[one].error) for one in self.candidates]
+        beside = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
+        published = task.published_error
+        study = [None, None] if published is None else [published.agent, published.baseline]
+        row = [task.task, str(task.level), str(n), *errors, *map(figure_text, beside), *map(figure_text, study)]
+        return [*row, task.unit]
 
     def text(self) -> str:
         """Write the report as tables for a terminal."""
-        blocks = ["\n".join(table(self.error_head, list(self.error_rows())))]
+        blocks = ["\n".join(table(self.error_head, [self.error_row(task) for task in self.tasks]))]
         for task in self.tasks:
-            rows = self.score_rows(task)
-            lines = [f"{task.name}, level {task.level}. {task.source}", *filter(None, [self.note_on(task)])]
-            lines += table(self.score_head, rows[:MAX_SCORES]) if rows else ["no scores"]
+            rows = task.score_rows()
+            lines = [f"{task.task}, level {task.level}. {task.source}", *filter(None, [task.note])]
+            lines += table(task.score_head, rows[:MAX_SCORES]) if rows else ["no scores"]
             if len(rows) > MAX_SCORES:
                 lines.append(f"and {len(rows) - MAX_SCORES} more scores: see the page, or --json")
             blocks.append("\n".join(lines))
@@ -175,10 +291,73 @@ class Report:
     def failures(self) -> list[str]:
         """Describe each run that produced nothing in a line."""
         return [
-            f"FAILED {run.plan.task.name}, {run.plan.candidate.name}, seed {run.plan.seed}: {run.error}"
-            for run in self.runs
+            f"FAILED {task.task}, {name}, seed {run.seed}: {run.error}"
+            for name in self.candidates
+            for task in self.tasks
+            for run in task.results[name].runs
             if run.error is not None
         ]
+
+
+def report_of(
+    tasks: Sequence[Task],
+    candidates: Sequence[Candidate],
+    runs: Sequence[Run],
+    options: Mapping[str, Any],
+    seconds: float = 0.0,
+) -> Report:
+    """Compute the results of a benchmark.
+
+    Args:
+        tasks: The tasks, in order.
+        candidates: Language model under test, then the baselines.
+        runs: All runs, including those that failed.
+        options: Options of the command, without secrets.
+        seconds: Duration in seconds.
+    """
+    by_task = {task.name: [run for run in runs if run.plan.task.name == task.name] for task in tasks}
+    return Report(
+        candidate=candidates[0].name,
+        baselines=[one.name for one in candidates[1:]],
+        tasks=[_task_report(task, candidates, by_task[task.name]) for task in tasks],
+        **totals(runs, options, seconds),
+    )
+
+
+def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[Run]) -> TaskReport:
+    is_compared = any(run.is_comparable for run in runs)
+    return TaskReport(
+        **setting_of(task),
+        level=task.level,
+        target=task.target,
+        people=task.people,
+        is_compared=is_compared,
+        published_error=task.published,
+        unit=task.unit,
+        note=_note_on(task, is_compared=is_compared),
+        constant_error=constant_error(task),
+        people_error=people_error(task),
+        results={one.name: _result(task, [run for run in runs if run.plan.candidate == one]) for one in candidates},
+    )
+
+
+def _result(task: Task, runs: Sequence[Run]) -> TaskResult:
+    over = [run for run in runs if run.error is None]
+    is_comparable = bool(over) and all(run.is_comparable for run in over)
+    found = summarise(task, [run.scores for run in over], is_comparable=is_comparable)
+    return TaskResult(found.error, found.split_error, found.scores, [RunRow.of(run) for run in runs])
+
+
+def _note_on(task: Task, *, is_compared: bool) -> str:
+    """Describe what a task is compared with, and why it is not if it is not."""
+    parts = [task.target_note]
+    if task.target is not None:
+        parts.insert(0, f"target: {task.target.respondent} ({task.target.source})")
+        if not is_compared:
+            parts.append("these runs cannot be compared with it, as their items are not the published ones")
+    if task.published is not None:
+        parts.append(f"{task.published.source}: {task.published.setting}")
+    return "; ".join(filter(None, parts))
 
 
 def with_interval(estimate: Estimate | None) -> str:
@@ -195,39 +374,21 @@ def usage_of(runs: Iterable[Run]) -> Usage:
     return sum((run.usage for run in runs), Usage())
 
 
-def totals_json(runs: Sequence[Run], seconds: float) -> dict[str, Any]:
-    """Return what runs used and took together as JSON values."""
+def totals(runs: Sequence[Run], options: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the fields of `Results` for some runs."""
     return {
-        "usage": asdict(usage_of(runs)),
+        "options": dict(options),
+        "usage": usage_of(runs),
         "failed_runs": sum(run.error is not None for run in runs),
         "seconds": round(seconds, 3),
         "versions": versions(),
     }
 
 
-def task_json(task: Task) -> dict[str, Any]:
-    """Return a task with its setting as JSON values."""
-    return {
-        "task": task.name,
-        "source": task.source,
-        "setting": {name: json_value(value) for name, value in task.setting.items()},
-        "max_steps": task.max_steps,
-    }
-
-
-def run_json(run: Run) -> dict[str, Any]:
-    """Return a run as JSON values."""
-    return {
-        "seed": run.plan.seed,
-        "scores": dict(run.scores),
-        "steps": run.steps,
-        "decisions": run.decisions,
-        **asdict(run.usage),
-        "seconds": round(run.seconds, 3),
-        "digest": run.digest,
-        "log": None if run.log is None else str(run.log),
-        "error": None if run.error is None else str(run.error),
-    }
+def setting_of(task: Task) -> dict[str, Any]:
+    """Return the fields that say what a task is."""
+    setting = {name: json_value(value) for name, value in task.setting.items()}
+    return {"task": task.name, "source": task.source, "setting": setting, "max_steps": task.max_steps}
 
 
 def json_value(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
+from mesa_llm.model.interventions import variables
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.records import read_json
 from mesa_llm.text import clip, table
@@ -77,8 +79,21 @@ def parameter_table(kind: type[Any]) -> list[str]:
         default = "" if parameter.default is inspect.Parameter.empty else clip(str(parameter.default), MAX_CELL)
         rows.append((parameter.name, default, clip(parameter.range, MAX_CELL), parameter.meaning))
     if not rows:
-        return [f"{kind.__name__} has no parameters of its own"]
-    return table(("name", "default", "range", "meaning"), rows)
+        return [f"{kind.__name__} has no parameters of its own", "", changeable_line(kind)]
+    return [*table(("name", "default", "range", "meaning"), rows), "", changeable_line(kind)]
+
+
+def changeable_line(kind: type[Any]) -> str:
+    """Describe what of a model, made with its defaults, may be changed in the middle of a run.
+
+    Args:
+        kind: The model's class.
+    """
+    with closing(kind(rng=1)) as model:
+        names = [f"{world}.{name}" if world else name for world, name in variables(model)]
+    if not names:
+        return "In the middle of a run nothing can be changed; news can be told."
+    return f"In the middle of a run can be changed (branch --set, run --inject): {', '.join(names)}"
 
 
 def demand_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:

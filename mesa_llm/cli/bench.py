@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from tqdm import tqdm
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
-from mesa_llm.benchmark.cross import Cross, candidates_of
+from mesa_llm.benchmark.cross import Cross, candidates_of, cross_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.benchmark.rehearsal import rehearse
-from mesa_llm.benchmark.report import Report, usage_of
+from mesa_llm.benchmark.report import Report, report_of, usage_of
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import designs_in, parameters
@@ -75,7 +75,7 @@ class Benchmark:
 
     def report(self, runs: Sequence[Run], seconds: float) -> Report | Cross:
         """Return the report of runs that took so many seconds."""
-        return Report(self.tasks, self.candidates, runs, self.written, seconds)
+        return report_of(self.tasks, self.candidates, runs, self.written, seconds)
 
     def page(self, report: Any) -> str:
         """Write the report as an HTML page."""
@@ -101,7 +101,7 @@ class CrossBenchmark(Benchmark):
     def report(self, runs: Sequence[Run], seconds: float) -> Cross:
         """Return the comparison of the designs."""
         by_design = dict(zip(self.designs, self.tested, strict=True))
-        return Cross(self.tasks, by_design, self.seeds, runs, self.written, seconds)
+        return cross_of(self.tasks, by_design, self.seeds, runs, self.written, seconds)
 
     def page(self, report: Cross) -> str:
         """Write the comparison as an HTML page with a heat map."""
@@ -286,7 +286,7 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         bar.close()
         report = benchmark.report(runs.done, clock.perf_counter() - begun)
         _write(benchmark, report, folder, as_json=as_json, say=say)
-    _demand_results(report)
+    _demand_results(runs.done)
     return report
 
 
@@ -315,18 +315,18 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
 
 
-def _demand_results(report: Report | Cross) -> None:
+def _demand_results(runs: Sequence[Run]) -> None:
     """Check that every run produced something.
 
     Raises:
         MesaLLMError: If one did not: the most severe of their errors.
     """
-    failed = [(run, run.error) for run in report.runs if run.error is not None]
+    failed = [(run, run.error) for run in runs if run.error is not None]
     if not failed:
         return
     kind = next(kind for kind in SEVERE if any(isinstance(error, kind) for _, error in failed))
     run, error = next((run, error) for run, error in failed if isinstance(error, kind))
     raise kind(
-        f"{len(failed)} of {len(report.runs)} runs produced nothing. {run.plan.task.name}, "
+        f"{len(failed)} of {len(runs)} runs produced nothing. {run.plan.task.name}, "
         f"{run.plan.candidate.name}, seed {run.plan.seed}: {error}"
     )

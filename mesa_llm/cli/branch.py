@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.cli.arguments import intervention_in, parameters, set_options
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import listed_as, recording_of, run_model
+from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
-from mesa_llm.model.branch import Branch, branch
-from mesa_llm.model.model import LLMModel
+from mesa_llm.model.branch import Branch, branch, branch_seeds
+from mesa_llm.model.model import USAGE, LLMModel
 from mesa_llm.model.options import class_named
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.statistics import Comparison, compare
+from mesa_llm.text import counted, figure_text
+from mesa_llm.text import table as text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +31,13 @@ if TYPE_CHECKING:
 
 COLUMNS = ("measure", "parent", "branch", "difference")
 """Columns of the table that is printed."""
+
+
+PAIRS = ("seed", "step", "measure", "parent", "branch")
+"""Columns of a comparison of pairs."""
+
+FEW_PAIRS = 6
+"""Number of pairs from which on a paired permutation test can find a p below 0.05."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +118,129 @@ def run_branch(
         name = listed_as(recording.model)
         figures |= run_model(name, forked_run.model, last, as_json=False, say=lines.append, also=also, closes=False)
         figures |= {"copied": forked_run.model.runlog.n_copied, "series": columns_of(forked_run.compare())}
-        _write(csv, forked_run)
+        _write(csv, forked_run.compare())
         if as_json:
             say(json.dumps(figures))
         else:
             for line in [*lines, f"replies from the parent's log: {figures['copied']}", "", *table_of(forked_run)]:
                 say(line)
     return figures
+
+
+def run_branches(
+    file: Path,
+    fork: Fork,
+    steps: int | None,
+    seeds: int,
+    options: Mapping[str, Any],
+    *,
+    csv: Path | None,
+    trust: bool,
+    as_json: bool,
+    say: Say,
+) -> dict[str, Any]:
+    """Branch runs of several seeds, the recorded one first, and print the paired differences.
+
+    Args:
+        file: Run log of the first parent.
+        fork: Where, and what is changed.
+        steps: Number of steps after the fork; None: up to the parent's last.
+        seeds: Number of pairs.
+        options: Access of all runs together.
+        csv: File for the comparison of every step; None: none.
+        trust: Import what the log names, also what is not listed.
+        as_json: Print one line of JSON and nothing else.
+        say: Where words go.
+
+    Returns:
+        What `--json` prints: `at`, `parent`, `seeds`, `step` (the last that all have), and `paired` (measure → means of
+        parents and branches, and the comparison of the pairs).
+
+    Raises:
+        ConfigError: If a run cannot be branched there, or changed like that.
+    """
+    recording = recording_of(file, trust=trust)
+    changes = values_of(recording, fork.assignments)
+    inject = list(map(intervention_in, fork.inject))
+    with closing(Access(**set_options(**options))) as access:
+        table = branch_seeds(
+            file,
+            fork.at,
+            seeds,
+            steps=steps,
+            log=fork.log,
+            options={"access": access},
+            inject=inject,
+            changes=changes,
+            llm=fork.llm,
+            design=fork.design,
+            keeps_later=fork.keeps_later,
+        )
+    step, paired = paired_differences(table)
+    made = sorted({int(seed) for seed in table["seed"]})
+    figures: dict[str, Any] = {"at": fork.at, "parent": str(file), "seeds": made, "step": step}
+    figures |= {"paired": {name: asdict(one) for name, one in paired.items()}}
+    _write(csv, table)
+    if as_json:
+        say(json.dumps(figures))
+        return figures
+    say(f"{counted(seeds, 'pair')} of runs with the seeds {made[0]} to {made[-1]}, step {step}:")
+    rows = [[name, *one.texts] for name, one in paired.items()]
+    for line in text_table(("measure", "parents", "branches", "difference [95 %]", "p"), rows):
+        say(line)
+    if seeds < FEW_PAIRS:
+        say(f"With {counted(seeds, 'pair')} no p is below {2 / 2**seeds:.3g}, and intervals are too narrow.")
+    return figures
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A measure of branches and their parents."""
+
+    parents: float
+    """Mean of the parents."""
+
+    branches: float
+    """Mean of the branches."""
+
+    comparison: Comparison
+    """Branches less parents, in pairs."""
+
+    @property
+    def texts(self) -> list[str]:
+        """The figures as text."""
+        apart = self.comparison.difference
+        ends = "" if apart.low is None else f" [{figure_text(apart.low)}, {figure_text(apart.high)}]"
+        means = map(figure_text, (self.parents, self.branches))
+        return [*means, f"{figure_text(apart.value)}{ends}", figure_text(self.comparison.p)]
+
+
+def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:
+    """Compare the pairs of runs in the last step that all of them have.
+
+    Args:
+        table: As `branch_seeds` returns it.
+
+    Returns:
+        The step, and measure → comparison; without the figures of what was asked.
+
+    Raises:
+        ConfigError: If there is no such step.
+    """
+    both: dict[int, dict[str, dict[int, tuple[float, float]]]] = {}
+    for seed, step, name, *pair in zip(*(table.dropna()[column] for column in PAIRS), strict=True):
+        both.setdefault(int(step), {}).setdefault(str(name), {})[int(seed)] = (float(pair[0]), float(pair[1]))
+    seeds = set(table["seed"].tolist())
+    steps = [step for step, measures in both.items() if {seed for own in measures.values() for seed in own} == seeds]
+    if not steps:
+        raise ConfigError("the runs and their branches have no step in common in which anything was measured")
+    found: dict[str, Paired] = {}
+    for name, pairs in both[max(steps)].items():
+        parents, branches = zip(*pairs.values(), strict=True)
+        comparison = compare(branches, parents)
+        if comparison is not None and name not in USAGE:
+            found[name] = Paired(fmean(parents), fmean(branches), comparison)
+    return max(steps), found
 
 
 def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any]:
@@ -160,10 +288,10 @@ def table_of(forked_run: Branch) -> Iterator[str]:
         yield "  ".join([name.ljust(widths[0]), *(n.rjust(w) for n, w in zip(numbers, widths[1:], strict=True))])
 
 
-def _write(csv: Path | None, forked_run: Branch) -> None:
+def _write(csv: Path | None, comparison: pd.DataFrame) -> None:
     if csv is None:
         return
     try:
-        forked_run.compare().to_csv(csv, index=False, lineterminator="\n")
+        comparison.to_csv(csv, index=False, lineterminator="\n")
     except OSError as error:
         raise ConfigError(f"--csv {csv}: cannot be written: {error.strerror}") from error

@@ -115,7 +115,8 @@ def bench(
     options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
-    written = {"llm": llm, "design": design, "ablate": ablate, "items": items, "quick": quick, "set": set_}
+    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
+    written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng}
     written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
@@ -215,6 +216,9 @@ def branch_run(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps after the fork; without it, up to the parent's last.")
     ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Pairs of runs: the recorded one, and others with the seeds that follow.")
+    ] = 1,
     drop_later: Annotated[
         bool, typer.Option("--drop-later", help="Leave out what was done to the parent from outside after that step.")
     ] = False,
@@ -228,12 +232,16 @@ def branch_run(
 ) -> None:
     """Fork a recorded run at a step with a change, and compare the two."""
     from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in
-    from mesa_llm.cli.branch import Fork, run_branch
+    from mesa_llm.cli.branch import Fork, run_branch, run_branches
 
     demand_no_secrets(set_ or (), api_base=api_base, llm=llm)
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     fork = Fork(at, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
-    run_branch(file, fork, steps, {**spend, "api_base": api_base}, csv=csv, trust=trust, as_json=as_json, say=say)
+    limits = {**spend, "api_base": api_base}
+    if seeds > 1:
+        run_branches(file, fork, steps, seeds, limits, csv=csv, trust=trust, as_json=as_json, say=say)
+    else:
+        run_branch(file, fork, steps, limits, csv=csv, trust=trust, as_json=as_json, say=say)
 
 
 @app.command("tournament", rich_help_panel="Experiments")

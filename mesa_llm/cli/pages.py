@@ -43,11 +43,20 @@ def open_app(
     max_calls: MaxCallsOfPages = None,
     max_tokens: MaxTokensOfPages = None,
     max_dollars: MaxDollarsOfPages = None,
+    bench: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder that mesa-llm bench wrote, to be shown besides those in runs; repeatable."),
+    ] = None,
 ) -> None:
     """Open the gallery of all models, or pages of your own, in the browser; only who has the token gets in."""
+    from mesa_llm.viz.benchmarks import name_folders
     from mesa_llm.viz.server import PageServer
 
     look_here()
+    for folder in bench or ():
+        if not folder.is_dir():
+            raise ConfigError(f"--bench {folder}: there is no such folder")
+    name_folders(bench or ())
     access = _shared_access(max_calls, max_tokens, max_dollars)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access)
     say(f"mesa-llm: the page opens at {server.address}")

@@ -157,7 +157,8 @@ class Engine:
     @classmethod
     def of(cls, model: Any) -> Engine | None:
         """Return the engine of a Mesa model; None if it has none yet, see `mesa_llm.engine.plain.engine_of`."""
-        return cls._of.get(model)
+        own = getattr(model, "engine", None)  # that of an LLMModel; another model may call anything else so
+        return own if isinstance(own, Engine) else cls._of.get(model)
 
     def join(self, model: Any) -> None:
         """Register as the engine of a Mesa model."""

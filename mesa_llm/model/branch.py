@@ -101,6 +101,67 @@ def branch(
     return Branch(model, at, parent)
 
 
+def branch_seeds(
+    source: str | Path,
+    at: int,
+    seeds: int,
+    *,
+    steps: int | None = None,
+    log: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    **change: Any,
+) -> pd.DataFrame:
+    """Fork runs of one model with several seeds at the same step, with the same change.
+
+    The first is the recorded run itself. Runs with the seeds that follow are made with its parameters, and with what
+    was done to it from outside; each is a pair with its branch.
+
+    Args:
+        source: Run log of the first parent.
+        at: The last step that is the parent's.
+        seeds: Number of pairs.
+        steps: Number of steps after the fork; None: up to the last of the recorded run.
+        log: File of the first branch; those of the other runs lie beside it, with the seed in their names. None: in
+            memory.
+        options: Options of all models, such as a shared `access`.
+        **change: What is changed: `inject`, `changes`, `llm`, `design`, `keeps_later`, as in `branch`.
+
+    Returns:
+        One row a seed, step and measure: seed, step, measure, parent, branch, difference.
+
+    Raises:
+        ConfigError: As `branch`; or if the recorded run has no seed.
+        ReplayError: As `branch`.
+    """
+    import pandas as pd
+
+    recording = Recording.read(source)
+    if recording.rng is None:
+        raise ConfigError(f"{str(source)!r} names no seed that others could follow")
+    last = recording.last_step if steps is None else at + steps
+    how = dict(options or {})
+    tables: list[pd.DataFrame] = []
+    for seed in range(recording.rng, recording.rng + seeds):
+        parent: Path | LLMModel = Path(source)
+        own_log = None if log is None else Path(log)
+        if seed != recording.rng:
+            beside = None if own_log is None else own_log.with_stem(f"{own_log.stem}-{seed}")
+            parent_log = None if beside is None else beside.with_stem(f"{beside.stem}-parent")
+            parent, own_log = recording.rebuilt(log=parent_log, rng=seed, **how), beside
+            parent.interventions.plan(recording.interventions)
+            advance_to(parent, last)
+        try:
+            fork = branch(parent, at, log=own_log, **change, **({} if isinstance(parent, LLMModel) else how))
+            with closing(fork):
+                fork.run(last - at)
+                tables.append(fork.compare().assign(seed=seed))
+        finally:
+            if isinstance(parent, LLMModel):
+                parent.close()
+    columns = ["seed", "step", "measure", "parent", "branch", "difference"]
+    return pd.concat(tables, ignore_index=True).reindex(columns=columns)
+
+
 @dataclass(frozen=True)
 class _Parent:
     """The run that is branched."""

@@ -367,6 +367,22 @@ def variables(model: LLMModel) -> dict[tuple[str, str], Any]:
     return own
 
 
+def meaning_of(model: LLMModel, world: str, variable: str) -> str:
+    """Return what a variable is that may be changed during a run, and its range, as its scenario or world declares it.
+
+    Args:
+        model: The model.
+        world: Name of the world; empty: the model's scenario.
+        variable: Name of the variable.
+    """
+    if world:
+        owner = next(one for one in model.worlds if one.name == world)
+        meanings: Mapping[str, str] = getattr(owner, "meanings", {})
+        return meanings.get(variable, "")
+    parameter = next(one for one in type(model.scenario).parameters() if one.name == variable)
+    return " ".join(filter(None, (parameter.meaning, f"({parameter.range})" if parameter.range else "")))
+
+
 def check(model: LLMModel, intervention: Intervention) -> None:
     """Check that a model has what an intervention bears on.
 
@@ -460,5 +476,6 @@ def _change_scenario(model: LLMModel, name: str, value: Any) -> None:
     fields = {field: getattr(scenario, field) for field in type(scenario).fields}
     try:
         model.scenario = type(scenario)(rng=getattr(scenario, "rng", None), **{**fields, name: value})
+        model.scenario_changed()
     except ConfigError as error:
         raise ToolError(str(error)) from None

@@ -43,6 +43,23 @@ class Exhibit:
         svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
         return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
+    def shown(self, **options: Any) -> Element[Any]:
+        """Return an element that shows the page of this model.
+
+        Args:
+            **options: Options of `LLMPage` besides those of the model's own page.
+
+        Raises:
+            ConfigError: If it cannot be shown.
+        """
+        if self.fault:
+            raise ConfigError(self.fault)
+        arguments: tuple[Any, ...] = (self.entry.load(),)
+        named: dict[str, Any] = {"name": self.title}
+        if isinstance(self.page, Element) and self.page.component is LLMPage:
+            arguments, named = tuple(self.page.args), {**named, **self.page.kwargs}
+        return LLMPage(*arguments, **{**named, **options})
+
     def serve(self, **options: Any) -> str:
         """Serve the page of this model, and no other, in this process.
 
@@ -57,11 +74,7 @@ class Exhibit:
         """
         if self.fault:
             raise ConfigError(self.fault)
-        arguments: tuple[Any, ...] = (self.entry.load(),)
-        named: dict[str, Any] = {"name": self.title}
-        if isinstance(self.page, Element) and self.page.component is LLMPage:
-            arguments, named = tuple(self.page.args), {**named, **self.page.kwargs}
-        return show(lambda: LLMPage(*arguments, **{**named, **options}))
+        return show(lambda: self.shown(**options))
 
 
 def exhibit(entry: ModelEntry) -> Exhibit:

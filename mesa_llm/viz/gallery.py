@@ -1,4 +1,4 @@
-"""The page of all models, as `mesa-llm app` serves it. Each model opens on the same server.
+"""The page of all models, as `mesa-llm app` serves it. Each model opens on the same server, and so do the benchmarks.
 
 All models are imported when this module is: what Solara makes while it draws a page would land on that page.
 """
@@ -13,6 +13,7 @@ from solara.core import component
 from solara.routing import use_router
 
 from mesa_llm.registry import ModelEntry, find_models
+from mesa_llm.viz.benchmarks import Benchmarks
 from mesa_llm.viz.exhibit import Exhibit, exhibit
 from mesa_llm.viz.markup import CSS, Markup
 
@@ -41,6 +42,10 @@ LADDER = (
     "wolf_sheep",
 )
 """Names of models in the order in which they are best met; all others come after them."""
+
+
+BENCHMARKS = "benchmarks"
+"""Path of the page of benchmarks."""
 
 
 def rung(entry: ModelEntry) -> tuple[int, str]:
@@ -78,6 +83,8 @@ def Gallery() -> None:
     solara.Style(CSS)
     with solara.AppBar():
         solara.AppBarTitle("Models whose agents think")
+        with solara.Link(f"/{BENCHMARKS}"):
+            solara.Button("Benchmarks", icon_name="mdi-chart-bar", text=True, dark=True)
     with solara.Div(classes=["mesa-llm-gallery"]):
         first = next((item for item in EXHIBITS if not item.fault), None)
         for item in EXHIBITS:
@@ -112,5 +119,6 @@ def page_of(item: Exhibit) -> Any:
 routes = [
     solara.Route("/", component=Gallery, layout=Layout, label="Models"),
     *(solara.Route(item.entry.name, component=page_of(item), label=item.title) for item in EXHIBITS),
+    solara.Route(BENCHMARKS, component=Benchmarks, label="Benchmarks"),
 ]
-"""What Solara serves: the gallery, and each model under its name."""
+"""What Solara serves: the gallery, each model under its name, and the benchmarks."""

@@ -74,13 +74,24 @@ def Clickable(template: str | Path, on_pick: Callable[[str, int], None], **value
         on_pick: Called with the kind and the number of what was clicked.
         **values: What the template names; every value is escaped.
     """
+    ClickableHTML(markup(template, **values), on_pick)
+
+
+@component
+def ClickableHTML(html: str, on_pick: Callable[[str, int], None]) -> None:
+    """Show HTML in which anything with `data-pick="KIND NUMBER"` can be clicked.
+
+    Args:
+        html: The HTML, in which every value is escaped.
+        on_pick: Called with the kind and the number of what was clicked.
+    """
 
     def pick(what: Any) -> None:
         kind, _, number = str(what).partition(" ")
         if kind.isidentifier() and number.isascii() and number.isdecimal() and len(number) < 16:
             on_pick(kind, int(number))
 
-    _Clickable(html=markup(template, **values), event_pick=pick)
+    _Clickable(html=html, event_pick=pick)
 
 
 def label_of(name: str) -> str:

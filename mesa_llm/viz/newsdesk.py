@@ -1,13 +1,13 @@
-"""The news desk: what a visitor does to a run from outside, what would come of it in a branch, and its report."""
+"""The news desk: what a visitor does to a run from outside, what is tried in a branch instead, and its report."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import solara
 from mesa.visualization.utils import update_counter
@@ -18,17 +18,34 @@ from solara.core import component
 
 from mesa_llm.engine.activation import minded
 from mesa_llm.model.branch import branch
-from mesa_llm.model.interventions import EVERYONE, NEWSROOM, Change, Intervention, News, Post, publishers, variables
+from mesa_llm.model.interventions import (
+    EVERYONE,
+    NEWSROOM,
+    Change,
+    Intervention,
+    News,
+    Post,
+    meaning_of,
+    publishers,
+    variables,
+)
 from mesa_llm.model.model import LLMModel
 from mesa_llm.reports import Report, report_of, written_by
-from mesa_llm.viz.figures import Figure, Plot, numbers_of
+from mesa_llm.text import counted
 from mesa_llm.viz.gate import OnePerModel, gate_of, steady
-from mesa_llm.viz.markup import Markup, fault_text, label_of
+from mesa_llm.viz.markup import Markup, fault_text
+from mesa_llm.viz.parameters import shared_access
 from mesa_llm.viz.tables import Row
 from mesa_llm.viz.ticker import words
 
-NEWS, POST, CHANGE = "News", "Post", "Change of a variable"
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEWS, POST, CHANGE, NOTHING = "News", "Post", "Change of a variable", "Nothing"
 """What can be done to a run, as the page names it."""
+
+SEND, BRANCH, WRITE = "send", "branch", "write"
+"""What a desk does: something to the run, a branch of it, a report."""
 
 MAX_BRANCHES = 4
 """Maximum number of branches that are shown, the latest."""
@@ -36,8 +53,9 @@ MAX_BRANCHES = 4
 MAX_READERS = 60
 """Maximum number of agents that are listed as readers."""
 
-MAX_STEPS = 50
-"""Maximum number of steps that a branch runs on the page."""
+
+Series = dict[int, float]
+"""Step → value of a measure after it."""
 
 
 class BranchRun(NamedTuple):
@@ -49,11 +67,22 @@ class BranchRun(NamedTuple):
     at: int
     """Last step that it has in common with its parent."""
 
-    values: dict[str, tuple[list[int], list[float]]]
-    """Measure → steps, and its value after each."""
+    values: dict[str, Series]
+    """Measure → its values."""
+
+    parent: dict[str, Series]
+    """Measure → its values in the parent, as far as it had been run."""
 
     calls: int
     """Replies that came live."""
+
+    copied: int
+    """Replies that are the parent's."""
+
+    def differs(self, name: str) -> bool:
+        """Check whether a measure is anywhere another than in the parent."""
+        own, parent = self.values[name], self.parent.get(name, {})
+        return any(value != parent.get(step, value) for step, value in own.items())
 
 
 class NewsDesk:
@@ -64,7 +93,8 @@ class NewsDesk:
     Attributes:
         note: What became of the last thing that was done; empty: nothing was.
         error: Why it could not be done; empty if it could.
-        working: What is being run; empty: nothing.
+        working: What is being done; empty: nothing.
+        task: What this, `note` and `error` belong to: `SEND`, `BRANCH` or `WRITE`.
         branches: Branches that were run, oldest first.
         report: The report that was written last; None: none was.
         version: Rises whenever anything here changes.
@@ -72,7 +102,7 @@ class NewsDesk:
 
     def __init__(self) -> None:
         """Start with nothing done."""
-        self.note = self.error = self.working = ""
+        self.note = self.error = self.working = self.task = ""
         self.branches: list[BranchRun] = []
         self.report: Report | None = None
         self.hide: Callable[[str], str] = str
@@ -97,36 +127,48 @@ class NewsDesk:
                 step = model.inject(intervention)
             return f"Done: it bears on step {step}."
 
-        self._begin("Sending …", work)
+        self._begin(SEND, "Sending …", work)
 
-    def branch(self, model: LLMModel, intervention: Intervention | None, steps: int) -> None:
+    def branch(
+        self,
+        model: LLMModel,
+        intervention: Intervention | None,
+        steps: int,
+        at: int | None = None,
+        max_calls: int | None = None,
+    ) -> None:
         """Run a branch of a run, which itself stays as it is; returns at once.
 
         Args:
-            model: The model.
+            model: The model, which may be a recorded run.
             intervention: What to do to the branch; None: nothing.
             steps: Number of steps to run.
+            at: Last step that is the run's; None: the one that is over.
+            max_calls: Maximum number of live replies, where all pages have no budget together; None: as many as it
+                takes.
         """
 
         def work() -> str:
+            changes = () if intervention is None else (intervention,)
+            step = int(model.time) if at is None else at
             with gate_of(model).writing():
-                fork = branch(model, int(model.time), inject=() if intervention is None else (intervention,))
+                fork = branch(model, step, inject=changes, **_budget(model, max_calls))
+            title = "without a change" if intervention is None else fork.model.interventions.log[-1].text
             try:
                 fork.run(steps)
-                table = fork.compare().dropna(subset="branch")
-                log = fork.model.interventions.log
-                title = log[-1].text if intervention is not None and log else "without a change"
-                values = {
-                    str(name): (rows["step"].tolist(), rows["branch"].tolist())
-                    for name, rows in table.groupby("measure", sort=False)
-                }
-                run = BranchRun(title, fork.at, values, fork.model.usage.calls)
+                table = fork.compare()
+                usage, copied = fork.model.usage, fork.model.runlog.n_copied
+                own, parent = _series(table, "branch"), _series(table, "parent")
+                run = BranchRun(title, fork.at, own, parent, usage.calls, copied)
             finally:
                 fork.close()
             self.branches = [*self.branches, run][-MAX_BRANCHES:]
-            return f"The branch ran {steps} steps from step {run.at} on, with {run.calls} live replies."
+            return (
+                f"The branch ran {counted(steps, 'step')} from step {run.at} on, with {run.calls} live replies and "
+                f"{run.copied} of the parent's."
+            )
 
-        self._begin(f"A branch runs {steps} steps …", work)
+        self._begin(BRANCH, f"A branch runs {counted(steps, 'step')} …", work)
 
     def write(self, model: LLMModel, llm: str) -> None:
         """Have the report of a run so far written; returns at once.
@@ -142,13 +184,13 @@ class NewsDesk:
                 self.report = report if llm == "rule" else written_by(model, llm, report)
             return ""
 
-        self._begin("The report is written …", work)
+        self._begin(WRITE, "The report is written …", work)
 
-    def _begin(self, working: str, work: Callable[[], str]) -> None:
+    def _begin(self, task: str, working: str, work: Callable[[], str]) -> None:
         with self._lock:
             if self.working:
                 return
-            self.working, self.note, self.error = working, "", ""
+            self.task, self.working, self.note, self.error = task, working, "", ""
             self.version += 1
         threading.Thread(target=self._work, args=(work,), name="mesa-llm-news-desk", daemon=True).start()
 
@@ -161,6 +203,21 @@ class NewsDesk:
         with self._lock:
             self.working, self.note, self.error = "", note, error
             self.version += 1
+
+
+def _budget(model: LLMModel, max_calls: int | None) -> dict[str, Any]:
+    """Return the options of a branch that limit what it spends: that of all pages, or a number of live replies."""
+    if model.engine.options.get("access") is not None:
+        return {}
+    shared = shared_access()
+    return {"max_calls": max_calls} if shared is None else {"access": shared}
+
+
+def _series(table: pd.DataFrame, column: str) -> dict[str, Series]:
+    """Return the values of one column of a comparison, by measure."""
+    known = table.dropna(subset=column)
+    groups = known.groupby("measure", sort=False)
+    return {str(name): dict(zip(rows["step"], rows[column], strict=True)) for name, rows in groups}
 
 
 _desks = OnePerModel(lambda _model: NewsDesk())
@@ -176,15 +233,18 @@ class Choices:
     has_posts: bool
     """Whether a world has posts."""
 
-    variables: Sequence[str]
-    """Variables that can be changed, as `world.name`, with their present values."""
+    variables: Mapping[str, str]
+    """Variables that can be changed, as `world.name`, with what they are."""
 
     @classmethod
     def of(cls, model: LLMModel) -> Choices:
         """Return what can be chosen for a model."""
         agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in islice(minded(model), MAX_READERS)]
         worlds = [world.name for world in model.worlds] if len(model.worlds) > 1 else []
-        own = [f"{world}.{name}" if world else name for world, name in variables(model)]
+        own = {
+            f"{world}.{name}" if world else name: f"Now {json.dumps(value)}. {meaning_of(model, world, name)}"
+            for (world, name), value in variables(model).items()
+        }
         return cls((EVERYONE, *worlds, *agents), bool(publishers(model)), own)
 
     @property
@@ -222,7 +282,7 @@ def intervention_of(kind: str, text: str, target: str) -> Intervention:
 
 @component
 def NewsDeskForm(model: LLMModel) -> None:
-    """Let a visitor send news, publish posts and change variables, in the run or in a branch of it.
+    """Let a visitor send news, publish posts and change variables in the run.
 
     Args:
         model: The model.
@@ -234,69 +294,85 @@ def NewsDeskForm(model: LLMModel) -> None:
         choices = Choices.of(model)
         rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
     solara.Text(
-        "From outside, between two steps. It stands in the run log, and a replay does it again. Send does it to this "
-        "run; a branch leaves this run as it is, and shows beside it what would come of it.",
+        "From outside, between two steps. It stands in the run log, and a replay does it again. The tab What if tries "
+        "it in a branch, which leaves this run as it is.",
         classes=["mesa-llm-hint"],
     )
-    _Desk(model, desk, choices)
+    InterventionFields(choices, "Send", lambda one: desk.send(model, one), is_off=bool(desk.working))
+    Progress(desk, SEND)
+    if rows:
+        Markup("table.html", columns=("Step", "Done from outside"), rows=rows[::-1], more=0, nothing="")
+
+
+@component
+def Progress(desk: NewsDesk, task: str) -> None:
+    """Show what the desk does, and what became of it.
+
+    Args:
+        desk: The desk.
+        task: What is to be shown: `SEND`, `BRANCH` or `WRITE`.
+    """
+    words.get()
+    if desk.task != task:
+        return
     if desk.working:
         solara.ProgressLinear(True)
     for text, show in ((desk.working, solara.Info), (desk.error, solara.Error), (desk.note, solara.Success)):
         if text:
             show(text, dense=True)
-    if rows:
-        Markup("table.html", columns=("Step", "Done from outside"), rows=rows[::-1], more=0, nothing="")
-    if desk.branches:
-        _Branches(model, desk)
 
 
 @component
-def _Desk(model: LLMModel, desk: NewsDesk, choices: Choices) -> None:
-    """Show the fields; what is typed is not sent back meanwhile, so that a step takes nothing back."""
+def InterventionFields(
+    choices: Choices,
+    label: str,
+    do: Callable[[Any], None],
+    *,
+    is_off: bool,
+    none_is_allowed: bool = False,
+) -> None:
+    """Show the fields of an intervention; what is typed is not sent back meanwhile, so that a step takes nothing back.
+
+    Args:
+        choices: What can be chosen.
+        label: What is done with it.
+        do: Called with the intervention; None: nothing is to be done, as `none_is_allowed`.
+        is_off: Whether it cannot be done now.
+        none_is_allowed: Whether nothing may be done.
+    """
     kind, choose = use_state(NEWS)
     reader, set_reader = use_state(EVERYONE)
     variable, set_variable = use_state("")
-    steps, set_steps = use_state(5)
     fault, set_fault = use_state("")
     text, author = use_ref(""), use_ref("")
     own = variable if variable in choices.variables else next(iter(choices.variables), "")
     target = {NEWS: reader, CHANGE: own}.get(kind, "")
 
-    def write(do: Callable[[Intervention], None]) -> None:
+    def write() -> None:
         try:
-            intervention = intervention_of(kind, text.current, author.current if kind == POST else target)
+            typed = author.current if kind == POST else target
+            intervention = None if kind == NOTHING else intervention_of(kind, text.current, typed)
         except ValueError as error:
             set_fault(str(error))
             return
         set_fault("")
         do(intervention)
 
-    solara.ToggleButtonsSingle(kind, values=choices.kinds, on_value=choose, dense=True)
+    kinds = [*choices.kinds, *([NOTHING] if none_is_allowed else [])]
+    solara.ToggleButtonsSingle(kind, values=kinds, on_value=choose, dense=True)
     if kind == NEWS:
         solara.Select("Who hears it", list(choices.readers), value=reader, on_value=set_reader, dense=True)
     elif kind == POST:
         _Typed("Account (a user's name; any other: a newsroom)", author, rows=0)
-    else:
+    elif kind == CHANGE:
         solara.Select("Variable", list(choices.variables), value=own, on_value=set_variable, dense=True)
-    _Typed("New value" if kind == CHANGE else "Text", text, rows=0 if kind == CHANGE else 2).key(kind)
-    with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):
-        is_busy = bool(desk.working)
-        solara.Button(
-            "Send", color="primary", disabled=is_busy, on_click=lambda: write(lambda one: desk.send(model, one))
-        )
-        solara.Button(
-            "Try in a branch",
-            outlined=True,
-            disabled=is_busy or not model.time,
-            on_click=lambda: write(lambda one: desk.branch(model, one, steps)),
-        )
-        solara.Button(
-            "Branch without a change",
-            text=True,
-            disabled=is_busy or not model.time,
-            on_click=lambda: desk.branch(model, None, steps),
-        )
-        solara.SliderInt("Steps of a branch", value=steps, min=1, max=MAX_STEPS, on_value=set_steps)
+        solara.Text(choices.variables.get(own, ""), classes=["mesa-llm-hint"])
+    if kind != NOTHING:
+        _Typed("New value" if kind == CHANGE else "Text", text, rows=0 if kind == CHANGE else 2).key(kind)
+    if not choices.variables:
+        solara.Text("No variable of this model changes in the middle of a run.", classes=["mesa-llm-hint"])
+    with solara.Row(gap="12px"):
+        solara.Button(label, color="primary", disabled=is_off, on_click=write)
     if fault:
         solara.Error(fault, dense=True)
 
@@ -309,44 +385,3 @@ def _Typed(label: str, typed: Any, rows: int) -> None:
     options: dict[str, Any] = {"label": label, "value": "", "outlined": True, "dense": True, "hide_details": True}
     field = vuetify.Textarea(rows=rows, auto_grow=True, **options) if rows else vuetify.TextField(**options)
     use_event(field, "input", type_in)
-
-
-@component
-def _Branches(model: LLMModel, desk: NewsDesk) -> None:
-    """Plot one measure of this run and of its branches."""
-    with steady(model):
-        names = list(numbers_of(model)[0])
-    chosen, choose = use_state("")
-    name = chosen if chosen in names else next(iter(names), "")
-    if not name:
-        return
-    solara.Select("Measure", names, value=name, on_value=choose, dense=True)
-    branches = tuple(desk.branches)
-    Plot(model, branches_figure(name, branches)).key(f"{name} of {len(branches)} branches, {desk.version}")
-
-
-def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMModel], Figure]:
-    """Make what draws a measure of a run and of its branches side by side.
-
-    Args:
-        name: Name of the measure.
-        branches: The branches.
-    """
-
-    def draw(model: LLMModel) -> Figure:
-        figure = Figure(figsize=(7, 3.6), layout="constrained")
-        axes = figure.subplots()
-        values = list(model.datacollector.model_vars[name])
-        first = int(model.time) - len(values) + 1
-        axes.plot(range(first, first + len(values)), values, color="#0f172a", marker=".", label="this run")
-        for index, run in enumerate(branches):
-            steps, own = run.values.get(name, ([], []))
-            later = [(step, value) for step, value in zip(steps, own, strict=True) if step >= run.at]
-            title = run.title if len(run.title) <= 48 else f"{run.title[:47]}…"
-            axes.plot(*zip(*later, strict=True), color=f"C{index}", marker=".", linestyle="--", label=title)
-        axes.set_title(f"{label_of(name)}: this run and its branches", loc="left")
-        axes.set_xlabel("Step")
-        axes.legend(fontsize="small")
-        return figure
-
-    return draw

@@ -16,6 +16,7 @@ from solara.lab.utils.headers import headers
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
+from mesa_llm.viz.branches import Branches
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
 from mesa_llm.viz.controls import Alarms, Controls, CostPreview, Pace
@@ -53,6 +54,7 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
     (ActionTable, "Actions"),
     (NewsDeskForm, "News"),
     (EventLog, "News"),
+    (Branches, "What if"),
     (ReportCard, "Report"),
     (About, "About"),
 )

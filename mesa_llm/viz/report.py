@@ -16,7 +16,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.reports import export
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
-from mesa_llm.viz.newsdesk import NewsDesk
+from mesa_llm.viz.newsdesk import WRITE, NewsDesk, Progress
 from mesa_llm.viz.ticker import words
 
 RULE, AGENTS_MODEL = "by rule", "by what agents think with"
@@ -50,10 +50,7 @@ def ReportCard(model: LLMModel) -> None:
             disabled=bool(desk.working) or not model.time,
             on_click=lambda: desk.write(model, writer),
         )
-    if desk.working:
-        solara.Info(desk.working, dense=True)
-    if desk.error:
-        solara.Error(desk.error, dense=True)
+    Progress(desk, WRITE)
     name = type(model).__name__
     files = [Download("Tables and graph (zip)", file_name(name, "tables", suffix="zip"), lambda: zipped(model))]
     report = desk.report

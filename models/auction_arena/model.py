@@ -253,6 +253,7 @@ class AuctionArena(LLMModel):
 
     scenario_class = AuctionScenario
     scenario: AuctionScenario
+    changeable = ("n_auctions", "rotate", "order", "learning")
 
     def __init__(self, scenario: AuctionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Seat the bidders and open the first auction; `llm=` may name what bidders think with by their names, too."""

@@ -92,6 +92,7 @@ class DiscussionModel(LLMModel):
 
     scenario_class = DiscussionScenario
     scenario: DiscussionScenario
+    changeable = ("max_messages", "max_minutes", "shows_time_left", "max_shown")
 
     def __init__(self, scenario: DiscussionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Seat everybody; see `DiscussionScenario`."""
@@ -130,6 +131,15 @@ class DiscussionModel(LLMModel):
         given = {"max_num_msgs": chosen.max_messages, "max_minutes": chosen.max_minutes}
         end = plan.end.model_copy(update={name: value for name, value in given.items() if value is not None})
         return plan.model_copy(update={"end": end})
+
+    def scenario_changed(self) -> None:
+        """Hand the end of conversations, and what people read, on to the rooms."""
+        self.plan = self._plan()
+        for session in self.sessions:
+            session.plan = self.plan
+            session.room.end_rules = tuple(self.end_rules_of(self.plan))
+            session.room.shows_time_left = self.scenario.shows_time_left
+            session.room.max_shown = self.scenario.max_shown
 
     def _check_providers(self) -> None:
         """Check that `providers` maps what there is.

@@ -123,6 +123,7 @@ class EconAgentModel(LLMModel):
 
     scenario_class = EconAgentScenario
     scenario: EconAgentScenario
+    changeable = ("tax", "flat_rate", "max_wage_change", "max_price_change", "inflation_target")
 
     def __init__(self, scenario: EconAgentScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         options.setdefault("activation", in_order)
@@ -130,15 +131,9 @@ class EconAgentModel(LLMModel):
         fields = self.scenario
         if fields.fidelity == "original":
             self.instructions = ""
-        parameters = MacroParameters(
-            max_wage_change=fields.max_wage_change,
-            max_price_change=fields.max_price_change,
-            inflation_target=fields.inflation_target,
-            tax=_tax_of(fields),
-        )
         self._add_households()
         agent_ids = [household.unique_id for household in self.households]
-        self.world = Macroeconomy(agent_ids, self.random, rules=fields.rules, parameters=parameters)
+        self.world = Macroeconomy(agent_ids, self.random, rules=fields.rules, parameters=_parameters_of(fields))
         self.worlds = (self.world,)
         self._laws_of: tuple[int, tuple[float, float, float]] = (0, (math.nan, math.nan, math.nan))
         activation = self.activation
@@ -162,6 +157,10 @@ class EconAgentModel(LLMModel):
                 config=AgentConfig(name=name, settings=SETTINGS),
                 memory=Dialogue(DIALOGUE_TOKENS, parameters.reflect_every + 1) if memory == DIALOGUE else memory,
             )
+
+    def scenario_changed(self) -> None:
+        """Hand taxes, limits of change and the target on to the economy."""
+        self.world.set_parameters(_parameters_of(self.scenario))
 
     # -- the loop
 
@@ -363,5 +362,11 @@ def draw_names(count: int, rng: random.Random) -> list[str]:
     return [names[index % len(names)] for index in range(count)]
 
 
-def _tax_of(scenario: EconAgentScenario) -> TaxSchedule:
-    return {"us": US_TAX, "flat": flat_tax(scenario.flat_rate), "none": NO_TAX}[scenario.tax]
+def _parameters_of(scenario: EconAgentScenario) -> MacroParameters:
+    taxes: dict[str, TaxSchedule] = {"us": US_TAX, "flat": flat_tax(scenario.flat_rate), "none": NO_TAX}
+    return MacroParameters(
+        max_wage_change=scenario.max_wage_change,
+        max_price_change=scenario.max_price_change,
+        inflation_target=scenario.inflation_target,
+        tax=taxes[scenario.tax],
+    )

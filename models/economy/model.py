@@ -70,19 +70,12 @@ class EconomyModel(LLMModel):
 
     scenario_class = EconomyScenario
     scenario: EconomyScenario
+    changeable = ("wage", "productivity", "spending_share")
 
     def __init__(self, scenario: EconomyScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
         fields = self.scenario
-        parameters = EconomyParameters(
-            labor_force=fields.labor_force,
-            wage=fields.wage,
-            productivity=fields.productivity,
-            starting_balance=fields.starting_balance,
-            starting_purse=fields.starting_purse,
-            spending_share=fields.spending_share,
-        )
-        self.world = Economy(parameters, rules=fields.rules)
+        self.world = Economy(_parameters_of(fields), rules=fields.rules)
         self.worlds = (self.world,)
         for index, persona in enumerate(invented(fields.n_agents, self.random)):
             role = "government" if fields.government and index == 0 and fields.n_agents > 1 else "producer"
@@ -96,6 +89,10 @@ class EconomyModel(LLMModel):
             agent_reporters={"balance": "balance", "workforce": "workforce", "price": "price"},
         )
         self.datacollector.collect(self)
+
+    def scenario_changed(self) -> None:
+        """Hand wage, productivity and spending on to the economy."""
+        self.world.set_parameters(_parameters_of(self.scenario))
 
     # -- measures
 
@@ -177,4 +174,15 @@ def _firm_line(player: Player) -> str:
     return (
         f"{player.config.name} employs {own.workforce}, asks ${own.price:.2f}, took ${own.sales:.0f} in the last step "
         f"and has ${own.balance:,.0f}."
+    )
+
+
+def _parameters_of(scenario: EconomyScenario) -> EconomyParameters:
+    return EconomyParameters(
+        labor_force=scenario.labor_force,
+        wage=scenario.wage,
+        productivity=scenario.productivity,
+        starting_balance=scenario.starting_balance,
+        starting_purse=scenario.starting_purse,
+        spending_share=scenario.spending_share,
     )

@@ -246,6 +246,7 @@ class HerdModel(SocialModel):
     """
 
     scenario_class = HerdScenario
+    changeable = ("approval", "herding", "posts_per_step")
     scenario: HerdScenario
     user_class = HerdUser
 

@@ -196,6 +196,7 @@ class PolarisationModel(SocialModel):
     """
 
     scenario_class = PolarisationScenario
+    changeable = ("persuasion", "interval")
     scenario: PolarisationScenario
     user_class = Debater
 

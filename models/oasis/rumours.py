@@ -119,6 +119,7 @@ class RumourModel(SocialModel):
     """
 
     scenario_class = RumourScenario
+    changeable = ("sharing", "allure", "core_activity", "activity")
     scenario: RumourScenario
     user_class = Bystander
     n_core: int

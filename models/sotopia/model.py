@@ -15,7 +15,7 @@ from mesa_llm import LLM, ConfigError, Decision, Failure, Label, LLMModel, LLMOp
 from mesa_llm.text import counted, one_line
 from models.sotopia.agents import Person
 from models.sotopia.cast import Cast, Pairing, Subset, load_cast
-from models.sotopia.episodes import Episode
+from models.sotopia.episodes import Episode, end_rules
 from models.sotopia.judge import dimensions_of, judge_episodes
 from models.sotopia.scores import GOAL, means_of, rating_table, score_table, summary_of
 from models.sotopia.visibility import Rules
@@ -138,6 +138,7 @@ class SotopiaModel(LLMModel):
 
     scenario_class = SotopiaScenario
     scenario: SotopiaScenario
+    changeable = ("max_turns", "max_stale")
 
     def __init__(self, scenario: SotopiaScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Load the scenes, and let everybody come.
@@ -283,6 +284,11 @@ class SotopiaModel(LLMModel):
             for (episode, seat), goal in zip(seats, goals, strict=True):
                 if isinstance(goal, Decision):
                     episode.set_goal(seat, one_line(str(goal.answer), 600))
+
+    def scenario_changed(self) -> None:
+        """Hand what ends an episode on to the rooms."""
+        for episode in self.episodes:
+            episode.room.end_rules = end_rules(self.scenario)
 
     @property
     def open_episodes(self) -> list[Episode]:

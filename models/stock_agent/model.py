@@ -182,6 +182,7 @@ class StockAgentModel(LLMModel):
     scenario_class = StockAgentScenario
     trader_class: ClassVar[type[Trader]] = Trader
     scenario: StockAgentScenario
+    changeable = ("days", "shows_forum")
 
     def __init__(self, scenario: StockAgentScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         options.setdefault("activation", by_turn)
@@ -223,6 +224,12 @@ class StockAgentModel(LLMModel):
             traits={"style of investing": endowment.style},
             settings=SETTINGS,
         )
+
+    def scenario_changed(self) -> None:
+        """Hand the last day, and whether the forum is shown, on to the exchange."""
+        fields = self.scenario
+        self.world.set_days(fields.days)
+        self.world.screen = Screen(shows_posts=fields.shows_forum or fields.fidelity == "original")
 
     # -- the day
 

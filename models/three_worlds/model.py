@@ -151,6 +151,7 @@ class ThreeWorldsModel(LLMModel):
 
     scenario_class = ThreeWorldsScenario
     scenario: ThreeWorldsScenario
+    changeable = ("crowd_dollars",)
 
     def __init__(self, scenario: ThreeWorldsScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
@@ -184,6 +185,10 @@ class ThreeWorldsModel(LLMModel):
             model_reporters={name: name for name in MEASURES}, agent_reporters={"position": "position"}
         )
         self.datacollector.collect(self)
+
+    def scenario_changed(self) -> None:
+        """Hand the bets of the crowd on."""
+        self.crossings.crowd_dollars = self.scenario.crowd_dollars
 
     # -- set-up
 

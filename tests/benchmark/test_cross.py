@@ -48,7 +48,7 @@ def test_a_component_is_worth_what_it_adds_however_chance_falls(taken_apart) -> 
 
 
 def test_six_pairs_of_one_sign_are_significant_and_three_corrections_are_counted(taken_apart) -> None:
-    comparisons = [taken_apart.cell(POT, name).comparison for name in taken_apart.designs[1:]]
+    comparisons = [taken_apart.cell(POT, name).comparison for name in list(taken_apart.designs)[1:]]
     assert [one.p for one in comparisons] == [2 / 2**6] * 3
     assert [one.adjusted_p for one in comparisons] == [2 / 2**6] * 3
     assert taken_apart.text().count(" *") == 3
@@ -150,3 +150,12 @@ def test_what_cannot_be_is_said_before_anybody_is_asked() -> None:
         cross([POT], {}, llm=ScriptedLLM(never))
     with pytest.raises(ConfigError, match="unknown options: colour"):
         cross([replace(POT, setting={"colour": 1})], llm=ScriptedLLM(never))
+
+
+def test_what_was_found_is_read_again_from_its_json(taken_apart, tmp_path) -> None:
+    (tmp_path / "cross.json").write_text(json.dumps(taken_apart.to_json()), encoding="utf-8")
+    again = Cross.read(tmp_path / "cross.json")
+    assert (again.to_json(), again.text()) == (taken_apart.to_json(), taken_apart.text())
+    (tmp_path / "cross.json").write_text('{"tasks": 3}', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"cross\.json is no report of this version"):
+        Cross.read(tmp_path / "cross.json")

@@ -1,6 +1,7 @@
 """The benchmark, as its user types it."""
 
 import json
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mesa_llm.benchmark.report import Report
 from mesa_llm.benchmark.task import SHACHI
 from mesa_llm.cli.app import app
 from tests.faulty_server import FaultyServer, refused
@@ -173,3 +175,11 @@ def test_a_benchmark_that_was_interrupted_or_killed_goes_on_with_what_is_missing
     assert again["usage"]["calls"] == server.count - before
     replayed = again["usage"]["replayed"]
     assert replayed == before if sent == signal.SIGINT else 1 <= replayed <= before
+
+
+def test_a_report_says_by_which_command_it_is_made_again(tmp_path) -> None:
+    words = [POT, "--quick", "--repeats", 2, "--set", "n_agents=3", "--out", tmp_path]
+    first = told(*words)
+    report = Report.read(tmp_path / "report.json")
+    again = told(*shlex.split(report.command(tmp_path))[2:])
+    assert again["options"] == first["options"]

@@ -57,3 +57,25 @@ def test_what_cannot_be_branched_is_one_line(parent: Path, words: list[Any], rea
     assert done.exit_code == 2
     assert reason in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_pairs_with_further_seeds_are_compared_and_gone_on_with(parent: Path, tmp_path: Path) -> None:
+    words = ["branch", parent, "--at", 2, "--set", "minimum_wage=30", "--seeds", 3, "--log", tmp_path / "new.sqlite"]
+    done = typed(*words, "--csv", tmp_path / "pairs.csv", "--json")
+    assert done.exit_code == 0, done.output
+    figures = json.loads(done.stdout)
+    apart = figures["paired"]["work_price"]["comparison"]["difference"]
+    assert (figures["seeds"], figures["step"], apart["n"]) == ([1, 2, 3], 4, 3)
+    assert apart["low"] <= apart["value"] <= apart["high"]
+    assert {path.name for path in tmp_path.glob("new*.sqlite")} == {
+        *("new.sqlite", "new-2.sqlite", "new-2-parent.sqlite", "new-3.sqlite", "new-3-parent.sqlite")
+    }
+    assert "no p is below 0.25" in typed(*words).stdout
+
+
+def test_the_first_pair_is_the_recorded_run_and_its_branch(parent: Path, tmp_path: Path) -> None:
+    words = ["branch", parent, "--at", 2, "--set", "minimum_wage=30", "--csv", tmp_path / "pairs.csv"]
+    alone = json.loads(typed(*words, "--json").stdout)["series"]["work_price"]["branch"]
+    assert typed(*words, "--seeds", 2).exit_code == 0
+    rows = [row.split(",") for row in (tmp_path / "pairs.csv").read_text().splitlines()]
+    assert [float(row[4]) for row in rows if (row[0], row[2]) == ("1", "work_price")] == alone

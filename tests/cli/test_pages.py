@@ -20,6 +20,7 @@ HAMLET = "tests.browser.apps.village:Hamlet"
         (["class", HAMLET, "--agents", "1,two"], "--agents 1,two: wanted numbers of agents with commas between them"),
         (["class", HAMLET, "--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in"),
         (["view", "no_such_file.sqlite"], "no_such_file.sqlite"),
+        (["app", "--bench", "no_such_folder"], "--bench no_such_folder: there is no such folder"),
     ],
 )
 def test_what_cannot_be_opened_is_told_in_a_line(arguments: list[str], fault: str) -> None:

@@ -254,7 +254,7 @@ def test_an_address_that_cannot_be_used_is_said_before_anything_is_paid(distant)
 def test_a_key_comes_from_the_environment_and_stands_in_no_log(tmp_path, monkeypatch) -> None:
     log = tmp_path / "run.sqlite"
     with closing(HttpToolServer(key="k-of-gold")) as locked:
-        for fields, fault in [({}, "HTTP 401.*in key_env"), ({"key_env": "LAW_KEY"}, "variable LAW_KEY")]:
+        for fields, fault in [({}, "HTTP 401.*key_env"), ({"key_env": "LAW_KEY"}, "variable LAW_KEY")]:
             with closing(made(at(locked, **fields), asking(1))) as model, pytest.raises(ConfigError, match=fault):
                 model.step()
         monkeypatch.setenv("LAW_KEY", "k-of-gold")

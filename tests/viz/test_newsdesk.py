@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
 import pytest
 
 from mesa_llm import Change, News, Post
-from mesa_llm.viz.newsdesk import MAX_BRANCHES, Choices, NewsDesk, branches_figure, intervention_of
+from mesa_llm.viz.newsdesk import Choices, NewsDesk, intervention_of
+from models.classics.schelling.model import SchellingModel
 from models.three_worlds.model import ThreeWorldsModel
 from tests.pot import PotModel
 
@@ -37,24 +37,8 @@ def test_a_model_offers_what_it_has() -> None:
     town = Choices.of(ThreeWorldsModel(n_agents=2, rng=1))
     assert town.kinds == ["News", "Post", "Change of a variable"]
     assert list(town.readers)[:4] == ["all", "social", "market", "economy"]
-    assert "market.fee" in town.variables
-
-
-def test_a_branch_leaves_the_run_as_it_is_and_is_drawn_beside_it() -> None:
-    model, desk = PotModel(3, rng=1), NewsDesk()
-    model.run_for(2)
-    digest = model.runlog.digest
-    for _ in range(MAX_BRANCHES + 1):
-        desk.branch(model, None, 3)
-        finished(desk)
-    assert desk.note == "The branch ran 3 steps from step 2 on, with 0 live replies."
-    assert (model.runlog.digest, model.time, len(desk.branches)) == (digest, 2, MAX_BRANCHES)
-    desk.branch(model, News(text="Pay up."), 3)
-    assert finished(desk).branches[-1].title == "news for everyone: Pay up."
-    model.run_for(3)
-    axes = branches_figure("coins", desk.branches)(model).axes[0]
-    ours, same = (np.asarray(line.get_ydata()).tolist() for line in axes.lines[:2])
-    assert ours[2:] == same
+    assert town.variables["market.fee"].startswith("Now 0.0. Share of each trade")
+    assert "(≥ 0, ≤ 1)" in Choices.of(SchellingModel(rng=1)).variables["homophily"]
 
 
 def test_what_cannot_be_done_is_said() -> None:

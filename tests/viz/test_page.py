@@ -634,7 +634,8 @@ def test_components_stand_on_the_tabs_they_name() -> None:
     def plot(model: Any) -> None: ...
 
     tabs = tabs_of([(plot, 0), (plot, 2), (plot, "Feed")])
-    assert list(tabs) == ["Model", "Page 2", "Feed", "Measures", "Agents", "Actions", "News", "Report", "About"]
+    always = ["Measures", "Agents", "Actions", "News", "What if", "Report", "About"]
+    assert list(tabs) == ["Model", "Page 2", "Feed", *always]
 
 
 def test_a_table_reads_only_the_page_that_is_shown() -> None:

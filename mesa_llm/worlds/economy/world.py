@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
-from mesa_llm.text import MAX_NAME, one_line, quoted
+from mesa_llm.text import MAX_NAME, counted, one_line, quoted
 from mesa_llm.tools.tool import action
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds import Rules
@@ -94,6 +95,14 @@ class Economy(DoNothing):
         self.rules: OriginalRules | CorrectedRules = rules_class(self.state, self.parameters)
         self._enacted: list[Policy] = []
         self._notables = Notables()
+
+    def set_parameters(self, parameters: EconomyParameters) -> None:
+        """Go on with other parameters from the next step on; what participants and households started with stays.
+
+        Args:
+            parameters: The parameters.
+        """
+        self.parameters = self.rules.parameters = parameters
 
     def enter(self, agent_id: int, role: Role = "producer", balance: float | None = None) -> Participant:
         """Return the account of a participant; one that has none enters.
@@ -201,7 +210,7 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.hire(own, count)
-        return f"You employ {own.workforce} people."
+        return f"You employ {counted(own.workforce, 'worker')}."
 
     @action(when="may_fire")
     def fire(self, agent_id: int, count: Count) -> str:
@@ -212,7 +221,7 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.fire(own, count)
-        return f"You employ {own.workforce} people."
+        return f"You employ {counted(own.workforce, 'worker')}."
 
     @action(when="may_produce")
     def invest(self, agent_id: int, amount: Amount) -> str:
@@ -283,6 +292,14 @@ class Economy(DoNothing):
         return {"policies": [asdict(policy) for policy in self.state.policies], "participants": participants}
 
     # from outside the run
+
+    meanings = MappingProxyType(
+        {
+            TAX_RATE: "Tax on sales, as a share of the price, from 0 to 1.",
+            MINIMUM_WAGE: "Dollars that a worker earns in a step at the least, 0 or more.",
+        }
+    )
+    """What may be changed during a run → what it is."""
 
     def changeable(self) -> Mapping[str, Any]:
         """Return the variables, which policies set as well; any other name is taken, too."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
+from mesa_llm.text import counted
 from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds import Rules
@@ -99,6 +101,14 @@ class Exchange(DoNothing):
         self._floor = Floor(self.market, self.calendar, rng)
         self._board = Board(self.market.books, self.screen.max_orders)
         self._instructions = texts.instructions(self.calendar, self.trading, self.lending)
+
+    def set_days(self, days: int) -> None:
+        """Let the exchange close after another day; if that is over already, after the present one.
+
+        Args:
+            days: Number of the last day.
+        """
+        self.calendar = self._floor.calendar = replace(self.calendar, days=days)
 
     @property
     def now(self) -> Moment:
@@ -214,8 +224,8 @@ class Exchange(DoNothing):
         if quantity * price + fee > account.cash:
             with_fee = f", with the fee of {money_text(fee)}" if fee else ""
             raise ToolError(
-                f"{quantity} shares at {money_text(price)} cost {money_text(quantity * price + fee)}{with_fee}; "
-                f"you have {spendable_text(account.cash)} cash."
+                f"{counted(quantity, 'share')} at {money_text(price)} cost {money_text(quantity * price + fee)}"
+                f"{with_fee}; you have {spendable_text(account.cash)} cash."
             )
         return self._place(agent_id, stock, "buy", quantity, price)
 
@@ -232,7 +242,7 @@ class Exchange(DoNothing):
         price = self.trading.price_of(price)
         if quantity > account.shares[stock]:
             owned = shares_text(account.shares[stock])
-            raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {owned}.")
+            raise ToolError(f"you cannot sell {counted(quantity, 'share')} of {stock}; you have {owned}.")
         fee = self.trading.fee_of(quantity)
         if account.cash + quantity * price < fee:
             raise ToolError(f"your cash and what you would earn do not pay the fee of {money_text(fee)}.")

@@ -74,6 +74,15 @@ class Macroeconomy:
         self._plans: dict[int, tuple[float, float]] = {}
         self._instructions = instructions(self.economy.parameters.tax)
 
+    def set_parameters(self, parameters: MacroParameters) -> None:
+        """Go on with other parameters from the next month on; what they drew before the first month stays.
+
+        Args:
+            parameters: The parameters.
+        """
+        self.economy.parameters = parameters
+        self._instructions = instructions(parameters.tax)
+
     def observe(self, agent_id: int) -> Observation:
         """Show a household its job, prices, taxes, savings and the interest, before it plans the month."""
         facts = self.facts(agent_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -36,6 +38,9 @@ MarketId = Annotated[str, Field(max_length=80)]
 Answer = Annotated[Outcome, BeforeValidator(_in_lower_case)]
 Positive = Annotated[float, Field(gt=0), NO_FLAG]
 Remark = Annotated[str, Field(max_length=REMARK_CHARACTERS)]
+
+LIMITS = {"max_trade_dollars": "dollars", "max_trade_move": "price_move"}
+"""Limits that may be changed during a run → their names among `TradeLimits`."""
 
 NO_LIMITS = TradeLimits()
 PAST_STEPS_SHOWN = 5
@@ -333,18 +338,33 @@ class PredictionMarkets(DoNothing):
 
     # from outside the run
 
+    meanings = MappingProxyType(
+        {
+            "fee": "Share of each trade that is taken as a fee, from 0 on and below 1.",
+            "max_trade_dollars": "Maximum number of dollars of one trade, above 0; null: no limit.",
+            "max_trade_move": "Maximum change of a price by one trade, in dollars, above 0; null: no limit.",
+        }
+    )
+    """What may be changed during a run → what it is."""
+
     def changeable(self) -> Mapping[str, Any]:
-        """Return what may be changed during a run: the fee, a share of each trade."""
-        return {"fee": self.ledger.fee}
+        """Return what may be changed during a run: the fee, and the limits of a trade."""
+        limits = self.ledger.limits
+        return {"fee": self.ledger.fee, "max_trade_dollars": limits.dollars, "max_trade_move": limits.price_move}
 
     def change(self, variable: str, value: Any) -> None:
-        """Change the fee; traders read of it in their instructions.
+        """Change the fee, or a limit of a trade; traders read of it in their instructions.
 
         Raises:
             ToolError: If it is something else, or cannot have this value.
         """
-        if variable != "fee" or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-            raise ToolError(f"{variable} = {value!r}; wanted fee, a share from 0 on and below 1")
-        self.ledger.fee = float(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if variable == "fee" and is_number and 0 <= value < 1:
+            self.ledger.fee = float(value)
+        elif variable in LIMITS and (value is None or (is_number and value > 0)):
+            self.ledger.limits = replace(self.ledger.limits, **{LIMITS[variable]: value and float(value)})
+        else:
+            wanted = "fee, a share from 0 on and below 1, or max_trade_dollars or max_trade_move, above 0 or null"
+            raise ToolError(f"{variable} = {value!r}; wanted {wanted}")
         if not self.is_original:
             self._instructions = instructions(self.ledger.fee, self.ledger.limits)

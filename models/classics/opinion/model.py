@@ -102,7 +102,7 @@ class OpinionModel(LLMModel):
 
     scenario_class = OpinionScenario
     scenario: OpinionScenario
-    changeable = ("epsilon", "mu")
+    changeable = ("epsilon", "mu", "meetings")
 
     def __init__(self, scenario: OpinionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)

@@ -148,6 +148,7 @@ class DilemmaModel(LLMModel):
 
     scenario_class = DilemmaScenario
     scenario: DilemmaScenario
+    changeable = ("noise", "rounds")
 
     def __init__(self, scenario: DilemmaScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)

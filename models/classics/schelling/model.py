@@ -119,7 +119,7 @@ class SchellingModel(LLMModel):
 
     scenario_class = SchellingScenario
     scenario: SchellingScenario
-    changeable = ("homophily",)
+    changeable = ("homophily", "radius")
 
     def __init__(self, scenario: SchellingScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)

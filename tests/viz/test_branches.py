@@ -1,0 +1,54 @@
+"""Branches on a page: where they fork, and how they are drawn beside their run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mesa_llm import LLMModel, News
+from mesa_llm.model.recording import Recording
+from mesa_llm.viz.branches import branches_figure, last_step_of
+from mesa_llm.viz.newsdesk import MAX_BRANCHES, NewsDesk
+from tests.pot import PotModel
+from tests.viz.test_newsdesk import finished
+
+
+def curves(model: LLMModel, desk: NewsDesk) -> tuple[list[Any], list[Any]]:
+    """Return the curves of the run and its branches, and those of the differences; others are no data."""
+    above, below = branches_figure("coins", desk.branches)(model).axes
+    curves = [
+        [np.asarray(line.get_ydata()) for line in axes.lines if line.get_marker() == "."] for axes in (above, below)
+    ]
+    return curves[0], curves[1]
+
+
+def test_a_branch_leaves_the_run_as_it_is_and_is_drawn_beside_it() -> None:
+    model, desk = PotModel(3, rng=1), NewsDesk()
+    model.run_for(3)
+    digest = model.runlog.digest
+    for _ in range(MAX_BRANCHES + 1):
+        desk.branch(model, None, 4, at=1)
+        finished(desk)
+    assert desk.note == "The branch ran 4 steps from step 1 on, with 0 live replies and 0 of the parent's."
+    assert (model.runlog.digest, model.time, len(desk.branches)) == (digest, 3, MAX_BRANCHES)
+    desk.branch(model, News(text="Pay up."), 3)
+    assert finished(desk).branches[-1].title == "news for everyone: Pay up."
+    model.run_for(2)
+    (ours, same, *_), (apart, *_) = curves(model, desk)
+    assert np.array_equal(ours[1:], same)
+    assert not np.any(apart)
+
+
+def test_a_recorded_run_is_forked_at_any_step_whatever_is_shown_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "run.sqlite"
+    model = PotModel(3, rng=1, log=file)
+    model.run_for(5)
+    model.close()
+    shown = Recording.read(file).rebuilt(log=file, replay=True)
+    shown.step()
+    desk = NewsDesk()
+    desk.branch(shown, None, 2, at=3)
+    (ours, _), _ = curves(shown, finished(desk))
+    assert (desk.error, len(ours), last_step_of(shown), shown.time) == ("", 6, 5, 1)
