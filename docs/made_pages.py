@@ -36,7 +36,7 @@ PARTS = {
         "worlds.room",
         "worlds.social",
     ],
-    "Measuring and showing": ["benchmark", "viz"],
+    "Measuring and showing": ["benchmark", "tournament", "viz"],
 }
 """Part of the reference → packages and modules of `mesa_llm` in it, in order."""
 

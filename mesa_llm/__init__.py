@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mesa_llm.engine.access import Access
     from mesa_llm.engine.activation import ByType, Hourly, Turn, one_at_a_time
     from mesa_llm.engine.plain import connect
+    from mesa_llm.engine.server import ToolServer
     from mesa_llm.engine.survey import Question
     from mesa_llm.errors import BudgetSpent, ConfigError, DecisionError, MesaLLMError, ReplayError, Stopped, ToolError
     from mesa_llm.llm.endpoints import Endpoint
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from mesa_llm.space import MovesOnGrid
     from mesa_llm.testing import check_model
     from mesa_llm.text import one_line, quoted
-    from mesa_llm.tools.server import ToolServer
     from mesa_llm.tools.tool import action, tool
     from mesa_llm.world import DoNothing, Receiver, World
 
@@ -112,10 +112,10 @@ _HOME = {
     ),
     "runlog.log": ("RunLog",),
     "space": ("MovesOnGrid",),
+    "engine.server": ("ToolServer",),
     "engine.survey": ("Question",),
     "testing": ("check_model",),
     "text": ("one_line", "quoted"),
-    "tools.server": ("ToolServer",),
     "tools.tool": ("action", "tool"),
     "world": ("DoNothing", "Receiver", "World"),
 }

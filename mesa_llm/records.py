@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -137,6 +137,17 @@ class Salt(NamedTuple):
         return int.from_bytes(digest[:4], "big") >> 1
 
 
+def _framed(parts: Sequence[str]) -> str:
+    """Join parts with their lengths, so that no other parts join to the same."""
+    return "".join([f"{len(part)}:{part}" for part in parts])
+
+
+@lru_cache(maxsize=1024)
+def _framed_digests(tools: tuple[ToolSpec, ...]) -> str:
+    """Join the digests of tools, which many requests offer."""
+    return _framed([tool.digest for tool in tools])
+
+
 @dataclass(frozen=True)
 class Request:
     """One request to a language model."""
@@ -171,22 +182,27 @@ class Request:
     @cached_property
     def settings_text(self) -> str:
         """The sampling settings, as the key and the run log write them."""
-        return canonical_json(self.settings)
+        return flat_json(self.settings)
+
+    @cached_property
+    def options_text(self) -> str:
+        """The values that arguments may take, as the key and the run log write them."""
+        return canonical_json(self.options) if self.options else "{}"
 
     @cached_property
     def key(self) -> str:
         """Digest under which the reply is recorded: everything that can change a reply."""
-        parts = [self.model, repr(tuple(self.salt)), self.settings_text]
-        parts += [tool.digest for tool in self.tools]
+        parts: list[str] = []
         if self.schema is not None:
             parts.append(schema_json(self.schema))
         if self.options:
-            parts.append(canonical_json(self.options))
+            parts.append(self.options_text)
         for message in self.messages:
             parts += (message.role, message.content, message.call_id)
             if message.tool_calls:
                 parts += [canonical_json([call.name, call.arguments, call.call_id]) for call in message.tool_calls]
-        framed = "".join([f"{len(part)}:{part}" for part in parts])
+        origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
+        framed = f"{origin}{_framed_digests(self.tools)}{_framed(parts)}"
         return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -273,6 +289,11 @@ class Reply:
 
     reasoning: str = ""
     """Reasoning that a reasoning model wrote before its text, if the endpoint shows it."""
+
+    def timed(self, latency_s: float) -> Reply:
+        """Return the reply with the seconds it took."""
+        tokens, rest = (self.prompt_tokens, self.reply_tokens), (self.attempts, self.reasoning)
+        return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +406,13 @@ class Decision:
         """Whether it holds a typed answer."""
         return self.answer is not None or self.is_null
 
+    def labelled(self, label: str) -> Decision:
+        """Return the decision with the label of the observation it was made on, if that has one."""
+        if label in ("", self.label):
+            return self
+        origin = (self.text, self.by, self.keys)
+        return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null)
+
     def __str__(self) -> str:
         """Write what was decided: actions as calls, or the answer."""
         if self.has_answer:
@@ -424,6 +452,12 @@ class Failure:
 
     label: str = ""
     """Label of the observation it should have been made on."""
+
+    def labelled(self, label: str) -> Failure:
+        """Return the failure with the label of the observation it should have been made on, if that has one."""
+        if label in ("", self.label):
+            return self
+        return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label)
 
     def _repr_html_(self) -> str:
         """Show in Jupyter why there is no decision."""
@@ -517,6 +551,20 @@ def schema_json(schema: Mapping[str, Any]) -> str:
             _SCHEMAS.clear()
         known = _SCHEMAS[id(schema)] = (schema, canonical_json(schema))  # kept with it, so that its id stays its own
     return known[1]
+
+
+def flat_json(fields: Mapping[str, Any]) -> str:
+    """Write an object as `canonical_json` does; what is written of a flat one is kept, as equal ones come again."""
+    try:
+        return _flat_json(*fields, *fields.values())
+    except TypeError:  # it holds a list or another object
+        return canonical_json(fields)
+
+
+@lru_cache(maxsize=256, typed=True)  # as 1 and 1.0 are equal, and written otherwise
+def _flat_json(*names_and_values: Any) -> str:
+    n = len(names_and_values) // 2
+    return canonical_json(dict(zip(names_and_values[:n], names_and_values[n:], strict=True)))
 
 
 def compact_json(value: object) -> bytes:

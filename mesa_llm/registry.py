@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module, resources
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
@@ -111,12 +112,57 @@ def find_model(name: str) -> ModelEntry:
         package = module if hasattr(import_module(module), "__path__") else module.rpartition(".")[0]
         return ModelEntry(kind.__name__, package, "", module, qualname)
     models = find_models()
-    folder = name.replace("-", "_")
-    matches = [entry for entry in models if folder == entry.name.replace("-", "_")]
+    matches = [entry for entry in models if same_name(name, entry.name)]
     if not matches:
         there_are = ", ".join(entry.name for entry in models) or "none"
         raise ConfigError(". ".join([f"there is no model {name!r}; there are: {there_are}", *hidden_packages()]))
     return matches[0]
+
+
+def same_name(name: str, other: str) -> bool:
+    """Check whether two names are the same, with hyphens for underscores."""
+    return name.replace("-", "_") == other.replace("-", "_")
+
+
+def find_parts[T](module: str, kind: type[T], wanted: str = "") -> tuple[dict[str, T], dict[str, str]]:
+    """Find what the packages of models bring besides the model, as a benchmark task: `TASK` in the module `task`.
+
+    Args:
+        module: Name of the module; the object's is the same in capitals.
+        kind: Class of the objects.
+        wanted: Name of a model, to import its part alone; empty: all.
+
+    Returns:
+        Name of a model → its part; and name of a model → reason why its part cannot be used.
+    """
+    found: dict[str, T] = {}
+    broken: dict[str, str] = {}
+    for entry in find_models():
+        place = f"{entry.package}.{module}"
+        try:
+            if not entry.package or entry.error or find_spec(place) is None:
+                continue
+            if not wanted or same_name(wanted, entry.name):
+                found[entry.name] = part_named(f"{place}:{module.upper()}", kind)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's module; it is listed with its error
+            broken[entry.name] = _said(error)
+    return found, broken
+
+
+def part_named[T](name: str, kind: type[T]) -> T:
+    """Import an object by its `module:NAME`.
+
+    Raises:
+        ConfigError: If there is none, or it is of another class.
+    """
+    module, _, qualname = name.partition(":")
+    try:
+        found = attrgetter(qualname)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be found: {error}") from error
+    if not isinstance(found, kind):
+        raise ConfigError(f"{name} is no {kind.__name__}, but {type(found).__name__}")
+    return found
 
 
 def demand_listed(recording: Recording, known: type[LLMModel] | None = None) -> None:

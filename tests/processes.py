@@ -20,6 +20,7 @@ CONTEXT: Any = multiprocessing.get_context("forkserver" if IS_FORKED else "spawn
 IMPORTED = [
     "mesa.visualization",
     "mesa_llm.cli.run",
+    "mesa_llm.viz.gallery",
     "models.compost.scores",
     "models.social.model",
     "models.sotopia.scores",

@@ -5,7 +5,8 @@ import re
 import runpy
 import shlex
 import sys
-from contextlib import suppress
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,14 @@ from typer.testing import CliRunner
 import mesa_llm
 from mesa_llm.cli.app import app
 from tests.faulty_server import FaultyServer
+from tests.processes import Python
+from tests.viz.test_page import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+SERVING = {"app", "view", "class"}
+"""Commands that go on until they are ended."""
+
 FOUND_ELSEWHERE = {"writing_a_model.md"}  # tests/test_writing_a_model.py
 PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.glob("*.md")) if page.name not in FOUND_ELSEWHERE)]
 
@@ -28,13 +34,45 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return [(kind, text) for kind, texts in lines for text in texts if text.strip()]
 
 
+def serve(words: list[str]) -> None:
+    """Start a server of pages, and end it as soon as it answers."""
+    server = Python("-m", "mesa_llm.cli.app", *words, "--no-browser", "--port", "0")
+    try:
+        until(lambda: "mesa-llm: " in server.out or server.poll() is not None)
+        address = re.search(r"http://127\.0\.0\.1:\d+", server.out)
+        assert address, server.out + server.err
+        until(lambda: answers(address[0]))
+    finally:
+        server.terminate()
+        server.wait(PATIENCE_S)
+
+
+def answers(address: str) -> bool:
+    """Check whether a server answers; a visitor without its token it refuses."""
+    try:
+        urllib.request.urlopen(f"{address}/readyz").close()
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 def run_command(line: str, url: str, monkeypatch) -> None:
     """Run a command in this process; its endpoints are all at one address. Those of dev.py are not run."""
     words = [url if word.startswith("http://") else word for word in shlex.split(line, comments=True)]
+    while "=" in words[0]:
+        monkeypatch.setenv(*words.pop(0).split("=", 1))
     if words[:2] == ["python", "-m"]:
         monkeypatch.setattr(sys, "argv", words[2:])
-        with suppress(SystemExit):
+        status = None
+        try:
             runpy.run_module(words[2], run_name="__main__")
+        except SystemExit as end:
+            status = end.code
+        assert not status, line
+    elif words[0] == "mesa-llm" and words[1] in SERVING:
+        serve(words[1:])
     elif words[0] == "mesa-llm":
         here = ["--workers", "1"] if words[1] == "sweep" else []
         done = CliRunner().invoke(app, [*words[1:], *here])

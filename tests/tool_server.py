@@ -10,6 +10,7 @@ READS = {"readOnlyHint": True}
 TOOLS = [
     {"name": "forecast", "description": "Look up\nthe weather.", "inputSchema": DAY, "annotations": READS},
     {"name": "set.weather", "description": "Change the weather.", "inputSchema": DAY},
+    {"name": "set_weather", "description": "Change it otherwise.", "inputSchema": DAY},
     {"name": "vast", "description": "Is left out.", "inputSchema": {**DAY, "x": "x" * 20_000}, "annotations": READS},
 ]
 ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "weather", "version": "1"}}

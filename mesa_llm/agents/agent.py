@@ -17,13 +17,14 @@ from mesa_llm.agents.strategies import Decide, is_plan, open_decide
 from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.decision import Query, answer_schema, check_decision, decide, plain_answer, written_answer
+from mesa_llm.engine.decision import Query, decide
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.reading import answer_schema, check_decision, plain_answer, written_answer
 from mesa_llm.engine.survey import JUDGING, advise, tend_memories
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin
+from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
 from mesa_llm.records import (
     ChatMessage,
     Decision,
@@ -202,7 +203,7 @@ class LLMMixin:
             decision = await self.decide(seen)
             if type(self).decide is not LLMMixin.decide:
                 decision = self._checked_again(decision, seen)
-        self._settled = replace(decision, label=seen.label) if seen.label else decision
+        self._settled = decision.labelled(seen.label)
         return self._settled
 
     def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
@@ -223,9 +224,10 @@ class LLMMixin:
         Raises:
             ConfigError: If the agent's config leaves it no action at all.
         """
-        if self.opened.llm is None:
+        opened = self.opened
+        if opened.llm is None:
             return self.rule_decision(seen)
-        query = await self.query_for(seen)
+        query = await self._query_to(opened, seen)
         return await decide(query) if isinstance(query, Query) else query
 
     async def query_for(self, seen: Observation) -> Query | Decision | Failure:
@@ -243,10 +245,13 @@ class LLMMixin:
         Raises:
             ConfigError: If the agent's config leaves it no action at all, or it thinks by rule.
         """
-        engine, opened = engine_of(self.model), self.opened
+        return await self._query_to(self.opened, seen)
+
+    async def _query_to(self, opened: OpenedModel, seen: Observation) -> Query | Decision | Failure:
+        engine = engine_of(self.model)
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
-        if seen.answer is None and not any(spec.is_action for spec in box.specs):
+        if seen.answer is None and not box.has_actions:
             agent.demand_actions()
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
@@ -261,7 +266,7 @@ class LLMMixin:
             opened.named(self.config.adapter),
             prompt,
             salt,
-            tools=box.specs if seen.answer is None else _readers(box),
+            tools=box.specs if seen.answer is None else box.readers,
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.request_settings,
             options=seen.options,
@@ -419,7 +424,7 @@ class LLMMixin:
             ConfigError: If it is not clear which world asked.
         """
         receivers = [
-            receiver for receiver in self.worlds if isinstance(receiver, Receiver) and world in ("", receiver.name)
+            receiver for receiver in self.worlds if world in ("", receiver.name) and isinstance(receiver, Receiver)
         ]
         if len(receivers) > 1:
             names = ", ".join(receiver.name for receiver in receivers)
@@ -430,15 +435,20 @@ class LLMMixin:
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
-        world, is_conversation, now = self._world_of(seen), isinstance(self.memory, ChatMemory), self.now
-        unit = self.unit_in(world)
+        memory, now, worlds = self.memory, self.now, self.worlds
+        if type(memory) is NoMemory:
+            return
+        world = seen.world if seen is not None else ""
+        if not world and len(worlds) == 1:
+            world = worlds[0].name
+        unit, is_conversation = _unit_in(worlds, world), isinstance(memory, ChatMemory)
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
             )
-            self.memory.add(MemoryEntry(now, "observation", seen.text, world=world, unit=unit))
+            memory.add(MemoryEntry(now, "observation", seen.text, world=world, unit=unit))
             self._remember_plan(decision, world, unit)
-            self.memory.add(MemoryEntry(now, "decision", decision_text, world=world, unit=unit))
+            memory.add(MemoryEntry(now, "decision", decision_text, world=world, unit=unit))
         else:
             self.remember_messages()
             self._remember_plan(decision, world, unit)
@@ -449,26 +459,18 @@ class LLMMixin:
                 result_text = f"{outcome.action}({arguments}): {result_text}"
             elif not is_conversation:
                 text = f"You answered: {written_answer(decision.answer)}"
-                self.memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
+                memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
             if result_text:
-                self.memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
+                memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
 
     def _remember_plan(self, decision: Decision, world: str, unit: str) -> None:
         """Remember the plan that a decision was made by, if plans are written."""
         if decision.text and is_plan(self._design_decides):
             self.memory.add(MemoryEntry(self.now, "thought", decision.text[:600], world=world, unit=unit))
 
-    def _world_of(self, seen: Observation | None) -> str:
-        """Return the name of the world of an observation; empty if it may be several."""
-        if seen is not None and seen.world:
-            return seen.world
-        worlds = self.worlds
-        return worlds[0].name if len(worlds) == 1 else ""
-
     def unit_in(self, world: str = "") -> str:
         """Return the unit of time of a world (`step`, `month`, …); without a name, of all its worlds."""
-        worlds = self.worlds
-        return unit_of(*(worlds if not world or len(worlds) == 1 else [own for own in worlds if own.name == world]))
+        return _unit_in(self.worlds, world)
 
     def remember_messages(self) -> None:
         """Remember the messages of this step, once: at most `mailbox.MAX_INBOX`."""
@@ -559,7 +561,7 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
     Raises:
         ToolError: If it cannot be done now, or the world refuses it.
     """
-    if call.name in box and not box[call.name].is_usable:
+    if not box.is_usable(call.name):
         raise ToolError(f"{call.name} cannot be done now.")
     return box.run(call) if is_checked else box.call(call)
 
@@ -570,13 +572,13 @@ def _actions_text(actions: Iterable[ToolCall]) -> str:
     return canonical_json(entries[0] if len(entries) == 1 else {"actions": entries}) if entries else ""
 
 
+def _unit_in(worlds: Sequence[Any], name: str) -> str:
+    """Return the unit of time of one of an agent's worlds; without a name, of all of them."""
+    return unit_of(*(worlds if not name or len(worlds) == 1 else [world for world in worlds if world.name == name]))
+
+
 def _with_text(seen: Observation, text: str) -> Observation:
     return replace(seen, text=text, cue=seen.cue or seen.text)
-
-
-def _readers(box: ToolBox) -> Any:
-    """Return only the tools that read, for questions that want an answer and no action."""
-    return tuple(spec for spec in box.specs if not spec.is_action)
 
 
 def _has_moved_on(model: Any, step: int) -> bool:

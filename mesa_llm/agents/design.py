@@ -13,12 +13,12 @@ from pydantic import ValidationError
 
 from mesa_llm.agents.strategies import STRATEGIES, Decide, strategy_named
 from mesa_llm.config import AgentConfig, Reasoning, Settings, demand_reasoning
+from mesa_llm.engine.server import ToolServer, checked_servers
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.memory import Memory, open_memory
 from mesa_llm.records import canonical_json
-from mesa_llm.tools.server import ToolServer, checked_servers
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
 
@@ -190,7 +190,7 @@ class AgentDesign:
 
     @staticmethod
     def imports(document: Mapping[str, Any]) -> list[str]:
-        """Return the names of functions that `from_json` would import, and commands that a run would start; do neither.
+        """Return the names of functions that `from_json` would import, and servers that a run would ask; do neither.
 
         Args:
             document: What `to_json` wrote.
@@ -199,8 +199,8 @@ class AgentDesign:
         functions: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
         functions += [document[name] for name in ("decide", "memory") if _is_function(document.get(name))]
         servers = document.get("servers")
-        commands: list[Any] = [*cast("list[Any]", servers)] if isinstance(servers, list) else []
-        return [*map(str, functions), *(f"the command {canonical_json(server)}" for server in commands)]
+        others: list[Any] = [*cast("list[Any]", servers)] if isinstance(servers, list) else []
+        return [*map(str, functions), *(f"the tool server {canonical_json(server)}" for server in others)]
 
 
 _KINDS: dict[str, tuple[type[Any], ...]] = {

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
-from mesa_llm.engine.decision import Query, decide, plain_answer, reasoned_tool
+from mesa_llm.engine.decision import Query, decide, reasoned_tool
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.reading import plain_answer
 from mesa_llm.errors import ConfigError
-from mesa_llm.records import Decision, Failure, Observation, canonical_json
+from mesa_llm.records import Decision, Failure, Observation, canonical_json, options_for
 from mesa_llm.text import counted
 
 Decide = Callable[[Any, Observation], Awaitable[Any]]
@@ -88,8 +89,10 @@ async def react(agent: Any, seen: Observation) -> Decision | Failure:
 async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Failure:
     """Decide several times on the same prompt, at once, and take what was decided most often.
 
-    Of decisions that are tied, the first one goes. Samples that fail have no vote; if all do, the first failure is the
-    decision's. With `reasoning`, each sample reasons for itself; samples differ as far as the temperature lets them.
+    Free text is no part of a vote, as no two samples write the same: what is counted is which action, on whom and how
+    much, and the first sample that chose so goes, with its own words. Of choices that are tied, the first one goes.
+    Samples that fail have no vote; if all do, the first failure is the decision's. With `reasoning`, each sample
+    reasons for itself; samples differ as far as the temperature lets them.
 
     Args:
         agent: Who decides.
@@ -115,7 +118,7 @@ async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Fa
             ballots.append(result)
     if not ballots:
         return replace(next(one for one in results if isinstance(one, Failure)), keys=keys)
-    texts = [_ballot(decision) for decision in ballots]
+    texts = [_ballot(decision, query) for decision in ballots]
     winner, n_votes = Counter(texts).most_common(1)[0]
     elected = ballots[texts.index(winner)]
     tally = f"({n_votes} of {counted(samples, 'sample')} decided so.)"
@@ -127,10 +130,36 @@ async def _query(agent: Any, seen: Observation) -> Query | Decision | Failure:
     return await (agent.query_for(seen) if agent.opened.is_language_model else agent.decide(seen))
 
 
-def _ballot(decision: Decision) -> str:
-    """Return a text that is equal for equal decisions."""
-    answer = plain_answer(decision.answer) if decision.has_answer else None
-    return canonical_json([[(call.name, call.arguments) for call in decision.actions], decision.has_answer, answer])
+def _ballot(decision: Decision, query: Query) -> str:
+    """Return a text that is equal for equal choices."""
+    if not decision.has_answer:
+        schemas = {spec.name: spec.parameters for spec in query.request.tools}
+        return canonical_json(
+            [
+                [
+                    call.name,
+                    _chosen(call.arguments, schemas.get(call.name, {}), options_for(call.name, query.seen.options)),
+                ]
+                for call in decision.actions
+            ]
+        )
+    answer = plain_answer(decision.answer)
+    if isinstance(answer, dict) and query.request.schema is not None:
+        answer = _chosen(cast("dict[str, Any]", answer), query.request.schema, ()) or answer
+    return canonical_json([answer])
+
+
+def _chosen(fields: Mapping[str, Any], schema: Mapping[str, Any], closed: Container[str]) -> dict[str, Any]:
+    """Return the fields that are chosen from something, without those that are written freely."""
+    schemas = schema.get("properties", {})
+    return {name: value for name, value in fields.items() if name in closed or not _is_free(schemas.get(name, {}))}
+
+
+def _is_free(schema: Mapping[str, Any]) -> bool:
+    """Check whether a field takes any text."""
+    if any(map(_is_free, schema.get("anyOf", ()))):
+        return True
+    return schema.get("type") == "string" and not schema.keys() & {"enum", "const", "pattern", "format"}
 
 
 # -- by name

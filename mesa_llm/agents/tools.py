@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mesa_llm.engine.server import ToolServer, checked_servers
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Observation
-from mesa_llm.tools.server import ToolServer, checked_servers
 from mesa_llm.tools.toolbox import ToolBox, checked_tools
 
 
@@ -67,7 +67,7 @@ class ToolMixin:
         agent: Any = self
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
         actions = [spec.name for spec in box.specs if spec.is_action]
-        if actions and not any(spec.is_action for spec in box.only(agent.config.tools).specs):
+        if actions and not box.only(agent.config.tools).has_actions:
             raise ConfigError(
                 f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), so that it can do "
                 f"nothing: its config, or the design, allows only {list(agent.config.tools)}; add an action to these"

@@ -6,14 +6,11 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from importlib.util import find_spec
-from operator import attrgetter
 from typing import Any, Literal, get_type_hints
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.registry import find_models
+from mesa_llm.registry import find_parts, part_named, same_name
 
 Level = Literal[1, 2, 3]
 """Complexity of a task: one agent alone (1), several who read the same news (2), several who talk to each other (3)."""
@@ -235,18 +232,8 @@ def find_tasks(wanted: str = "") -> tuple[dict[str, Task], dict[str, str]]:
     Returns:
         Name → task, by level and name; and name of a model → reason why its task cannot be used.
     """
-    found: list[Task] = []
-    broken: dict[str, str] = {}
-    for entry in find_models():
-        module = f"{entry.package}.task"
-        try:
-            if not entry.package or entry.error or find_spec(module) is None:
-                continue
-            if not wanted or _same(wanted, entry.name):
-                found.append(_task_in(module, "TASK"))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's module; it is listed with its error
-            broken[entry.name] = f"{type(error).__name__}: {error}"
-    return {task.name: task for task in sorted(found, key=lambda one: (one.level, one.name))}, broken
+    found, broken = find_parts("task", Task, wanted)
+    return {task.name: task for task in sorted(found.values(), key=lambda one: (one.level, one.name))}, broken
 
 
 def find_task(name: str) -> Task:
@@ -255,29 +242,14 @@ def find_task(name: str) -> Task:
     Raises:
         ConfigError: If there is no such task; the text lists the known ones.
     """
-    module, colon, qualname = name.partition(":")
-    if colon:
-        return _task_in(module, qualname)
+    if ":" in name:
+        return part_named(name, Task)
     for wanted in (name, ""):  # nearly always it is called as its model is
         tasks, broken = find_tasks(wanted)
         for known, task in tasks.items():
-            if _same(name, known):
+            if same_name(name, known):
                 return task
         for known, fault in broken.items():
-            if _same(name, known):
+            if same_name(name, known):
                 raise ConfigError(f"the task {name!r} cannot be used: {fault}")
     raise ConfigError(f"there is no task {name!r}; there are: {', '.join(tasks) or 'none'}")
-
-
-def _same(name: str, other: str) -> bool:
-    return name.replace("-", "_") == other.replace("-", "_")
-
-
-def _task_in(module: str, name: str) -> Task:
-    try:
-        found = attrgetter(name)(import_module(module))
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{module}:{name} cannot be found: {error}") from error
-    if not isinstance(found, Task):
-        raise ConfigError(f"{module}:{name} is no Task, but {type(found).__name__}")
-    return found

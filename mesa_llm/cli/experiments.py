@@ -1,8 +1,10 @@
-"""Commands that make many runs, or another run of one: bench, sweep, branch."""
+"""Commands that make many runs, or another run of one: bench, sweep, branch, tournament."""
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -240,3 +242,38 @@ def branch_run(
         run_branches(file, fork, steps, seeds, limits, csv=csv, trust=trust, as_json=as_json, say=say)
     else:
         run_branch(file, fork, steps, limits, csv=csv, trust=trust, as_json=as_json, say=say)
+
+
+@app.command("tournament", rich_help_panel="Experiments")
+@exits
+def hold_tournament(
+    folder: Annotated[Path, typer.Argument(help="Folder with one file a player: NAME.py, with move(own, other).")],
+    game: Annotated[
+        str | None, typer.Option(help="Name of the game, or module:NAME of any; without it, the only one there is.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Rounds of a match.")] = 50,
+    repeats: Annotated[int, typer.Option(min=1, help="How often everybody meets everybody.")] = 10,
+    rng: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
+    limit_s: Annotated[float, typer.Option(min=0.01, help="Seconds that a move may take.")] = 1.0,
+    known: Annotated[
+        str | None, typer.Option(help="Known strategies that play too, with commas between them; '': none.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let students' files play a game against each other and known strategies, and rank them.
+
+    Each file plays in a process of its own, with a time limit; one that fails forfeits its move, and stops nothing.
+    """
+    from mesa_llm.tournament import find_game, find_players, lines_of, play
+
+    if game is not None and ":" in game:
+        look_here()
+    chosen = find_game(game)
+    names = None if known is None else [name.strip() for name in known.split(",") if name.strip()]
+    standings = play(chosen, find_players(chosen, folder, limit_s, names), rounds=rounds, repeats=repeats, seed=rng)
+    if as_json:
+        figures = {"game": chosen.name, "rounds": rounds, "repeats": repeats, "rng": rng}
+        say(json.dumps({**figures, "players": list(map(asdict, standings))}))
+    else:
+        for line in lines_of(standings):
+            say(line)

@@ -102,6 +102,10 @@ def open_class(
         float | None,
         typer.Option(min=1, help="Seconds after which the rule twin decides for a student; without it, never."),
     ] = None,
+    room: Annotated[
+        Path | None,
+        typer.Option(help="File that keeps room code and seats; the same command with it goes on after a restart."),
+    ] = None,
     port: Port = 8765,
     host: Host = HERE,
     browser: Browser = True,
@@ -123,7 +127,7 @@ def open_class(
 
     numbers = _numbers(agents or "")
     item = exhibit(model_named(model))
-    lesson = Lesson(Room(patience), title=item.title, n_seats=seats, agents=numbers)
+    lesson = Lesson(Room(patience, room), title=item.title, n_seats=seats, agents=numbers)
     page = item.serve(lesson=lesson)
     access = _shared_access(max_calls, max_tokens, max_dollars)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)

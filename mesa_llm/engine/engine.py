@@ -23,7 +23,7 @@ from mesa_llm.engine.decision import Query
 from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.servers import ToolServers
 from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
-from mesa_llm.errors import ConfigError, Stopped
+from mesa_llm.errors import Absent, ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
@@ -114,6 +114,8 @@ class Engine:
         usage: Calls, tokens and dollars so far.
         usage_by_purpose: The same for each purpose: `decide`, `survey`, `memory`, …; failures are counted here for all.
         decisions: Number of decisions made so far.
+        absences: Number of those that people left to others, as they did not answer or were not there; they count as
+            failures, too.
         servers: The servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
@@ -135,7 +137,7 @@ class Engine:
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
         self.usage = Usage()
-        self.decisions = 0
+        self.decisions = self.absences = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
@@ -155,7 +157,8 @@ class Engine:
     @classmethod
     def of(cls, model: Any) -> Engine | None:
         """Return the engine of a Mesa model; None if it has none yet, see `mesa_llm.engine.plain.engine_of`."""
-        return cls._of.get(model)
+        own = getattr(model, "engine", None)  # that of an LLMModel; another model may call anything else so
+        return own if isinstance(own, Engine) else cls._of.get(model)
 
     def join(self, model: Any) -> None:
         """Register as the engine of a Mesa model."""
@@ -428,6 +431,7 @@ class Engine:
         if purpose != "decide":
             return decision
         self.decisions += 1
+        self.absences += isinstance(decision, Failure) and decision.kind == Absent.__name__
         if self.on_decision is not None:
             self.on_decision(self.usage)
         return decision

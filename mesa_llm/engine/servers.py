@@ -13,18 +13,19 @@ import os
 import tempfile
 import time as clock
 import weakref
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import IO, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mesa_llm.engine.loop import close_all
+from mesa_llm.engine.server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec, canonical_json
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import clip, one_line, quoted
-from mesa_llm.tools.server import ToolServer
 from mesa_llm.tools.tool import Tool, plain_schema
 
 logger = logging.getLogger(__name__)
@@ -47,8 +48,14 @@ MAX_REASON = 300
 START_S = 120.0
 """Seconds until a start is given up: some programs are fetched first."""
 
+MAX_READ_S = 600.0
+"""Seconds until a connection on which nothing comes is closed; a call is given up after its own time."""
+
 _CONNECTION_CLOSED = -32000
 """Code of the protocol's error for a server that has ended."""
+
+_PARSE_ERROR = -32700
+"""Code of its error for what cannot be read."""
 
 
 class Offer(BaseModel, frozen=True):
@@ -83,7 +90,7 @@ class ToolServers:
         self.runlog = runlog
         self.run_seed = run_seed
         self._offers: dict[ToolServer, list[Offer]] = {}
-        self._tools: dict[ToolServer, tuple[Tool, ...]] = {}
+        self._tools: dict[ToolServer, dict[str, Tool]] = {}
         self._sessions: dict[ToolServer, _Session] = {}
         self._starting = asyncio.Lock()
         self.close = weakref.finalize(self, _close_all, self._sessions)
@@ -96,17 +103,26 @@ class ToolServers:
             time: Step in which they are needed.
 
         Raises:
-            ConfigError: If a server does not start, offers nothing that may be called, or lacks a tool that was named.
+            ConfigError: If a server does not start, offers nothing that may be called, or lacks a tool that was named;
+                or two tools would go by one name.
             ReplayError: In a replay, if what a server offers is not recorded.
         """
-        tools: list[Tool] = []
+        tools: dict[str, Tool] = {}
+        owners: dict[str, str] = {}
         for server in servers:
             if server not in self._tools:
                 listing = _listing(server, Salt(self.run_seed, 0, time, "tools", 0))
                 offers = self._recorded_offers(listing) or await self._list(server, listing)
                 self._tools.setdefault(server, self._chosen(server, offers))
-            tools += self._tools[server]
-        return tuple(tools)
+            for own_name, tool in self._tools[server].items():
+                name, owner = tool.spec.name, f"{own_name!r} of {server.name}"
+                if name in tools:
+                    raise ConfigError(
+                        f"the tools {owners[name]} and {owner} would both be called {name}; say in tools=(…) of a "
+                        "server which of its tools agents may call, or give it another name="
+                    )
+                tools[name], owners[name] = tool, owner
+        return tuple(tools.values())
 
     def _recorded_offers(self, listing: Request) -> list[Offer] | None:
         entry = self._recorded(listing)
@@ -128,14 +144,14 @@ class ToolServers:
                 offers = await session.offers()
             except ServerTrouble as error:
                 self._drop(session)
-                raise ConfigError(f"tool server {server.name} ({' '.join(server.command)}) {error}") from None
+                raise ConfigError(f"tool server {server.name} ({server.place}) {error}") from None
             reply = Reply(_OFFERS.dump_json(offers).decode())
             self.runlog.keep(listing, reply, clock.perf_counter() - start)
             self._offers[server] = offers
             return offers
 
-    def _chosen(self, server: ToolServer, offers: Sequence[Offer]) -> tuple[Tool, ...]:
-        """Make tools of those that agents may call.
+    def _chosen(self, server: ToolServer, offers: Sequence[Offer]) -> dict[str, Tool]:
+        """Make tools of those that agents may call, by the names that the server knows them by.
 
         Raises:
             ConfigError: If there is none, or one that was named is missing.
@@ -150,7 +166,7 @@ class ToolServers:
                 f"tool server {server.name} declares none of its tools to read only; name those that agents may call "
                 f"in tools=(…), out of {there_are}"
             )
-        return tuple(self._tool(server, by_name[name]) for name in names)
+        return {name: self._tool(server, by_name[name]) for name in names}
 
     def _tool(self, server: ToolServer, offer: Offer) -> Tool:
         spec = ToolSpec(server.tool_name(offer.name), offer.description, offer.parameters)
@@ -210,7 +226,7 @@ def _name_of(server: ToolServer) -> str:
 
 def _listing(server: ToolServer, salt: Salt) -> Request:
     """Return the request for what a server offers; its number is that of the server, whoever needs it first."""
-    spec = canonical_json([server.command, server.name])
+    spec = canonical_json([server.url or server.command, server.name])
     number = int.from_bytes(hashlib.sha256(spec.encode()).digest()[:4], "big")
     return Request(_name_of(server), (ChatMessage("user", spec),), salt._replace(call=number))
 
@@ -291,19 +307,27 @@ class _Session:
             except Exception as error:  # noqa: BLE001 - as above
                 self.is_over = True
                 if not opened.done():
-                    opened.set_exception(ServerTrouble(f"did not start: {_reason(error)}{_end_of(complaints)}"))
+                    what = "did not start" if self.server.command else "cannot be used"
+                    opened.set_exception(ServerTrouble(f"{what}: {_reason(error)}{_end_of(complaints)}"))
                     opened.exception()  # it may be that nobody waits any more
 
     async def _serve(self, opened: asyncio.Future[Any], complaints: IO[str]) -> None:
         mcp = await asyncio.to_thread(_load)
-        program, *arguments = self.server.command
-        environment = {name: os.environ[name] for name in self.server.env if name in os.environ}
-        parameters = mcp.StdioServerParameters(command=program, args=arguments, env=environment)
-        async with mcp.stdio_client(parameters, errlog=complaints) as streams, mcp.ClientSession(*streams) as client:
-            async with asyncio.timeout(START_S):
+        start_s = START_S if self.server.command else self.server.timeout_s
+        async with self._streams(mcp, complaints) as streams, mcp.ClientSession(*streams) as client:
+            async with asyncio.timeout(start_s):
                 await client.initialize()
             opened.set_result(client)
             await self._is_to_end.wait()
+
+    def _streams(self, mcp: Any, complaints: IO[str]) -> AbstractAsyncContextManager[Any]:
+        """Start the program, or the client of the address."""
+        if self.server.url:
+            return _http_streams(self.server)
+        program, *arguments = self.server.command
+        environment = {name: os.environ[name] for name in self.server.env if name in os.environ}
+        parameters = mcp.StdioServerParameters(command=program, args=arguments, env=environment)
+        return mcp.stdio_client(parameters, errlog=complaints)
 
     def end(self) -> None:
         """Let the server end; on the event loop."""
@@ -317,6 +341,42 @@ class _Session:
             await self._task
 
 
+@asynccontextmanager
+async def _http_streams(server: ToolServer) -> AsyncGenerator[Any]:
+    """Open a client for an address, with its key.
+
+    Raises:
+        ConfigError: If there is no key in the environment.
+    """
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    headers: dict[str, str] = {}
+    if server.key_env is not None:
+        key = os.environ.get(server.key_env)
+        if not key:
+            raise ConfigError(f"needs a key in the variable {server.key_env} of the environment")
+        headers["Authorization"] = f"Bearer {key}"
+    timeout = httpx2.Timeout(server.timeout_s, read=MAX_READ_S)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_demand_entrance]}) as client,
+        streamable_http_client(server.url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+async def _demand_entrance(response: Any) -> None:
+    """Check that a server lets in who asks, which its client does not tell.
+
+    Raises:
+        ConfigError: If it does not.
+    """
+    if response.status_code in (401, 403):
+        raise ConfigError(
+            f"it wants a key, or another one (HTTP {response.status_code}); key_env names the variable that holds it"
+        )
+
+
 def _load() -> Any:
     """Load the protocol's client, which takes a second.
 
@@ -327,6 +387,7 @@ def _load() -> Any:
         import mcp
     except ImportError:
         raise ConfigError("needs the package mcp: pip install 'mesa-llm-worlds[mcp]'") from None
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # else it prints what is an error of a call here
     return mcp
 
 
@@ -338,7 +399,14 @@ def _reason(error: BaseException) -> str:
         return "it took too long."
     if isinstance(error, ConfigError):
         return str(error)
-    return one_line(f"{type(error).__name__}: {error}", MAX_REASON)
+    code = getattr(error, "code", None)
+    if isinstance(error, ValidationError) or code == _PARSE_ERROR:
+        return "what came is no message of the protocol."
+    if code == _CONNECTION_CLOSED:
+        return "the connection was closed."
+    return (
+        quoted(str(error), MAX_REASON) if code is not None else one_line(f"{type(error).__name__}: {error}", MAX_REASON)
+    )
 
 
 def _end_of(complaints: IO[str]) -> str:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.decision import answer_schema, check_decision, decide
+from mesa_llm.engine.decision import decide
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.reading import answer_schema, check_decision
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.human.desk import HumanLLM
@@ -315,7 +316,7 @@ def consult(
         messages = _conversation(prompt)
         jobs.append(Consultation(model, llm, messages, purpose, series_of(model, messages[-1].content), **options))
     engine = engine_of(model)
-    results = [replace(result, label=purpose) for result in engine.gather(jobs, [Observation()] * len(jobs))]
+    results = [result.labelled(purpose) for result in engine.gather(jobs, [Observation()] * len(jobs))]
     if getattr(model, "is_stepping", True):
         for result in results:
             engine.runlog.add(result, jobs[0].now)

@@ -167,7 +167,7 @@ class Recorded:
             await self.run.commit()
             raise
         if not reply.latency_s:
-            reply = replace(reply, latency_s=clock.perf_counter() - start)
+            reply = reply.timed(clock.perf_counter() - start)
         log.keep(request, reply, reply.latency_s, commit=False)
         await self.run.commit()
         usage = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)

@@ -12,8 +12,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import ClassVar
@@ -62,8 +61,7 @@ class InFlight:
         self.is_ending = False
         self.none_left = threading.Event()
 
-    @contextmanager
-    def sent(self) -> Generator[None]:
+    def __enter__(self) -> None:
         """Count a request until the block is over.
 
         Raises:
@@ -72,11 +70,11 @@ class InFlight:
         if self.is_ending:
             raise Stopped("stopped before this request was sent")
         self.n += 1
-        try:
-            yield
-        finally:
-            self.n -= 1
-            self._check()
+
+    def __exit__(self, *error: object) -> None:
+        """Count it no more."""
+        self.n -= 1
+        self._check()
 
     def end(self) -> None:
         """Let nothing more be sent; `none_left` is set once the last reply is there."""
@@ -86,6 +84,9 @@ class InFlight:
     def _check(self) -> None:
         if self.is_ending and not self.n:
             self.none_left.set()
+
+
+_OUTSIDE_OF_RUNS = nullcontext()
 
 
 class Retry:
@@ -284,10 +285,10 @@ class Limits:
         """
         characters = 1 + sum(len(message.content) for message in request.messages)
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
-        in_flight = InFlight.of_run.get()
+        in_flight = InFlight.of_run.get() or _OUTSIDE_OF_RUNS
         start = time.perf_counter()
         try:
-            with nullcontext() if in_flight is None else in_flight.sent():
+            with in_flight:
                 reply = await self.inner.reply(request)
             self.pace.accept()
         except RateLimited as limited:
@@ -298,7 +299,7 @@ class Limits:
         if reply.prompt_tokens:
             self._tokens_seen += reply.prompt_tokens + reply.reply_tokens
             self._characters_seen += characters
-        return reply if reply.latency_s else replace(reply, latency_s=time.perf_counter() - start)
+        return reply if reply.latency_s else reply.timed(time.perf_counter() - start)
 
     async def close(self) -> None:
         """Close what is asked."""

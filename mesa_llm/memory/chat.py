@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice, takewhile
 from typing import ClassVar
 
 from mesa_llm.memory.entry import (
@@ -30,7 +31,7 @@ class ChatMemory(EntryMemory):
     strict turns and lacks nothing.
     """
 
-    __slots__ = ("max_tokens", "pairs")
+    __slots__ = ("_characters", "_messages", "_n_told", "max_tokens", "pairs")
     kind: ClassVar[str] = "chat"
     settings: ClassVar[tuple[str, ...]] = ("max_tokens", "pairs")
 
@@ -47,6 +48,9 @@ class ChatMemory(EntryMemory):
         super().__init__()
         self.max_tokens = whole_number("max_tokens", max_tokens, 128)
         self.pairs = whole_number("pairs", pairs, 1)
+        self._characters = 0
+        self._messages: list[ChatMessage] = []  # of the pairs that another exchange follows
+        self._n_told = 0  # number of entries in these
 
     def add(self, entry: MemoryEntry) -> None:
         """Remember something, cut to a quarter of the tokens; beyond the bounds the oldest pairs go."""
@@ -55,37 +59,49 @@ class ChatMemory(EntryMemory):
         text = clip(entry_text, characters // 4 - _FRAME_CHARACTERS)
         if not text:
             return
-        self._entries.append(replace(entry, text=text))
+        self._entries.append(entry if text == entry.text else replace(entry, text=text))
+        self._characters += _cost(self._entries[-1])
+        if self._characters > characters or len(self._entries) > 2 * self.pairs:  # a pair has two entries or more
+            self._forget(self._characters - characters)
+
+    def _forget(self, excess: int) -> None:
+        """Drop the oldest pairs beyond the bounds.
+
+        Args:
+            excess: Number of characters that are too many.
+        """
         exchanges = self._exchanges()
-        excess = sum(map(_cost, self._entries)) - characters
         while len(exchanges) > 1 and (excess > 0 or self._count_pairs(exchanges) > self.pairs):
             excess -= sum(map(_cost, exchanges.pop(0)))
         remaining = [item for exchange in exchanges for item in exchange]
         while excess > 0:
             excess -= _cost(remaining.pop(0))
-        self._entries = remaining
+        if len(remaining) < len(self._entries):
+            self._entries, self._characters = remaining, sum(map(_cost, remaining))
+            self._messages, self._n_told = [], 0
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return what the agent was shown since its last answer, one line each, oldest first."""
-        exchanges = self._exchanges()
-        pending = exchanges[-1] if len(exchanges) > self._count_pairs(exchanges) else []
-        return "\n".join(replace(entry, text=one_line(entry.text)).line for entry in pending)
+        pending = list(takewhile(lambda entry: entry.kind not in _BY_AGENT, reversed(self._entries)))
+        return "\n".join([f"{entry.lead}: {one_line(entry.text)}" for entry in reversed(pending)])
 
     def messages(self) -> tuple[ChatMessage, ...]:
         """Return the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
-        messages: list[ChatMessage] = []
-        exchanges = self._exchanges()
-        for exchange in exchanges[: self._count_pairs(exchanges)]:
-            observed = [entry for entry in exchange if entry.kind not in _BY_AGENT]
-            replies = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
-            text = _with_steps(observed) if observed else f"{exchange[0].when}."
-            messages += [ChatMessage("user", text), ChatMessage("assistant", "\n".join(replies))]
-        return tuple(messages)
+        exchanges = self._exchanges(self._n_told)
+        for exchange in exchanges[:-1]:
+            self._messages += _pair_of(exchange)
+            self._n_told += len(exchange)
+        last = _pair_of(exchanges[-1]) if exchanges and exchanges[-1][-1].kind in _BY_AGENT else ()
+        return (*self._messages, *last)
 
-    def _exchanges(self) -> list[list[MemoryEntry]]:
-        """Split the entries where the world speaks after the agent; the last part may have no answer yet."""
+    def _exchanges(self, start: int = 0) -> list[list[MemoryEntry]]:
+        """Split the entries where the world speaks after the agent; the last part may have no answer yet.
+
+        Args:
+            start: Index of the first entry, which begins an exchange.
+        """
         exchanges: list[list[MemoryEntry]] = []
-        for entry in self._entries:
+        for entry in islice(self._entries, start, None):
             is_answered = bool(exchanges) and exchanges[-1][-1].kind in _BY_AGENT
             if not exchanges or (is_answered and entry.kind not in _BY_AGENT):
                 exchanges.append([])
@@ -96,6 +112,14 @@ class ChatMemory(EntryMemory):
     def _count_pairs(exchanges: list[list[MemoryEntry]]) -> int:
         """Count the exchanges that end with an answer."""
         return len(exchanges) - (bool(exchanges) and exchanges[-1][-1].kind not in _BY_AGENT)
+
+
+def _pair_of(exchange: list[MemoryEntry]) -> tuple[ChatMessage, ChatMessage]:
+    """Write an exchange with its answer as two messages."""
+    observed = [entry for entry in exchange if entry.kind not in _BY_AGENT]
+    replies = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
+    text = _with_steps(observed) if observed else f"{exchange[0].when}."
+    return ChatMessage("user", text), ChatMessage("assistant", "\n".join(replies))
 
 
 def _cost(entry: MemoryEntry) -> int:

@@ -81,9 +81,14 @@ class MemoryEntry:
         return step[0].upper() + step[1:]
 
     @property
+    def lead(self) -> str:
+        """What a line of a prompt says before the text: when it was, and what kind of thing."""
+        return f"{self.when}, {_LEAD[self.kind]}"
+
+    @property
     def line(self) -> str:
         """The entry as one line of a prompt."""
-        return f"{self.when}, {_LEAD[self.kind]}: {self.text}"
+        return f"{self.lead}: {self.text}"
 
     def as_line_within(self, characters: int) -> MemoryEntry:
         """Return the entry with a text of one line, cut so that `line` has at most this many characters."""

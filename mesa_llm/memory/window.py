@@ -29,7 +29,7 @@ class NoMemory(EntryMemory):
 class WindowMemory(EntryMemory):
     """Remembers the last `k` things, as far as they fit into a number of tokens."""
 
-    __slots__ = ("_characters", "k", "max_tokens")
+    __slots__ = ("_characters", "_lines", "k", "max_tokens")
     kind: ClassVar[str] = "window"
     settings: ClassVar[tuple[str, ...]] = ("k", "max_tokens")
 
@@ -47,6 +47,7 @@ class WindowMemory(EntryMemory):
         self.k = whole_number("k", k, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 32)
         self._characters = 0
+        self._lines: list[str] = []  # those of the first entries, as far as they were recalled
 
     def add(self, entry: MemoryEntry) -> None:
         """Remember something; the oldest is forgotten beyond `k` entries or `max_tokens`."""
@@ -57,8 +58,11 @@ class WindowMemory(EntryMemory):
         self._entries.append(line_entry)
         self._characters += len(line_entry.line) + 1
         while len(self._entries) > self.k or self._characters > max_characters:
-            self._characters -= len(self._entries.pop(0).line) + 1
+            oldest = self._entries.pop(0)
+            line = self._lines.pop(0) if self._lines else oldest.line
+            self._characters -= len(line) + 1
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return all that is kept, one line each, oldest first."""
-        return "\n".join(entry.line for entry in self._entries)
+        self._lines += [entry.line for entry in self._entries[len(self._lines) :]]
+        return "\n".join(self._lines)

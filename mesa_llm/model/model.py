@@ -176,7 +176,6 @@ class LLMModel(ResumableModel):
         super().__init__(scenario=scenario)
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, engine_options)
-        self.engine.join(self)
         this = weakref.ref(self)  # the engine must not keep its model alive
         self.engine.should_stop = lambda: (model := this()) is not None and model._is_to_stop
         self.llm = llm
@@ -379,9 +378,12 @@ class LLMModel(ResumableModel):
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
-            for world in self.present_worlds:
-                if isinstance(world, Crowded):
-                    world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
+            # Whether a world is crowded takes long to find out, so that one of each class is looked at for all of it.
+            one_of_each = {type(world): world for world in self.present_worlds}
+            crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
+            expecting: list[Any] = [world for world in self.present_worlds if type(world) in crowded]
+            for world in expecting:
+                world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
             self._seen = [self._view_of(turn) for turn in turns]
             if self._stages:
                 self._stages[0] = turns
@@ -445,7 +447,7 @@ class LLMModel(ResumableModel):
             raw is earlier and raw.label == seen.label for earlier in self._step_decisions.get(turn.agent.unique_id, ())
         ):
             return raw
-        checked = _labelled(turn.agent.checked(raw, seen, "outside"), seen)
+        checked = turn.agent.checked(raw, seen, "outside").labelled(seen.label)
         self.runlog.add(checked, self.now)
         if isinstance(checked, Failure):
             self.engine.count_failure("decide")
@@ -480,7 +482,7 @@ class LLMModel(ResumableModel):
             if isinstance(decision, Failure):
                 self._failed.append(decision)
                 if self.on_error == "rule":
-                    results[index] = _labelled(agent.rule_decision(observations[index]), observations[index])
+                    results[index] = agent.rule_decision(observations[index]).labelled(observations[index].label)
                     self.runlog.add(results[index], now)
             self._step_decisions.setdefault(agent.unique_id, []).append(results[index])
         return results
@@ -795,7 +797,3 @@ def _refusals(decision: Decision | Failure, raw: Any) -> list[Outcome]:
     return [
         Outcome(decision.agent, name, arguments, False, decision.reason, decision.label) for name, arguments in actions
     ]
-
-
-def _labelled(decision: Decision | Failure, seen: Observation) -> Decision | Failure:
-    return replace(decision, label=seen.label) if seen.label else decision

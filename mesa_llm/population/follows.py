@@ -161,11 +161,15 @@ def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.
         followees.extend(targets)
         tickets.extend(targets)
         tickets.append(newcomer)
-    edges = np.empty((len(followees), 2), dtype=np.int32)
-    edges[:, 0] = np.repeat(np.arange(n), [first - 1] * first + [each] * (n - first))
-    edges[:, 1] = np.frombuffer(followees, dtype=np.int32) if followees else 0
-    order = np.argsort(edges[:, 0].astype(np.int64) << 32 | edges[:, 1])
-    return edges[order]
+    del tickets
+    codes = np.repeat(np.arange(n), [first - 1] * first + [each] * (n - first))
+    codes <<= 32
+    codes |= np.frombuffer(followees, dtype=np.int32) if followees else 0
+    del followees
+    codes.sort()
+    edges = np.empty((len(codes), 2), dtype=np.int32)
+    edges[:, 0], edges[:, 1] = codes >> 32, codes & 0xFFFFFFFF
+    return edges
 
 
 def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random | int) -> Edges:

@@ -560,10 +560,7 @@ class RunLog:
         try:
             with self._lock, self._trace:
                 for table in ("decisions", "actions", "events", "messages", "steps"):
-                    self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", written_anew)
-                    if rows := self._rows.get(table):
-                        slots = ",".join("?" * len(rows[0]))
-                        self._trace.executemany(f"INSERT INTO {table} VALUES ({slots})", map(_storable_row, rows))
+                    self._write_anew(table, written_anew)
                 self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
             if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
                 self._checkpoint()
@@ -573,6 +570,17 @@ class RunLog:
         self._facts.clear()
         self._rows.clear()
         return digest
+
+    def _write_anew(self, table: str, times: tuple[int, int]) -> None:
+        """Write what happened into a table, in place of what it holds of these steps, first and last."""
+        self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", times)
+        if rows := self._rows.get(table):
+            insert = f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})"
+            try:
+                self._trace.executemany(insert, rows)
+            except UnicodeEncodeError:
+                self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", times)
+                self._trace.executemany(insert, map(_storable_row, rows))
 
     @property
     def digest(self) -> str:

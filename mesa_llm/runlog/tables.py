@@ -127,7 +127,8 @@ class Texts:
                 messages.append((message.role, content, self.number(_PLAIN.encode(more))))
             else:
                 messages.append((message.role, content))
-        references = compact_json(messages).decode(), self.number(_parameters(request)), self.number(_options(request))
+        prompt, parameters = compact_json(messages).decode(), self.number(_parameters(request))
+        references = prompt, parameters, self.number(request.options_text)
         if self._new:
             self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", self._new)
             self._new.clear()
@@ -227,17 +228,13 @@ def storable(text: str) -> str:
 def readable(request: Request) -> tuple[str, str, str, str]:
     """Return a request as `difference` compares it: model, messages, parameters, options."""
     messages = _PLAIN.encode([message.to_wire() for message in request.messages])
-    return request.model, messages, _parameters(request), _options(request)
+    return request.model, messages, _parameters(request), request.options_text
 
 
 def _parameters(request: Request) -> str:
     """Write a request's tools, schema and sampling settings."""
     schema = "null" if request.schema is None else schema_json(request.schema)
     return f'{{"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
-
-
-def _options(request: Request) -> str:
-    return canonical_json(request.options) if request.options else "{}"
 
 
 def stored_keys(keys: Sequence[str]) -> bytes | str:

@@ -117,7 +117,7 @@ class Tool:
         if self.check is None:
             return dict(values)
         try:
-            checked = self.check.validate_python(ArgsKwargs((), dict(values)))
+            checked = self.check.validator.validate_python(ArgsKwargs((), dict(values)))
         except ValidationError as error:
             raise ToolError(f"{self.spec.name}: {describe(error)}") from None
         for name, value in checked.items():

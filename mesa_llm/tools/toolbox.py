@@ -40,6 +40,7 @@ class Plan:
         self.tools = dict(tools)
         self.n_worlds = n_worlds
         self.specs = tuple(_renamed(tool.spec, name) for name, (tool, _) in self.tools.items())
+        self.readers = tuple(spec for spec in self.specs if not spec.is_action)
         self.is_conditional = any(tool.when for tool, _ in self.tools.values())
 
 
@@ -127,7 +128,13 @@ def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
 
 @lru_cache(maxsize=4096)
 def _joined(plan: Plan, others: tuple[Tool, ...], owner: int) -> Plan:
-    """Add tools that are called on nothing; those of the plan keep their names."""
+    """Add tools that are called on nothing.
+
+    Raises:
+        ConfigError: If a name is taken.
+    """
+    if taken := [tool.spec.name for tool in others if tool.spec.name in plan.tools]:
+        raise ConfigError(f"a tool of the agent is called {taken[0]} already; give the tool server another name=")
     return Plan({**{tool.spec.name: (tool, owner) for tool in others}, **plan.tools}, plan.n_worlds)
 
 
@@ -165,15 +172,19 @@ class ToolBox(Mapping[str, Bound]):
         A name that two worlds share is prefixed with the world's name (`market_comment`), unless both mean the
         very same function (`do_nothing`).
         """
-        plan = _plan(type(agent), tuple((type(world), world.name) for world in worlds), tuple(functions))
+        plan = _plan(type(agent), tuple([(type(world), world.name) for world in worlds]), tuple(functions))
         owners = [getattr(function, "__self__", None) for function in functions]
         own = [() if owner is None else (owner,) for owner in owners]
-        return cls(plan, ((agent,), *((world, agent_id) for world in worlds), *own))
+        return cls(plan, ((agent,), *[(world, agent_id) for world in worlds], *own))
 
     def __getitem__(self, name: str) -> Bound:
         """Return a tool by name."""
         tool, owner = self._plan.tools[name]
         return Bound(tool, self._leading[owner])
+
+    def __contains__(self, name: object) -> bool:
+        """Check whether there is a tool of this name."""
+        return name in self._plan.tools
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names, in order."""
@@ -188,7 +199,11 @@ class ToolBox(Mapping[str, Bound]):
         return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
 
     def joined(self, others: Iterable[Tool]) -> ToolBox:
-        """Return these tools, and others that stand for themselves, such as those of a server."""
+        """Return these tools, and others that stand for themselves, such as those of a server.
+
+        Raises:
+            ConfigError: If two have one name.
+        """
         return ToolBox(_joined(self._plan, tuple(others), len(self._leading)), (*self._leading, ()))
 
     @property
@@ -208,15 +223,35 @@ class ToolBox(Mapping[str, Bound]):
         """Descriptions for a language model, in order; a prefixed tool has its prefixed name."""
         return self._plan.specs
 
+    @property
+    def readers(self) -> tuple[ToolSpec, ...]:
+        """Descriptions of the tools that only read, in order."""
+        return self._plan.readers
+
+    @property
+    def has_actions(self) -> bool:
+        """Whether there is an action among them."""
+        return len(self._plan.readers) < len(self._plan.specs)
+
+    def is_action(self, name: str) -> bool:
+        """Check whether there is an action of this name."""
+        found = self._plan.tools.get(name)
+        return found is not None and found[0].spec.is_action
+
+    def is_usable(self, name: str) -> bool:
+        """Check whether a tool's own condition, if it has one, lets it be used now."""
+        return not self._plan.is_conditional or name not in self or self[name].is_usable
+
     def check(self, call: ToolCall) -> ToolCall:
         """Check a call without running it.
 
         Raises:
             ToolError: If there is no such tool, or its arguments are wrong.
         """
-        if call.name not in self._plan.tools:
+        found = self._plan.tools.get(call.name)
+        if found is None:
             raise ToolError(f"there is no tool {call.name[:80]!r}; choose one of: {', '.join(self._plan.tools)}.")
-        return ToolCall(call.name, self._plan.tools[call.name][0].arguments(call.arguments), call.call_id)
+        return ToolCall(call.name, found[0].arguments(call.arguments), call.call_id)
 
     def call(self, call: ToolCall) -> Any:
         """Run a call; its arguments are checked first.
@@ -234,5 +269,5 @@ class ToolBox(Mapping[str, Bound]):
         """
         if call.name not in self._plan.tools:
             raise ToolError(f"there is no tool {call.name[:80]!r}.")
-        bound = self[call.name]
-        return bound.tool.function(*bound.leading, **call.arguments)
+        tool, owner = self._plan.tools[call.name]
+        return tool.function(*self._leading[owner], **call.arguments)

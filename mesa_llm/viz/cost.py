@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mesa.visualization.utils import update_counter
-from reacton import use_memo
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.markup import Markup
-from mesa_llm.viz.runner import absences
 from mesa_llm.viz.ticker import words
 
 
@@ -37,9 +35,8 @@ def CostMeter(model: LLMModel) -> None:
     """
     update_counter.get()
     words.get()
-    usage = model.usage
-    n_absent = use_memo(lambda: absences(model) if usage.failures else 0, [model, model.now, usage.failures])
-    Markup("cost.html", tiles=tiles_of(usage, model.engine.decisions, n_absent))
+    engine = model.engine
+    Markup("cost.html", tiles=tiles_of(model.usage, engine.decisions, engine.absences))
 
 
 def tiles_of(usage: Usage, decisions: int, n_absent: int = 0) -> list[Tile]:

@@ -165,7 +165,7 @@ def _Page(
     use_effect(lambda: _open(session, drawn, arrival), [])
 
     def resume(run: KeptRun) -> None:
-        choice.set(run.choice(initial, choice.value))
+        choice.set(run.choice(initial, choice.value, session.thinkers))
         session.build(choice.value, run)
         change()
 
@@ -243,7 +243,7 @@ def _Main(
         Question(readme)
         if session.runner is not None:
             if isinstance(session, LessonSession):
-                ClassPanel(session.lesson, session.runner.busy)
+                ClassPanel(session.lesson)
             elif session.desks:
                 HumanPanel(session.runner.model)
             _Tabs(session, session.runner.model, components, renderer, reopen)
@@ -323,8 +323,8 @@ def _Tabs(
     reopen: Reopen,
 ) -> None:
     def runs(model: LLMModel) -> Any:
-        is_alone = not isinstance(session, LessonSession)
-        return Runs(model, session.factory, session.folder if is_alone else None, reopen)
+        is_class = isinstance(session, LessonSession)
+        return Runs(model, session.factory, session.folder, reopen._replace(view=None) if is_class else reopen)
 
     def sort() -> dict[str, list[Component]]:
         is_recorded = session.recording is not None

@@ -6,11 +6,10 @@ import threading
 import time as clock
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mesa_llm.errors import Absent, ConfigError, Stopped
+from mesa_llm.errors import Absent, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
@@ -320,14 +319,6 @@ def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
     often = "" if count == n_failed else f" (the reason of {count} of them)"
     advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
-
-
-def absences(model: LLMModel) -> int:
-    """Count the decisions of a run that people left to the rule twin."""
-    with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
-        kinds: Any = model.runlog.decisions()["kind"]
-        return int((kinds == Absent.__name__).sum())
-    return 0
 
 
 def _last_decisions(model: LLMModel) -> tuple[Any, Any]:

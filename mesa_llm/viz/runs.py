@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -127,12 +127,13 @@ class KeptRun:
         steps, calls = counted(self.steps, "step"), counted(self.calls, "call")
         return f"{date} · {steps} · {thinker} · {calls}{cost} · seed {self.manifest.get('rng')}"
 
-    def choice(self, initial: Choice, current: Choice) -> Choice:
+    def choice(self, initial: Choice, current: Choice, thinkers: Collection[str] = THINKERS) -> Choice:
         """Return what has to be chosen to go on with the run.
 
         Args:
             initial: What the page begins with; it names the parameters that can be chosen.
             current: What is chosen now; a key is taken from it if it was typed for the same endpoint.
+            thinkers: What can be chosen to think with; without `human`, as in a class, all others' is.
         """
         recorded = self.parameters
         choice = replace(
@@ -143,8 +144,12 @@ class KeptRun:
             reply_tokens=recorded["reply_tokens"] if isinstance(recorded.get("reply_tokens"), int) else None,
         )
         llm = recorded.get("llm", "rule")
+        by_agent: dict[str, Any] = {}
         if isinstance(llm, dict):
-            people = [agent_id for agent_id, name in cast("dict[str, Any]", llm).items() if name == "human"]
+            by_agent = cast("dict[str, Any]", llm)
+            llm = by_agent.get("*", "rule")
+        if by_agent and "human" in thinkers:
+            people = [agent_id for agent_id, name in by_agent.items() if name == "human"]
             return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdigit() else 0)
         if llm == "human":
             return replace(choice, thinker="human", plays=0)
@@ -259,8 +264,8 @@ class Reopen(NamedTuple):
     resume: Callable[[KeptRun], None]
     """Goes on with it."""
 
-    view: Callable[[KeptRun], None]
-    """Shows it, and asks nobody."""
+    view: Callable[[KeptRun], None] | None
+    """Shows it, and asks nobody; None: a class plays, and goes on playing."""
 
 
 @component
@@ -298,8 +303,9 @@ def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: 
     for run in runs:
         with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}).key(run.path.name):
             solara.Text(run.description)
-            on_click = partial(reopen.view, run)
-            solara.Button("Open", icon_name="mdi-eye-outline", on_click=on_click, small=True, text=True)
+            if reopen.view is not None:
+                on_click = partial(reopen.view, run)
+                solara.Button("Open", icon_name="mdi-eye-outline", on_click=on_click, small=True, text=True)
             on_click = partial(reopen.resume, run)
             solara.Button("Resume", icon_name="mdi-play", on_click=on_click, small=True, text=True)
             name = run.path.name

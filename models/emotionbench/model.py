@@ -87,7 +87,9 @@ class EmotionBenchModel(LLMModel):
         self._is_comparable = is_panas and (situations == ORIGINAL or SITUATIONS.is_file(situations))
         self._by_label = {one.label: one for one in self.occasions}
         self.world = Questionnaire()
-        self._sheets: list[tuple[Occasion, Scores | None]] = []  # those answered so far, in order
+        self._n_read = 0  # answered sheets that were looked at
+        self._sheets: list[tuple[Occasion, Scores]] = []  # those of them with all their answers, in order
+        self._by_kind: dict[str, list[Scores]] = {"default": [], "situations": [], "twins": []}
         self.worlds = (self.world,)
         self.activation = EmotionBenchModel.repetition
         for _ in range(chosen.n_agents):
@@ -130,9 +132,14 @@ class EmotionBenchModel(LLMModel):
 
     def _scored(self) -> list[tuple[Occasion, Scores]]:
         """Return the scores of each sheet that has all its answers; others are left out, not filled up."""
-        for place in islice(self.world.answers, len(self._sheets), None):
-            self._sheets.append((self.occasion_of(place.sheet), self._score(self.world.answers[place])))
-        return [(occasion, scores) for occasion, scores in self._sheets if scores is not None]
+        for place in islice(self.world.answers, self._n_read, None):
+            occasion, scores = self.occasion_of(place.sheet), self._score(self.world.answers[place])
+            self._n_read += 1
+            if scores is not None:
+                self._sheets.append((occasion, scores))
+                kind = "twins" if occasion.is_twin else "situations" if occasion.text else "default"
+                self._by_kind[kind].append(scores)
+        return self._sheets
 
     def _score(self, answers: Mapping[str, Answer]) -> Scores | None:
         """Score a sheet; None if it lacks an answer."""
@@ -148,7 +155,8 @@ class EmotionBenchModel(LLMModel):
 
     def default_scores(self) -> list[Scores]:
         """Return the scores of each default sheet."""
-        return [scores for occasion, scores in self._scored() if not occasion.text]
+        self._scored()
+        return list(self._by_kind["default"])
 
     def evoked_scores(self) -> dict[Factor, list[Scores]]:
         """Return the scores of each sheet in a situation, by emotion and factor; twins are left out."""
@@ -177,14 +185,8 @@ class EmotionBenchModel(LLMModel):
 
     def mean_of(self, subscale: str, kind: str) -> float:
         """Return a score's mean over the `default`, `situations` or `twins` sheets so far; NaN before the first."""
-        match kind:
-            case "default":
-                sheets = self.default_scores()
-            case "situations":
-                sheets = [one for sheets in self.evoked_scores().values() for one in sheets]
-            case _:
-                sheets = [one for sheets in self.twin_scores().values() for one in sheets]
-        values = [one[subscale] for one in sheets]
+        self._scored()
+        values = [one[subscale] for one in self._by_kind[kind]]
         return math.fsum(values) / len(values) if values else math.nan
 
     @property

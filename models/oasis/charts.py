@@ -57,6 +57,7 @@ TITLES = {
     "polarisation": ("Answers to the dilemma, interview by interview", ""),
     "rumours": ("Posts on truths and on rumours", ""),
     "scale": ("Disagreement in comments, by the number of users", "disagree_"),
+    "ablations": ("Reposts, the largest cascade and active users, with a part taken out", ""),
     "herd": ("Score of comments, by their first vote", "score_"),
     "counterfactual": ("Disagreement in comments, by the first vote on their post", "disagree_"),
 }

@@ -21,6 +21,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.records import Usage
 from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
+from models.oasis.ablations import ARMS, AblationModel
 from models.oasis.herd import GROUPS, HerdModel
 from models.oasis.polarisation import PolarisationModel
 from models.oasis.rumours import TOPICS, RumourModel
@@ -275,8 +276,25 @@ SCALE = Study(
     {"preset": "counterfactual_herd"},
 )
 
+ABLATED = ("posts", "likes", "reposts", "largest_cascade", "fit", "busiest_over_mean")
+"""Measures that the arms of the ablations are compared by."""
+
+
+def ablation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
+    """Return the measures of the whole network, and by how much each of them changes when a part is taken out."""
+    whole = arms["whole"]
+    figures = {f"whole: {name.replace('_', ' ')}": whole[name] for name in ABLATED}
+    for arm, results in arms.items():
+        for name in ABLATED if arm != "whole" else ():
+            if results[name] is not None and whole[name] is not None:  # nobody was shown a stranger's post, say
+                figures[f"{arm}: change of {name.replace('_', ' ')}"] = results[name] - whole[name]
+    return {name: np.nan if value is None else float(value) for name, value in figures.items()}
+
+
+ABLATIONS = Study("ablations", AblationModel, ARMS, 24, ("reposts", "largest_cascade", "active"), ablation_outcomes)
+
 STUDIES: dict[str, Study | SpreadingStudy] = {
-    study.name: study for study in (SPREADING, POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE)
+    study.name: study for study in (SPREADING, POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE, ABLATIONS)
 }
 """Studies by name."""
 

@@ -76,7 +76,7 @@ class Findings:
         """Return the figures as lines."""
         width = max(map(len, self.outcomes), default=0)
         lines = [f"{name:<{width}}  {estimate_text(one)}" for name, one in self.outcomes.items()]
-        return "\n".join([f"{self.study}: {len(self.seeds)} seeds, {self.steps} steps", *lines])
+        return "\n".join([f"{self.study}: {counted(len(self.seeds), 'seed')}, {counted(self.steps, 'step')}", *lines])
 
 
 @dataclass(frozen=True)

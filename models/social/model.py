@@ -264,7 +264,9 @@ class SocialModel(LLMModel):
         if self.opinions is not None:
             self.opinions.enter((user.unique_id for user in users), self.random)
         self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
-        self.world.follow_many(edges + 1)
+        edges += 1
+        self.world.follow_many(edges)
+        del edges
         posts = [(users[index], post) for index, post in people.posts()]
         for user, post in posts or self.opening(users):
             self.world.create_post(user.unique_id, post)
@@ -408,8 +410,9 @@ def _story(model: SocialModel) -> str:
         if row["action"] == "follow" and row["ok"]
     ]
     totals = (
-        f"{model.n_posts} posts, {model.n_replies} replies, {model.n_reposts} reposts, {model.n_likes} likes, "
-        f"{model.n_follows} follows; the largest cascade reached {counted(model.largest_cascade, 'user')}."
+        f"{counted(model.n_posts, 'post')}, {model.n_replies} replies, {counted(model.n_reposts, 'repost')}, "
+        f"{counted(model.n_likes, 'like')}, {counted(model.n_follows, 'follow')}; "
+        f"the largest cascade reached {counted(model.largest_cascade, 'user')}."
     )
     groups, products = _groups_line(world), _products_line(world)
     return "\n".join(

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm import AgentDesign, Reply, ScriptedLLM, ToolCall
+from mesa_llm import AgentDesign, Reply, ScriptedLLM, ToolCall, action
 from mesa_llm.cli.app import app
 from mesa_llm.llm.replies import call
-from tests.pot import PotModel, QuizModel
+from tests.pot import Payer, PotModel, QuizModel
 
 
 def made(llm, decide, n_agents=1, kind: type[Any] = PotModel, **options):
@@ -86,6 +86,25 @@ def test_a_vote_takes_the_most_frequent_decision_and_the_first_of_a_tie(coins, p
     assert model.coins == paid
     assert tally in model.runlog.decisions()["text"][0]
     assert len(model.runlog.decisions()) == model.engine.decisions == 1
+
+
+class Crier(Payer):
+    """May also cry something out."""
+
+    @action
+    def cry(self, words: str) -> str:
+        """Cry something out."""
+        return f"You cried: {words}"
+
+
+def test_free_text_is_no_part_of_a_vote() -> None:
+    samples = [call("pay", coins=1), call("cry", words="Hear, hear!"), call("cry", words="I say!")]
+    llm = ScriptedLLM(lambda request: samples[request.salt.call // 8])
+    model = PotModel(0, llm, rng=1, design=AgentDesign(decide="vote:3"))
+    Crier(model)
+    model.step()
+    assert list(model.runlog.actions()["result"]) == ['"You cried: Hear, hear!"']
+    assert model.runlog.decisions()["text"][0] == "(2 of 3 samples decided so.)"
 
 
 def test_a_vote_without_a_valid_sample_is_a_failure() -> None:

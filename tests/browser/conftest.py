@@ -1,4 +1,4 @@
-"""A Solara server for each module of tests, and a page in the machine's own Chromium for each test."""
+"""A Solara server and the machine's own Chromium, and a page in it for each module of tests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,6 +25,7 @@ from tests.processes import Python
 
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "browser" / "apps" / "pages.py"
+EMPTY = "/empty"
 TOKEN = "a token for the tests"
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost):\d+$")
 STARTING_S = 120
@@ -32,6 +35,18 @@ STARTING_MS = 60_000
 """A page that is opened gets the parts of the front end first."""
 
 WINDOW: ViewportSize = {"width": 1500, "height": 950}
+
+STILL = """
+const still = document.createElement("style");
+still.textContent = "*, *::before, *::after { transition: none !important; animation: none !important }";
+new MutationObserver((_, watching) => {
+  if (document.head) { document.head.append(still); watching.disconnect(); }
+}).observe(document, { childList: true, subtree: true });
+"""
+"""Ends all that moves on a page: to draw it takes half of the browser's time."""
+
+SHARED = ExitStack()
+"""Ends what all modules of this folder share."""
 
 expect.set_options(timeout=30_000)
 
@@ -44,6 +59,13 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """End what is shared before a test of another folder: while Playwright stands, no event loop starts beside it."""
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        SHARED.close()
 
 
 @pytest.fixture(scope="session")
@@ -117,12 +139,20 @@ def serve_guarded(home: Path, *options: str, **environment: str) -> AbstractCont
     return serve(home, *command, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN, **environment)
 
 
-@pytest.fixture(scope="module")
-def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@cache
+def shared_server() -> Served:
     """Serve the pages under test."""
-    with serve_guarded(tmp_path_factory.mktemp("server")) as served:
-        yield served
-        assert "raised exception" not in served.log.read_text(), "a component of a page raised"
+    SHARED.callback(shared_server.cache_clear)
+    home = SHARED.enter_context(TemporaryDirectory(ignore_cleanup_errors=True))
+    return SHARED.enter_context(serve_guarded(Path(home)))
+
+
+@pytest.fixture(scope="module")
+def server(chromium: str) -> Iterator[Served]:
+    """Give the server of the pages under test."""
+    served = shared_server()
+    yield served
+    assert "raised exception" not in served.log.read_text(), "a component of a page raised"
 
 
 def wait_until_ready(address: str, process: Python) -> None:
@@ -140,13 +170,20 @@ def wait_until_ready(address: str, process: Python) -> None:
     pytest.fail(f"the server did not start:\n{process.out[-3000:]}")
 
 
+@cache
+def shared_browser(chromium: str) -> Browser:
+    """Start the browser."""
+    SHARED.callback(shared_browser.cache_clear)
+    playwright = SHARED.enter_context(sync_playwright())
+    started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+    SHARED.callback(started.close)
+    return started
+
+
 @pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """Start the browser once."""
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield started
-        started.close()
+def browser(chromium: str) -> Browser:
+    """Give the browser."""
+    return shared_browser(chromium)
 
 
 @contextmanager
@@ -154,6 +191,7 @@ def opened(browser: Browser, server: Served) -> Generator[Page]:
     """Open a fresh page; fail at the end if anything went wrong on it, or if it asked an outside host."""
     context = browser.new_context(viewport=WINDOW, base_url=server.address)
     context.set_default_timeout(30_000)
+    context.add_init_script(STILL)
     if server.token:
         assert context.request.get("/", params={"token": server.token}).ok
     page = context.new_page()
@@ -193,23 +231,18 @@ def page(tab: Page) -> Iterator[Page]:
     tab.set_viewport_size(WINDOW)
 
 
-def visit(page: Page, path: str) -> None:
-    """Pause the page, and go to another as links do, by way of the gallery, so that nothing of it is left."""
-    if page.url == "about:blank":
-        page.goto("/")
-    page.wait_for_function("!!window.solara?.router?.push")
+def pause(page: Page) -> None:
+    """Pause the page, unless its model has ended or none plays on it."""
     page.evaluate("[...document.querySelectorAll('button')].find(each => each.textContent.includes('Pause'))?.click()")
-    page.evaluate("window.solara.router.push('/')")
-    expect(page.locator(".mesa-llm-entry").first).to_be_visible(timeout=STARTING_MS)
+
+
+def visit(page: Page, path: str) -> None:
+    """Pause the page, and go to another as links do, by way of an empty one, so that nothing of it is left."""
+    if page.url == "about:blank":
+        page.goto(EMPTY)
+    page.wait_for_function("!!window.solara?.router?.push")
+    pause(page)
+    page.evaluate("path => window.solara.router.push(path)", EMPTY)
+    expect(page.get_by_text("Nothing is here.")).to_be_visible(timeout=STARTING_MS)
     expect(page.locator(".mesa-llm-main")).to_have_count(0)
     page.evaluate("path => window.solara.router.push(path)", path)
-
-
-@pytest.fixture(scope="module")
-def stepped(browser: Browser, server: Served) -> Iterator[Page]:
-    """Open the village once, make one step, and let tests look around."""
-    with opened(browser, server) as shared:
-        shared.goto("/fast")
-        shared.get_by_role("button", name="Step", exact=True).click(timeout=STARTING_MS)
-        expect(shared.get_by_text("Step 1 is over")).to_be_visible()
-        yield shared

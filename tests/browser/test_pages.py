@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from mesa_llm.registry import find_models
 from tests.browser.attacker import Endpoint
-from tests.browser.conftest import STARTING_MS, opened, serve_guarded, visit
+from tests.browser.conftest import STARTING_MS, opened, pause, serve_guarded, visit
 
 pytestmark = pytest.mark.browser
 
@@ -78,8 +78,10 @@ def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> 
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     press(page, "Step")
     expect_step(page, "1")
+    press(page, "Play")
     turn_to(page, "Feed")
     expect(page.locator(".feed .post").first).to_be_visible()
+    expect_step(page, r"[3-9]|\d\d+")
     page.get_by_role("button", name="All models").click()
     expect(card).to_be_visible()
 
@@ -90,12 +92,10 @@ MODELS = [entry.name for entry in find_models() if not entry.package.startswith(
 
 @pytest.mark.parametrize("name", [*MODELS, "schelling"])
 def test_the_page_of_every_model_plays_and_shows_no_error_on_any_tab(page: Page, name: str) -> None:
-    page.goto(f"/{name}")  # a page that plays ends sooner if it is left altogether
-    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
-    press(page, "Step")
-    expect_step(page, "1")
+    shown(page, f"/{name}")
     press(page, "Play")
     expect_step(page, r"[2-9]|\d\d+")
+    pause(page)
     for tab in page.get_by_role("tab").all():
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")
@@ -112,34 +112,20 @@ def test_step_moves_time_and_draws_the_model(page: Page) -> None:
     expect(plot).not_to_have_attribute("src", before or "")
 
 
-def test_play_runs_until_pause(page: Page) -> None:
-    shown(page, "/rules")
-    press(page, "Play")
-    expect_step(page, r"[3-9]|\d\d+")
-    press(page, "Pause")
-    expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
-    status = page.locator(".mesa-llm-status")
-    expect(status).to_have_text(re.compile(r"^Step \d+ is done\.$"))
-    stood = status.inner_text().removesuffix(" is done.")
-    expect(page.locator(".mesa-llm-time")).to_have_text(stood)
-    page.wait_for_timeout(700)
-    assert page.locator(".mesa-llm-time").inner_text() == stood
+@pytest.fixture
+def stepped(page: Page) -> Page:
+    """Give the village after one step; tests that look around in it find it as the test before has left it."""
+    if not page.url.endswith("/fast"):
+        shown(page, "/fast")
+        press(page, "Step")
+    expect_step(page, "1")
+    return page
 
 
-def test_reset_builds_a_model_of_the_parameters(page: Page) -> None:
-    shown(page, "/fast")
-    press(page, "Step")
-    expect_step(page, "1")
-    page.locator(".v-slider__thumb-container").focus()
-    page.keyboard.press("ArrowRight")
-    reset_to_choices(page)
-    expect(page.get_by_text("This run holds")).to_be_visible()
-    expect_step(page, "1")
-    press(page, "Reset all the same")
-    expect_step(page, "0")
-    expect(page.get_by_text("Reset takes the new choices.")).to_have_count(0)
-    press(page, "Step")
-    expect(page.locator(".tile", has_text="decisions")).to_have_text(re.compile(r"5\s*decisions"))
+def test_failed_decisions_are_told_beside_the_step(stepped: Page) -> None:
+    expect(stepped.locator(".mesa-llm-status")).to_have_text(
+        "Step 1 is over, but 1 decision failed; the tab Agents says why."
+    )
 
 
 def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) -> None:
@@ -167,6 +153,37 @@ def test_a_failed_decision_is_shown_with_its_reason(stepped: Page) -> None:
     stepped.locator(".mesa-llm-pick").click()
     stepped.get_by_text("2 · Villager 2").click()
     expect(stepped.locator(".thought .line.failed")).to_contain_text("Unparsed: the reply names no action.")
+
+
+def test_reset_builds_a_model_of_the_parameters(stepped: Page) -> None:
+    page = stepped
+    page.locator(".v-slider__thumb-container").focus()
+    page.keyboard.press("ArrowRight")
+    reset_to_choices(page)
+    expect(page.get_by_text("This run holds")).to_be_visible()
+    expect_step(page, "1")
+    press(page, "Reset all the same")
+    expect_step(page, "0")
+    expect(page.get_by_text("Reset takes the new choices.")).to_have_count(0)
+    press(page, "Step")
+    expect(page.locator(".tile", has_text="decisions")).to_have_text(re.compile(r"5\s*decisions"))
+
+
+def test_play_runs_on_any_tab_until_pause(page: Page) -> None:
+    shown(page, "/rules")
+    press(page, "Play")
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        expect(tab).to_have_attribute("aria-selected", "true")
+    expect_step(page, r"[3-9]|\d\d+")
+    press(page, "Pause")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
+    status = page.locator(".mesa-llm-status")
+    expect(status).to_have_text(re.compile(r"^Step \d+ is done\.$"))
+    stood = status.inner_text().removesuffix(" is done.")
+    expect(page.locator(".mesa-llm-time")).to_have_text(stood)
+    page.wait_for_timeout(700)
+    assert page.locator(".mesa-llm-time").inner_text() == stood
 
 
 def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page) -> None:
@@ -349,12 +366,6 @@ def test_a_run_that_was_reset_is_gone_on_with(page: Page) -> None:
     page.get_by_text("seed 123").locator("xpath=..").get_by_role("button", name="Resume").click()
     expect_step(page, "1")
     expect(page.get_by_label("Seed")).to_have_value("123")
-
-
-def test_failed_decisions_are_told_beside_the_step(stepped: Page) -> None:
-    expect(stepped.locator(".mesa-llm-status")).to_have_text(
-        "Step 1 is over, but 1 decision failed; the tab Agents says why."
-    )
 
 
 def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page) -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from mesa_llm import AgentConfig, AgentDesign, ConfigError, Reply, ScriptedLLM, ToolCall, ToolServer
 from mesa_llm.cli.app import app
 from mesa_llm.llm.replies import call
+from tests.http_tool_server import HttpToolServer
 from tests.pot import Payer, PotModel
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
@@ -78,7 +79,7 @@ def test_a_log_of_unknown_origin_starts_no_program(starts, tmp_path) -> None:
         model.run_for(1)
     done = CliRunner().invoke(app, ["replay", str(tmp_path / "run.sqlite")])
     assert done.exit_code == 2
-    assert "names the command" in done.output
+    assert "names the tool server" in done.output
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_log_of_unknown_origin_starts_no_program(starts, tmp_path) -> None:
     [
         (13, "Error: weather answers: “There is no such day.”"),
         (50, "Error: weather gave no answer within 0.5 s."),
-        (99, "Error: weather gave no answer: "),
+        (99, "Error: weather gave no answer: the connection was closed."),
     ],
     ids=["refuses", "hangs", "dies"],
 )
@@ -131,7 +132,7 @@ def test_a_tool_that_may_write_is_offered_by_name_alone(starts) -> None:
     [
         ({"command": ("no-such-program-at-all",)}, "did not start: FileNotFoundError"),
         ({"command": (sys.executable, "-c", "raise SystemExit('no licence')")}, r"did not start: .*no licence"),
-        ({"tools": ("forecast", "climate")}, "offers no tool 'climate'; it has forecast, set.weather"),
+        ({"tools": ("forecast", "climate")}, "offers no tool 'climate'; it has forecast, set.weather, set_weather"),
     ],
 )
 def test_a_server_that_cannot_be_asked_is_said_before_anything_is_paid(fields, fault, starts) -> None:
@@ -163,3 +164,119 @@ def test_a_server_that_cannot_be_is_refused() -> None:
         AgentDesign(servers=(ToolServer(command=("a",)), ToolServer(command=("b",))))
     with pytest.raises(ConfigError, match="servers="):
         AgentDesign.from_json({"servers": [{"command": "weather"}]})
+
+
+def test_two_tools_that_would_go_by_one_name_are_refused(starts) -> None:
+    both = weather(starts, tools=("set.weather", "set_weather"))
+    with closing(made(both, asking(1))) as model:
+        with pytest.raises(
+            ConfigError, match=r"'set.weather' of weather and 'set_weather' of weather would both be called"
+        ):
+            model.step()
+        assert model.usage.calls == 0
+
+
+def weather_forecast() -> str:
+    """Look out of the window."""
+    return "Fine."
+
+
+def test_a_tool_of_the_agents_keeps_its_name(starts) -> None:
+    design = AgentDesign(tools=(weather_forecast,), servers=(weather(starts),))
+    taken = pytest.raises(ConfigError, match="called weather_forecast already; give the tool server another name=")
+    with closing(PotModel(1, asking(1), rng=1, design=design)) as model, taken:
+        model.step()
+
+
+# -- over HTTP
+
+
+@pytest.fixture
+def distant():
+    """Serve the tools at an address."""
+    with closing(HttpToolServer()) as server:
+        yield server
+
+
+def at(server, **fields):
+    return ToolServer(name="weather", url=server.url, **fields)
+
+
+def test_agents_look_up_at_an_address_and_a_replay_does_without_it(distant, tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    with closing(made(at(distant), asking(1, 2), log=log)) as model:
+        model.run_for(2)
+        assert answers(model)[1] == f"weather answers: “Rain on day 2. {FORGED}”"
+        digest, n_requests = model.runlog.digest, distant.n_requests
+    done = CliRunner().invoke(app, ["replay", "--trust", str(log), "--json"])
+    assert json.loads(done.stdout.splitlines()[-1])["digest"] == digest
+    assert distant.n_requests == n_requests
+
+
+@pytest.mark.parametrize(
+    ("day", "text"),
+    [
+        (13, "Error: weather answers: “There is no such day.”"),
+        (HttpToolServer.HANGS, "Error: weather gave no answer within 0.5 s."),
+        (HttpToolServer.CUTS, "Error: weather gave no answer: the connection was closed."),
+        (HttpToolServer.RAVES, "Error: weather gave no answer: what came is no message of the protocol."),
+        (HttpToolServer.FAILS, "Error: weather gave no answer: “Server returned an error response”"),
+    ],
+)
+def test_what_an_address_does_not_answer_is_an_error_that_the_model_reads(day, text, distant) -> None:
+    server = at(distant, timeout_s=0.5 if day == HttpToolServer.HANGS else 30)
+    with closing(made(server, asking(day), n_agents=1)) as model:
+        model.run_for(2)
+        assert answers(model) == [text, text]
+        assert (model.coins, model.usage.failures) == (2, 0)
+
+
+def test_an_address_that_is_away_is_asked_again_with_the_next_call(distant) -> None:
+    with closing(made(at(distant), asking(1), n_agents=1)) as model:
+        model.step()
+        distant.close()
+        model.step()
+        with closing(HttpToolServer(port=distant.port)):
+            model.step()
+        texts = answers(model)
+    assert texts[1] == "Error: weather gave no answer: the connection was closed."
+    assert texts[0] == texts[2] == f"weather answers: “Rain on day 1. {FORGED}”"
+
+
+def test_an_address_that_cannot_be_used_is_said_before_anything_is_paid(distant) -> None:
+    distant.close()
+    with closing(made(at(distant), asking(1))) as model:
+        with pytest.raises(ConfigError, match=r"tool server weather \(http://.*\) cannot be used: ConnectError"):
+            model.step()
+        assert model.usage.calls == 0
+
+
+def test_a_key_comes_from_the_environment_and_stands_in_no_log(tmp_path, monkeypatch) -> None:
+    log = tmp_path / "run.sqlite"
+    with closing(HttpToolServer(key="k-of-gold")) as locked:
+        for fields, fault in [({}, "HTTP 401.*key_env"), ({"key_env": "LAW_KEY"}, "variable LAW_KEY")]:
+            with closing(made(at(locked, **fields), asking(1))) as model, pytest.raises(ConfigError, match=fault):
+                model.step()
+        monkeypatch.setenv("LAW_KEY", "k-of-gold")
+        with closing(made(at(locked, key_env="LAW_KEY"), asking(1), log=log)) as model:
+            model.step()
+            assert answers(model)[0].startswith("weather answers: “Rain")
+    assert b"k-of-gold" not in log.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"url": "http://user:pass@localhost/mcp"},
+        {"url": "http://localhost/mcp?api_key=abc"},
+        {"url": "ftp://localhost/mcp"},
+        {"url": "http://localhost/mcp", "command": ("a",)},
+        {"url": "http://localhost/mcp", "env": ("KEY",)},
+        {"command": ("a",), "key_env": "KEY"},
+    ],
+)
+def test_an_address_that_cannot_be_is_refused_and_its_key_not_repeated(fields) -> None:
+    with pytest.raises(ConfigError, match=r"servers= takes ToolServer\(command=\(…\) or url=…") as caught:
+        AgentDesign(servers=(fields,))
+    assert "abc" not in str(caught.value)
+    assert "pass" not in str(caught.value).replace("password", "")

@@ -43,7 +43,7 @@ from models.oasis.spreading import (
     split_topics,
     spread,
 )
-from models.oasis.studies import COUNTERFACTUAL, CURVES, HERD, SCALE, SPREADING, STUDIES, app
+from models.oasis.studies import ABLATIONS, COUNTERFACTUAL, CURVES, HERD, SCALE, SPREADING, STUDIES, app
 from models.oasis.studies_app import PAGES, Studies
 from tests.faulty_server import FaultyServer, refused
 
@@ -324,6 +324,14 @@ def test_core_users_are_active_and_followed() -> None:
     core = {agent.unique_id for agent in model.agents if agent.is_core}
     assert set(model.last_outcomes) == core
     assert {int(followee) for _, followee in model.world.follow_edges()} == core
+
+
+def test_what_is_taken_out_of_a_network_is_missed() -> None:
+    changes = ABLATIONS.run(range(1, 4), 24, n_agents=40).outcomes
+    assert ends(changes["random posts: change of fit"])[1] < 0 < ends(changes["interest alone: change of fit"])[0]
+    assert ends(changes["no hours: change of busiest over mean"])[1] < 0
+    assert ends(changes["no recommender: change of likes"])[1] < 0
+    assert "no recommender: change of fit" not in changes
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -36,7 +36,7 @@ from mesa_llm import (
     tool,
 )
 from mesa_llm.benchmark import find_tasks
-from mesa_llm.engine.decision import read_answer
+from mesa_llm.engine.reading import read_answer
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import (

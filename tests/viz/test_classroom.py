@@ -11,13 +11,16 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.room import NoSeat, Room, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, MAX_WRONG, WRONG_S, Attempts, StudentPages
+from mesa_llm.viz.cost import tiles_of
 from mesa_llm.viz.guard import Guard
 from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.runner import Runner, absences, wait_until_closed
+from mesa_llm.viz.runner import Runner, wait_until_closed
+from mesa_llm.viz.runs import kept_runs
 from tests.browser.apps.village import HOSTILE, Hamlet
 from tests.viz.test_page import PATIENCE_S, until
 
@@ -27,9 +30,9 @@ HERE = "http://127.0.0.1:8765"
 class Class:
     """A class of three seats in a hamlet of four, with browsers for its students."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, file: Path | None = None) -> None:
         """Open the room, and build the model."""
-        self.lesson = Lesson(Room(), title="Hamlet", n_seats=3)
+        self.lesson = Lesson(Room(file=file), title="Hamlet", n_seats=3)
         self.session: LessonSession = self.lesson.session(Hamlet, Choice(seed="1"), folder)
         teachers = PlainTextResponse("the teacher's page")
         self.guard = Guard(teachers, "a token", cookie="pass")
@@ -108,6 +111,53 @@ def test_students_answer_rule_twins_play_the_empty_seats_and_the_run_is_replayed
     replayed = Recording.read(path).replayed()
     assert replayed.runlog.digest == digest
     replayed.close()
+
+
+def test_a_class_goes_on_after_a_restart_with_its_seats_and_its_answers(tmp_path: Path) -> None:
+    before = Class(tmp_path, tmp_path / "room.json")
+    ana, ben = before.student("Ana"), before.student("Ben")
+    before.step(2)
+    greet(ana, 1, "Hello from Ana")
+    until(lambda: list(before.room.waiting) == [2])
+    before.runner.stop()
+    before.wait()
+    before.lesson.close()
+    wait_until_closed(PATIENCE_S)
+
+    after = Class(tmp_path, tmp_path / "room.json")
+    (kept,) = kept_runs(tmp_path, Hamlet, after.runner.model.runlog.path)
+    after.session.build(kept.choice(Choice(), Choice(), after.session.thinkers), kept)
+    assert after.session.error == ""
+    again, another = after.browser(), after.browser()
+    again.cookies = ben.cookies
+    after.step(1)
+    assert "Ben, you play Villager 2" in again.get("/join/seat").text
+    assert "Somebody called Ana has a seat already" in enter(another, before.room.code, "Ana")
+    assert "Ana, you play" in enter(another, before.room.code, "Ana", before.room.seats[0].code)
+    greet(again, after.room.person.desk.pending[0].question_id, "Hello from Ben")
+    after.wait()
+    assert sorted(after.greetings) == ["Good day", "Good day", "Hello from Ana", "Hello from Ben"]
+    after.lesson.close()
+
+
+def test_a_file_that_holds_no_room_is_refused_and_nobody_else_can_read_the_codes(tmp_path: Path) -> None:
+    file = tmp_path / "room.json"
+    Room(file=file)
+    assert file.stat().st_mode & 0o077 == 0
+    file.write_text("{}")
+    with pytest.raises(ConfigError, match="holds no room of a class"):
+        Room(file=file)
+
+
+def test_empty_seats_are_no_failures_in_the_middle_of_a_step(lesson: Class) -> None:
+    lesson.student("Ana")
+    lesson.step(1)
+    engine = lesson.runner.model.engine
+    until(lambda: engine.absences == 2)
+    tiles = {tile.what: tile.number for tile in tiles_of(lesson.runner.model.usage, engine.decisions, engine.absences)}
+    assert (tiles["failed"], tiles["left to rule twins"]) == ("0", "2")
+    lesson.runner.stop()
+    lesson.wait()
 
 
 def test_only_who_knows_the_code_gets_a_seat_and_no_name_gets_two(lesson: Class) -> None:
@@ -209,7 +259,7 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     lesson.wait()
     assert lesson.greetings == ["Good day"] * 4
     assert (lesson.runner.alarm, lesson.runner.n_failed) == ("", 0)
-    assert absences(lesson.runner.model) == 3
+    assert lesson.runner.model.engine.absences == 3
 
 
 def test_students_keep_their_seats_when_the_teacher_begins_anew(lesson: Class) -> None:

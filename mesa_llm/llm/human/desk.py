@@ -7,7 +7,7 @@ import itertools
 import threading
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mesa_llm.errors import Absent
 from mesa_llm.llm.replies import Answer, as_reply
@@ -115,7 +115,7 @@ class HumanLLM:
         """Wait for a person's answer; if the wait is cancelled, the question leaves the desk."""
         start = time.perf_counter()
         reply = await asyncio.wrap_future(self.desk.ask(request))
-        return replace(reply, latency_s=time.perf_counter() - start)
+        return reply.timed(time.perf_counter() - start)
 
 
 def latest(request: Request) -> str:

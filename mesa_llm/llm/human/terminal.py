@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any
 
 from mesa_llm.errors import Refused
@@ -56,7 +55,7 @@ class TerminalHuman:
             self._thread = threading.Thread(target=self._serve, name="terminal", daemon=True)
             self._thread.start()
         reply = await asyncio.wrap_future(answer)
-        return replace(reply, latency_s=time.perf_counter() - start)
+        return reply.timed(time.perf_counter() - start)
 
     def _serve(self) -> None:
         while True:

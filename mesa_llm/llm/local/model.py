@@ -12,7 +12,6 @@ import importlib
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -69,7 +68,7 @@ class LocalLLM:
             reply = await asyncio.wrap_future(self._model.submit(request, stop))
         finally:
             stop.set()
-        return replace(reply, latency_s=time.perf_counter() - start)
+        return reply.timed(time.perf_counter() - start)
 
     async def close(self) -> None:
         """Let go of the model; the last one to do so unloads it."""

@@ -68,6 +68,12 @@ class Lesson:
         session = self._session
         return None if session is None or session.runner is None else session.runner.model
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a step is being made."""
+        session = self._session
+        return session is not None and session.runner is not None and session.runner.busy
+
     def players(self, model: LLMModel) -> list[tuple[int, str]]:
         """Return number and name of the agents of a model that get a seat.
 

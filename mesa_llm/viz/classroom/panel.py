@@ -23,16 +23,15 @@ PATIENCE: dict[str, float | None] = {
 
 
 @component
-def ClassPanel(lesson: Lesson, is_running: bool) -> None:
+def ClassPanel(lesson: Lesson) -> None:
     """Show the class, and let the teacher care for it.
 
     Args:
         lesson: The lesson.
-        is_running: Whether a step is being made.
     """
     update_counter.get()
     words.get()
-    room = lesson.room
+    room, is_running = lesson.room, lesson.is_running
     seats, waiting = room.seats, room.waiting
     taken = [seat for seat in seats if seat.is_taken]
     late = [seat for seat in taken if seat.agent_id in waiting]
@@ -84,7 +83,7 @@ def _SeatCard(room: Room, seat: Seat, seconds: float | None, is_running: bool) -
     classes = ["mesa-llm-seat", "late" if is_late else "taken" if seat.is_taken else "free"]
     with solara.Div(classes=classes):
         Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=seat.is_taken)
-        with solara.Row(gap="4px"):
+        with solara.Row(gap="4px", style={"flex-wrap": "wrap"}):
             if is_late:
                 solara.Button("Rule twin", on_click=lambda: room.stand_in([seat]), small=True, text=True)
             if seat.is_taken:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time as clock
@@ -9,11 +10,17 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
-from mesa_llm.errors import Absent, MesaLLMError
+from pydantic import BaseModel, Field, ValidationError
+
+from mesa_llm.errors import Absent, ConfigError, MesaLLMError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
 from mesa_llm.records import Reply, Request
 from mesa_llm.viz.classroom.draft import Draft, Lines
+
+logger = logging.getLogger(__name__)
 
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 """Characters of codes: none looks like another."""
@@ -67,6 +74,38 @@ class Seat:
         return bool(self.student)
 
 
+class _KeptSeat(BaseModel, frozen=True, extra="forbid"):
+    """A taken seat in the file of a room; the fields are those of `Seat`."""
+
+    agent_id: int
+    agent: str
+    student: Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+    code: Annotated[str, Field(min_length=SEAT_CODE_LENGTH)]
+    key: Annotated[str, Field(min_length=32)]
+
+
+class _KeptRoom(BaseModel, frozen=True, extra="forbid"):
+    """What the file of a room holds."""
+
+    code: Annotated[str, Field(min_length=ROOM_CODE_LENGTH)]
+    """Code of the room."""
+
+    seats: tuple[_KeptSeat, ...] = ()
+    """Taken seats."""
+
+    @classmethod
+    def read(cls, file: Path) -> _KeptRoom:
+        """Read a file.
+
+        Raises:
+            ConfigError: If it holds no room.
+        """
+        try:
+            return cls.model_validate_json(file.read_bytes())
+        except (OSError, ValidationError):
+            raise ConfigError(f"{str(file)!r} holds no room of a class; name another file, or remove it") from None
+
+
 class SeatDesk(HumanDesk):
     """A desk on which no question to an empty seat is laid."""
 
@@ -99,23 +138,54 @@ class Room:
         version: Rises whenever seats or their drafts change.
     """
 
-    def __init__(self, patience_s: float | None = None) -> None:
-        """Open a room without seats.
+    def __init__(self, patience_s: float | None = None, file: Path | None = None) -> None:
+        """Open a room without seats, or go on with one that was kept.
 
         Args:
             patience_s: Seconds after which the rule twin decides for a student; None: never.
+            file: Where code and taken seats are kept, for a server that is started again; None: nowhere.
+
+        Raises:
+            ConfigError: If the file holds no room, or cannot be written.
         """
-        self.code = new_code(ROOM_CODE_LENGTH)
+        kept = _KeptRoom(code=new_code(ROOM_CODE_LENGTH)) if file is None or not file.exists() else _KeptRoom.read(file)
+        self.code = kept.code
         self.person = HumanLLM(SeatDesk(self._is_played))
         self.patience_s = patience_s
         self.is_open = True
         self.version = 0
         self._lock = threading.RLock()
-        self._seats: dict[int, Seat] = {}
+        self._seats = {seat.agent_id: Seat(**dict(seat)) for seat in kept.seats}
+        self._is_arranged = False
+        self._file = file
         self._since: dict[int, float] = {}
         self._closed = threading.Event()
+        try:
+            self._keep()
+        except OSError as error:
+            raise ConfigError(f"the room cannot be kept in {str(file)!r}: {error}") from None
 
     # -- seats
+
+    def _changed(self) -> None:
+        """Note that who sits where has changed."""
+        self.version += 1
+        try:
+            self._keep()
+        except OSError as error:
+            logger.warning("the seats of the class cannot be kept: %s", error)
+
+    def _keep(self) -> None:
+        """Write who sits where; nobody else on this machine may read the codes."""
+        if self._file is None:
+            return
+        taken = [_KeptSeat.model_validate(seat, from_attributes=True) for seat in self._seats.values() if seat.is_taken]
+        new_file = self._file.with_name(self._file.name + ".new")
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        new_file.unlink(missing_ok=True)
+        new_file.touch(0o600)
+        new_file.write_text(_KeptRoom(code=self.code, seats=tuple(taken)).model_dump_json(indent=1), encoding="utf-8")
+        new_file.replace(self._file)
 
     @property
     def seats(self) -> list[Seat]:
@@ -138,7 +208,8 @@ class Room:
                     homeless.append(old)
             for old in homeless:
                 self._move(old, self._free_seat())
-            self.version += 1
+            self._is_arranged = True
+            self._changed()
 
     def _move(self, old: Seat, new: Seat | None) -> bool:
         if new is None:
@@ -169,27 +240,27 @@ class Room:
             raise WrongCode("This is not the code of the room. Look at it again: it has six letters and digits.")
         name = clean_name(name)
         with self._lock:
-            if not self._seats:
-                raise NoSeat("The teacher is not here yet. Try again in a minute.")
             same = next((seat for seat in self._seats.values() if seat.student.casefold() == name.casefold()), None)
             if seat_code.strip():
                 return self._come_back(same, seat_code)
             if same is not None:
                 raise NoSeat(f"Somebody called {name} has a seat already. If it is you, type your seat code as well.")
+            if not self._is_arranged:
+                raise NoSeat("The teacher is not here yet. Try again in a minute.")
             if not self.is_open:
                 raise NoSeat("The teacher has closed the room to newcomers.")
             seat = self._free_seat()
             if seat is None:
                 raise NoSeat("All seats are taken. Ask the teacher for one.")
             seat.student, seat.code, seat.key = name, new_code(SEAT_CODE_LENGTH), secrets.token_urlsafe(32)
-            self.version += 1
+            self._changed()
             return seat
 
     def _come_back(self, seat: Seat | None, seat_code: str) -> Seat:
         if seat is None or not is_same_code(seat_code, seat.code):
             raise WrongCode("No seat has this name and this seat code.")
         seat.key = secrets.token_urlsafe(32)
-        self.version += 1
+        self._changed()
         return seat
 
     def seat_of(self, key: str) -> Seat | None:
@@ -210,7 +281,7 @@ class Room:
         with self._lock:
             seat.student = seat.code = seat.key = ""
             seat.draft = None
-            self.version += 1
+            self._changed()
         self.stand_in([seat], reason)
 
     # -- questions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from mesa_llm.text import MAX_NAME, one_line, quoted
+from mesa_llm.text import MAX_NAME, counted, one_line, quoted
 from mesa_llm.worlds.economy.facts import CAPITAL_STEP, EconomyFacts
 from mesa_llm.worlds.economy.state import Value
 
@@ -38,7 +38,7 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
     """
     metrics, own = facts.metrics, facts.own
     lines = [
-        f"After {facts.step} steps, {metrics['employment_rate']:.1%} of people have work and "
+        f"After {counted(facts.step, 'step')}, {metrics['employment_rate']:.1%} of people have work and "
         f"{facts.unemployed} are free to hire. Goods cost ${metrics['avg_price']:.2f} on average; "
         f"{metrics['total_output']:.1f} were made in the last step. ${metrics['total_investment']:.2f} "
         f"have been invested so far. Households have ${facts.purse:.2f}.",
@@ -55,7 +55,7 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
     lines.append(f"You are [{own.agent_id}], a {own.role}, with a balance of ${own.balance:.2f}.")
     if own.role == "producer":
         lines.append(
-            f"You employ {own.workforce} people; a worker costs ${facts.wage:.2f} a step. Your capital is "
+            f"You employ {counted(own.workforce, 'worker')}; a worker costs ${facts.wage:.2f} a step. Your capital is "
             f"${own.capital:.2f}: with it a worker makes {number_text(facts.goods_per_worker)} goods a step, and with "
             f"${CAPITAL_STEP:,.0f} more would make {number_text(facts.goods_per_worker_after)}. Your price is "
             f"${own.price:.2f}. In the last step you made {own.output:.1f} goods and took ${own.sales:.2f} "

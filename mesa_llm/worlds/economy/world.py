@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
-from mesa_llm.text import MAX_NAME, one_line, quoted
+from mesa_llm.text import MAX_NAME, counted, one_line, quoted
 from mesa_llm.tools.tool import action
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds import Rules
@@ -210,7 +210,7 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.hire(own, count)
-        return f"You employ {own.workforce} people."
+        return f"You employ {counted(own.workforce, 'worker')}."
 
     @action(when="may_fire")
     def fire(self, agent_id: int, count: Count) -> str:
@@ -221,7 +221,7 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.fire(own, count)
-        return f"You employ {own.workforce} people."
+        return f"You employ {counted(own.workforce, 'worker')}."
 
     @action(when="may_produce")
     def invest(self, agent_id: int, amount: Amount) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mesa_llm.records import Event
-from mesa_llm.text import MAX_QUOTE, quoted
+from mesa_llm.text import MAX_QUOTE, counted, quoted
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Side
 from mesa_llm.worlds.exchange.companies import BOTH, COMPANIES, Company, Report, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
@@ -56,13 +56,13 @@ def instructions(calendar: Calendar, trading: TradingRules, lending: Lending) ->
         "You trade two stocks on a small exchange.",
         *(f"- {stock}: {introduction(COMPANIES[stock])}." for stock in STOCKS),
         "The exchange is open day after day. Each day you may take one loan, then trade in "
-        f"{calendar.sessions} sessions, then say what you expect to do tomorrow, then write on the forum.",
+        f"{counted(calendar.sessions, 'session')}, then say what you expect to do tomorrow, then write on the forum.",
         "In a session the traders act one after another, in random order. Each may place one order to buy or "
         f"to sell. {_CROSSING if trading.cross else _EQUAL_PRICES} What is left waits in the book until the "
         f"day ends. Waiting orders set no cash or shares aside{_CANCELLED if trading.settlement == 'strict' else ''}. "
         "The price of the last trade becomes the price of the session.",
         f"Trading actively is welcome, and you may name any price {_price_range(trading)}.",
-        f"Every {lending.interest_every_days} days you pay a twelfth of its rate on each loan; on its due "
+        f"Every {counted(lending.interest_every_days, 'day')} you pay a twelfth of its rate on each loan; on its due "
         "day you pay it back with its full rate. If your cash does not suffice, your shares are sold at the "
         "latest prices; if they do not suffice either, you leave the exchange for good.",
     ]
@@ -150,7 +150,7 @@ def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Ma
     )
     is_own = any(order.trader == trader and order.side != side for order in match.cancelled_orders)
     own_order = " Your own waiting order that it met was withdrawn." if is_own else ""
-    return f"Order to {side} {quantity} shares of {stock}:{traded} {remainder}.{own_order}"
+    return f"Order to {side} {counted(quantity, 'share')} of {stock}:{traded} {remainder}.{own_order}"
 
 
 def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Event, Observation
+from mesa_llm.text import counted
 from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds import Rules
@@ -223,8 +224,8 @@ class Exchange(DoNothing):
         if quantity * price + fee > account.cash:
             with_fee = f", with the fee of {money_text(fee)}" if fee else ""
             raise ToolError(
-                f"{quantity} shares at {money_text(price)} cost {money_text(quantity * price + fee)}{with_fee}; "
-                f"you have {spendable_text(account.cash)} cash."
+                f"{counted(quantity, 'share')} at {money_text(price)} cost {money_text(quantity * price + fee)}"
+                f"{with_fee}; you have {spendable_text(account.cash)} cash."
             )
         return self._place(agent_id, stock, "buy", quantity, price)
 
@@ -241,7 +242,7 @@ class Exchange(DoNothing):
         price = self.trading.price_of(price)
         if quantity > account.shares[stock]:
             owned = shares_text(account.shares[stock])
-            raise ToolError(f"you cannot sell {quantity} shares of {stock}; you have {owned}.")
+            raise ToolError(f"you cannot sell {counted(quantity, 'share')} of {stock}; you have {owned}.")
         fee = self.trading.fee_of(quantity)
         if account.cash + quantity * price < fee:
             raise ToolError(f"your cash and what you would earn do not pay the fee of {money_text(fee)}.")

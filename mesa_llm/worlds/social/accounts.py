@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
-from mesa_llm.worlds.social.columns import IntArray
+from mesa_llm.worlds.social.columns import IntArray, halves
 from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 
 MAX_USER_ID = 100_000_000
@@ -19,6 +19,9 @@ MAX_USER_ID = 100_000_000
 
 BATCH = 10_000
 """Number of accounts that are written at once."""
+
+MANY = 1_000_000
+"""Number of follows that are checked and counted at once."""
 
 UserId = Annotated[int, Field(gt=0, le=MAX_USER_ID)]
 
@@ -110,6 +113,23 @@ class SocialAccounts(SocialState):
         """
         pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
         pairs = pairs.astype(np.int64, copy=False).reshape(-1, 2) if pairs.dtype.kind != "i" else pairs.reshape(-1, 2)
+        for start in range(0, len(pairs), MANY):
+            self._check_follows(pairs[start : start + MANY])
+        new = self.follows.add_many(pairs)
+        for start in range(0, len(new), MANY):
+            for name, ids in zip(("followings", "followers"), halves(new, slice(start, start + MANY)), strict=True):
+                np.add.at(self.users[name], ids, 1)
+        if len(new):
+            self._unwritten_follows.append((new, self.step))
+        self.feeds_changed()
+        return len(new)
+
+    def _check_follows(self, pairs: IntArray) -> None:
+        """Check that users can follow others.
+
+        Raises:
+            ConfigError: If an id is unknown or someone would follow itself.
+        """
         has_account = self.users["is_user"] > 0 if len(self.users) else np.zeros(1, dtype=np.bool_)
         is_inside = (pairs >= 0) & (pairs < len(has_account))
         wrong = ~(is_inside & has_account[np.where(is_inside, pairs, 0)]).all(axis=1) | (pairs[:, 0] == pairs[:, 1])
@@ -117,10 +137,3 @@ class SocialAccounts(SocialState):
             follower, followee = pairs[np.argmax(wrong)]
             reason = "nobody follows itself" if follower == followee else "both need an account first"
             raise ConfigError(f"user {follower} cannot follow user {followee}: {reason}")
-        new = self.follows.add_many(pairs)
-        self.users["followings"][:] += np.bincount(new[:, 0], minlength=len(self.users)).astype(np.int32)
-        self.users["followers"][:] += np.bincount(new[:, 1], minlength=len(self.users)).astype(np.int32)
-        if len(new):
-            self._unwritten_follows.append((new, self.step))
-        self.feeds_changed()
-        return len(new)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -153,10 +153,10 @@ class Board:
         """
         self._posts, self._users, self.follows, self._texts = posts, users, follows, texts
         self.step, self.step_minutes, self._hide_reports = 0, step_minutes, hide_reports
-        self._rankings: dict[Hashable, Ranking] = {}
+        self._kept: dict[Hashable, Kept] = {}
         self._by_author, self._author_bounds = NOWHERE, np.zeros(1, dtype=np.int64)
-        self.changes: list[int] = []
-        self.n_forgotten = 0
+        self._changes: list[int] = []
+        self._n_forgotten = 0
 
     def __len__(self) -> int:
         """Count the posts."""
@@ -262,16 +262,37 @@ class Board:
 
     def touch(self, row: int) -> None:
         """Note that the votes, shares or reports of a post have changed."""
-        self.changes.append(row)
-        if len(self.changes) > MAX_CHANGES:
-            for ranking in self._rankings.values():
-                ranking.update()
-            self.n_forgotten += len(self.changes)
-            self.changes.clear()
+        self._changes.append(row)
+        if len(self._changes) > MAX_CHANGES:
+            for one in self._kept.values():
+                one.update()
+            self._n_forgotten += len(self._changes)
+            self._changes.clear()
+
+    @property
+    def n_changes(self) -> int:
+        """Number of changes of posts so far."""
+        return self._n_forgotten + len(self._changes)
+
+    def changes_since(self, n: int) -> list[int]:
+        """Return the rows of the posts that have changed since there were so many changes."""
+        return self._changes[n - self._n_forgotten :]
+
+    def kept[T: Kept](self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what is kept up to date with the posts from its first use on.
+
+        Args:
+            key: Its name; one name is one kind of thing.
+            make: Makes it.
+        """
+        found: Any = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = make()
+        return found
 
     def forget_rankings(self) -> None:
-        """Forget all rankings; each ranks all posts anew when it is next used."""
-        self._rankings.clear()
+        """Forget all that is kept; it is made anew from all posts when it is next used."""
+        self._kept.clear()
 
     def ranking(self, key: Hashable, score: Score, moment: float = 0.0, *, newest_first: bool = False) -> Ranking:
         """Return a ranking of all posts that stand for themselves, kept up to date from its first use on.
@@ -282,11 +303,17 @@ class Board:
             moment: Time that the scores are of.
             newest_first: Whether the newer of equals comes first; else the older.
         """
-        ranking = self._rankings.get(key)
-        if ranking is None:
-            ranking = self._rankings[key] = Ranking(self, score, newest_first)
+        ranking = self.kept(key, lambda: Ranking(self, score, newest_first))
         ranking.move_to(moment)
         return ranking
+
+
+class Kept(Protocol):
+    """Something that is kept up to date with the posts."""
+
+    def update(self) -> None:
+        """Take in what has changed."""
+        ...
 
 
 class Score(Protocol):
@@ -357,14 +384,14 @@ class Ranking:
     def update(self) -> None:
         """Take in new posts, changed posts and the moment."""
         board = self._board
-        changed = board.changes[self._n_changes - board.n_forgotten :]
+        changed = board.changes_since(self._n_changes)
         n_posts = len(board)
         if not changed and n_posts == self._n_posts and not self._is_stale:
             return
         fresh = np.arange(self._n_posts, n_posts)
         if changed:
             fresh = np.union1d(np.array(changed, dtype=np.int64), fresh)
-        self._n_posts, self._n_changes = n_posts, board.n_forgotten + len(board.changes)
+        self._n_posts, self._n_changes = n_posts, board.n_changes
         old, old_scores = self._rows, self._scores
         if changed:
             is_same = ~np.isin(old, fresh)

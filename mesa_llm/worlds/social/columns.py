@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -239,38 +240,38 @@ class Follows:
         self._n += change
         self._n_tail += 1
         if self._n_tail > max(MIN_TAIL, TAIL_SHARE * len(self._followees)):
-            self._merge(np.zeros((0, 2), dtype=np.int64))
+            self._merge(np.zeros(0, dtype=np.int64))
 
     def add_many(self, pairs: IntArray) -> IntArray:
-        """Let many users follow others at once; return the pairs that are new, sorted, each once.
+        """Let many users follow others at once; return the follows that are new, sorted, as one number each.
 
         Args:
             pairs: (follower, followee), shape `(pairs, 2)`.
         """
-        if not len(pairs):
-            return pairs.reshape(-1, 2)
-        codes = np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1])
-        if self._n:
-            codes = codes[~np.isin(codes, self._codes(), assume_unique=True)]
-        new = np.empty((len(codes), 2), dtype=np.int32)
-        new[:, 0], new[:, 1] = codes >> 32, codes & 0xFFFFFFFF
-        self._n += len(new)
-        self._merge(new)
-        return new
-
-    def _codes(self) -> IntArray:
-        """Return all follows as one number each, in no order."""
-        edges = self.edges()
-        return edges[:, 0].astype(np.int64) << 32 | edges[:, 1]
+        codes = codes_of(pairs)
+        if not _is_rising(codes):
+            codes.sort()
+            codes = codes[np.diff(codes, prepend=-1) != 0]
+        if self._n and len(codes):
+            codes = codes[~np.isin(codes, codes_of(self.edges()), assume_unique=True)]
+        self._n += len(codes)
+        if len(codes):
+            self._merge(codes)
+        return codes
 
     def _merge(self, new: IntArray) -> None:
-        """Compress anew: with more follows, and with those of the tail."""
-        edges = np.concatenate([self.edges(), new]) if self._n_tail or len(self._followees) else new
-        order = np.lexsort((edges[:, 1], edges[:, 0])) if len(edges) and not _is_sorted(edges) else slice(None)
-        n_users = max(int(edges[:, 0].max(initial=0)) + 1, len(self._bounds) - 1)
-        self._bounds = np.zeros(n_users + 1, dtype=np.int64)
-        np.cumsum(np.bincount(edges[:, 0], minlength=n_users), out=self._bounds[1:])
-        self._followees = edges[:, 1][order].astype(np.int32)
+        """Compress anew: with more follows, and with those of the tail.
+
+        Args:
+            new: Follows that are not there yet, sorted, as one number each.
+        """
+        codes = new
+        if self._n_tail or len(self._followees):
+            codes = np.concatenate([codes_of(self.edges()), new])
+            codes.sort()
+        n_users = max(int(codes[-1] >> 32) + 1 if len(codes) else 0, len(self._bounds) - 1)
+        self._bounds = np.searchsorted(codes, np.arange(n_users + 1) << 32)
+        self._followees = halves(codes, slice(None))[1]
         self._added, self._removed, self._n_tail = {}, {}, 0
 
     def edges(self) -> IntArray:
@@ -335,6 +336,22 @@ def _pairs(changes: Mapping[int, set[int]]) -> list[tuple[int, int]]:
     return [(follower, followee) for follower, own in changes.items() for followee in own]
 
 
-def _is_sorted(edges: IntArray) -> bool:
-    codes = edges[:, 0].astype(np.int64) << 32 | edges[:, 1]
-    return bool((codes[1:] >= codes[:-1]).all())
+def codes_of(pairs: IntArray) -> IntArray:
+    """Return pairs of ids as one number each, the first id in its upper half."""
+    codes = pairs[:, 0].astype(np.int64)
+    codes <<= 32
+    codes |= pairs[:, 1]
+    return codes
+
+
+def halves(codes: IntArray, part: slice) -> tuple[IntArray, IntArray]:
+    """Return the two ids in each of some such numbers."""
+    words = codes.view(np.int32).reshape(-1, 2)[part]
+    first, second = (1, 0) if sys.byteorder == "little" else (0, 1)
+    return words[:, first].copy(), words[:, second].copy()
+
+
+def _is_rising(codes: IntArray) -> bool:
+    """Check whether numbers rise from one to the next, a million at a time."""
+    starts = range(0, len(codes), 1_000_000)
+    return all(bool((np.diff(codes[start : start + 1_000_001]) > 0).all()) for start in starts)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mesa_llm.worlds.social.board import KINDS, QUOTE, Viewer
 from mesa_llm.worlds.social.settings import SocialSettings
-from mesa_llm.worlds.social.state import Notice, SocialState, pair
+from mesa_llm.worlds.social.state import Notice, SocialState
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,42 @@ class FeedItem:
 
     vote: int
     """The viewer's vote on it: 1 a like, -1 a dislike, 0 none."""
+
+
+class ShownIds(NamedTuple):
+    """The ids that a post shows: its own, and those of what it passes on, quotes and has under it."""
+
+    posts: tuple[int, ...]
+    """Posts and replies, in order of appearance; the post it carries may be itself."""
+
+    users: tuple[int, ...]
+    """Who wrote them, and the comments."""
+
+    comments: tuple[int, ...]
+    """Comments."""
+
+
+def ids_shown_by(post: PostView) -> ShownIds:
+    """Collect the ids that a post shows."""
+    quoted = () if post.quoted is None else (post.quoted,)
+    return ShownIds(
+        (post.post_id, post.source_id, *(one.post_id for one in quoted), *(one.reply_id for one in post.replies)),
+        (post.author_id, post.source_author_id, *(one.author_id for one in (*quoted, *post.replies, *post.comments))),
+        tuple([comment.reply_id for comment in post.comments]),
+    )
+
+
+class Look(NamedTuple):
+    """A post as all see it who neither wrote it nor voted on it or what stands under it, nor muted anybody."""
+
+    item: FeedItem
+    """As those see it who do not follow its author."""
+
+    followed_item: FeedItem
+    """As those see it who do."""
+
+    ids: ShownIds
+    """The ids it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,17 +290,17 @@ class SocialView(SocialState):
     def __init__(self, settings: SocialSettings, **options: Any) -> None:
         """Begin with nothing to see; the arguments are those of `SocialState`."""
         self._views: dict[int, PostView] = {}
+        self._looks: dict[int, Look] = {}
         self._texts: dict[int, dict[tuple[bool, bool, int], str]] = {}
         self._shown_in: dict[int, set[int]] = {}  # post → posts whose looks show it
         super().__init__(settings, **options)
 
     def look_changed(self, post_id: int) -> None:
         """Forget how a post looks, and the posts that pass it on or quote it."""
-        self._views.pop(post_id, None)
-        self._texts.pop(post_id, None)
-        for shown_in in self._shown_in.pop(post_id, ()):
-            self._views.pop(shown_in, None)
-            self._texts.pop(shown_in, None)
+        for changed in (post_id, *self._shown_in.pop(post_id, ())):
+            self._views.pop(changed, None)
+            self._looks.pop(changed, None)
+            self._texts.pop(changed, None)
 
     def next_step(self) -> None:
         """Move time on; texts say how old posts are."""
@@ -272,6 +308,7 @@ class SocialView(SocialState):
         self._texts.clear()
         if len(self._views) > MAX_VIEWS:
             self._views.clear()
+            self._looks.clear()
             self._shown_in.clear()
 
     def post_view(self, post_id: int) -> PostView:
@@ -358,20 +395,43 @@ class SocialView(SocialState):
     def items(self, viewer: Viewer, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
         """Return posts as one user sees them: with its votes, without what muted users wrote under them."""
         self.load_views(post_ids)
-        posts = [_without_muted(self._views[post_id], viewer) for post_id in post_ids]
-        user_id, votes, comment_votes = viewer.user_id, self.votes, self.comment_votes
+        if viewer.muted_ids:
+            return tuple([self._own_item(self._views[post_id], viewer) for post_id in post_ids])
+        looks = [self._looks.get(post_id) or self._look(post_id) for post_id in post_ids]
+        user_id, followed = viewer.user_id, viewer.followed_ids
+        votes, comment_votes = self.votes.of(user_id).keys(), self.comment_votes.of(user_id).keys()
         items: list[FeedItem] = []
-        for post in posts:
-            if post.replies or post.comments:
-                own = {reply.reply_id: votes.get(pair(user_id, reply.reply_id), 0) for reply in post.replies}
-                own_of_comments = {
-                    comment.reply_id: comment_votes.get(pair(user_id, comment.reply_id), 0) for comment in post.comments
-                }
-                post = _with_votes(post, own, own_of_comments)
-            followed = post.author_id in viewer.followed_ids
-            is_own = post.source_author_id == user_id
-            items.append(FeedItem(post, followed, is_own, votes.get(pair(user_id, post.source_id), 0)))
+        for look in looks:
+            post = look.item.post
+            if (
+                post.source_author_id == user_id
+                or (votes and not votes.isdisjoint(look.ids.posts))
+                or (comment_votes and not comment_votes.isdisjoint(look.ids.comments))
+            ):
+                items.append(self._own_item(post, viewer))
+            else:
+                items.append(look.followed_item if post.author_id in followed else look.item)
         return tuple(items)
+
+    def _look(self, post_id: int) -> Look:
+        """Return a post as most see it, and keep it."""
+        post = self._views[post_id]
+        look = Look(FeedItem(post, False, False, 0), FeedItem(post, True, False, 0), ids_shown_by(post))
+        self._looks[post_id] = look
+        return look
+
+    def ids_of(self, post: PostView) -> ShownIds:
+        """Return the ids that a post shows."""
+        look = self._looks.get(post.post_id)
+        return look.ids if look is not None and look.item.post is post else ids_shown_by(post)
+
+    def _own_item(self, post: PostView, viewer: Viewer) -> FeedItem:
+        """Return a post as one user sees it."""
+        post = _without_muted(post, viewer)
+        votes = self.votes.of(viewer.user_id)
+        post = _with_votes(post, votes, self.comment_votes.of(viewer.user_id))
+        is_own, is_followed = post.source_author_id == viewer.user_id, post.author_id in viewer.followed_ids
+        return FeedItem(post, is_followed, is_own, votes.get(post.source_id, 0))
 
     def groups(self, user_id: int) -> tuple[GroupView, ...]:
         """Return the groups a user is in, as far as they are listed, with what is new in them."""
@@ -437,7 +497,8 @@ def _is_hidden(notice: Notice, viewer: Viewer) -> bool:
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:
     """Mark the viewer's votes on what stands under a post; without any, the post stays the one that all share."""
-    if not any(votes.values()) and not any(comment_votes.values()):
+    is_any = any(votes.get(reply.reply_id) for reply in post.replies)
+    if not is_any and not any(comment_votes.get(comment.reply_id) for comment in post.comments):
         return post
     replies = tuple(replace(reply, vote=votes.get(reply.reply_id, 0)) for reply in post.replies)
     comments = tuple(replace(comment, vote=comment_votes.get(comment.reply_id, 0)) for comment in post.comments)

@@ -22,8 +22,8 @@ from mesa_llm.worlds.social.board import Board, Viewers
 from mesa_llm.worlds.social.columns import BoolArray, FloatArray, IntArray, Ragged
 from mesa_llm.worlds.social.recommenders import (
     Picker,
-    followed_posts,
     joined,
+    most_liked_of_followed,
     newest_posts,
     sampled,
 )
@@ -132,11 +132,8 @@ class PersonalFeed:
         weights = self.weights(board, rows)
         rows, weights = rows[np.isfinite(weights)], weights[np.isfinite(weights)]
 
-        def liked(rows: IntArray) -> IntArray:
-            return board.likes[board.source[rows]]
-
         def pick(viewers: Viewers, size: int) -> Ragged:
-            followed, _ = followed_posts(board, viewers, self.following_posts, liked, reposts=True, newest_first=True)
+            followed = most_liked_of_followed(board, viewers, self.following_posts)
             others = self._others(board, memory, viewers, rows, weights, followed)
             return joined(followed, sampled(others, self.other_posts, list(viewers.seeds))).head(size)
 

@@ -21,8 +21,8 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal, Protocol
+from functools import lru_cache, partial
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from mesa_llm.worlds.social.board import (
     is_top_level,
 )
 from mesa_llm.worlds.social.columns import BoolArray, FloatArray, IntArray, Ragged
+from mesa_llm.worlds.social.followed import Shortlists, followed_posts, shortlists
 
 __all__ = ["KINDS", "ORIGINAL", "QUOTE", "REPLY", "REPOST", "Board", "Ragged", "Ranking", "Viewer", "Viewers"]
 
@@ -52,6 +53,10 @@ HOT_SCALE_S = 45_000
 
 MAX_DRAWS = 8
 """Number of draws for each post of a random feed before all posts are looked at."""
+
+MIN_SLOPE = 1e-6
+"""Smallest difference in score between posts of two steps that shortlists rely on, as a share of the weights: far above
+rounding errors."""
 
 PickOne = Callable[[Viewer, int], IntArray]
 """Returns at most so many rows for a viewer, best first."""
@@ -152,74 +157,6 @@ def bars_muted(board: Board) -> Callable[[Viewers, IntArray], BoolArray | None]:
 def in_order(owners: IntArray, rows: IntArray, scores: IntArray | FloatArray, *, newest_first: bool) -> IntArray:
     """Return the positions that sort rows by their owners, then best first, then by their age."""
     return np.lexsort((-rows if newest_first else rows, -scores, owners))
-
-
-def first_of_each(owners: IntArray, sources: IntArray) -> BoolArray:
-    """Mark the first row that each owner has of each source."""
-    _, firsts = np.unique(owners.astype(np.int64) << 32 | sources, return_index=True)
-    is_first = np.zeros(len(owners), dtype=np.bool_)
-    is_first[firsts] = True
-    return is_first
-
-
-def followed_posts(
-    board: Board,
-    viewers: Viewers,
-    size: int,
-    score: Callable[[IntArray], Any],
-    *,
-    reposts: bool = False,
-    newest_first: bool = False,
-) -> tuple[Ragged, Any]:
-    """Find the best posts of the users whom each viewer follows; none of muted users, nor what they wrote.
-
-    Args:
-        board: The posts.
-        viewers: Who looks.
-        size: Maximum number of posts of each viewer.
-        score: Returns the scores of some rows.
-        reposts: Whether reposts count too; of several posts with one source, the best is taken.
-        newest_first: Whether the newer of equals comes first; else the older.
-
-    Returns:
-        The rows of each viewer, best first, and the scores of all of them.
-    """
-    owners, followees = viewers.followed.owners, viewers.followed.values
-    mutes = viewers.muted
-    has_mutes = len(mutes.values) > 0
-    codes = mutes.owners << 32 | mutes.values
-    if has_mutes:
-        is_heard = ~np.isin(owners << 32 | followees, codes)
-        owners, followees = owners[is_heard], followees[is_heard]
-    authors, indices = np.unique(followees, return_inverse=True)
-    posts = board.posts_of(authors)
-    rows = posts.values
-    is_kind = (board.kind[rows] != REPLY) & board.is_shown(rows) if reposts else is_top_level(board, rows)
-    posts = posts.only(is_kind)
-    scores = score(posts.values)
-    if len(viewers) == 1 and not reposts and len(scores) > 4 * size > 0:  # of one viewer, only the best matter
-        is_best = scores >= np.partition(scores, len(scores) - size)[len(scores) - size]
-        posts, scores = posts.only(is_best), scores[is_best]
-    order = in_order(posts.owners, posts.values, scores, newest_first=newest_first)
-    posts = Ragged(posts.values[order], posts.bounds)
-    if not (has_mutes and reposts):  # what a muted user wrote may stand among the first, and takes no place there
-        if reposts:
-            posts = posts.only(first_of_each(posts.owners, board.source[posts.values]))
-        posts = posts.head(size)
-    own = posts.at(indices.reshape(-1))
-    owners, rows = owners[own.owners], own.values
-    if has_mutes and reposts:
-        is_heard = ~np.isin(owners << 32 | board.author[board.source[rows]], codes)
-        owners, rows = owners[is_heard], rows[is_heard]
-    scores = score(rows)
-    order = in_order(owners, rows, scores, newest_first=newest_first)
-    owners, rows, scores = owners[order], rows[order], scores[order]
-    if reposts:
-        is_first = first_of_each(owners, board.source[rows])
-        owners, rows, scores = owners[is_first], rows[is_first], scores[is_first]
-    found = Ragged.by_owner(owners, rows, len(viewers))
-    is_within = np.arange(len(rows)) - np.repeat(found.bounds[:-1], found.lengths) < size
-    return found.only(is_within), scores[is_within]
 
 
 def sample_rows(rows: IntArray, size: int, seed: int) -> IntArray:
@@ -347,7 +284,7 @@ class SimSwarmFeed:
             def score(rows: IntArray) -> FloatArray:
                 return self.shared_score(board, rows, newest) + self.relevance
 
-            followed, scores = followed_posts(board, viewers, size, score)
+            followed, scores = followed_posts(board, viewers, size, score, among=self._shortlists(board, newest))
             others = first_allowed(ranking, viewers, np.full(len(viewers), size), is_barred)
             owners = np.concatenate([followed.owners, others.owners])
             rows = np.concatenate([followed.values, others.values])
@@ -356,6 +293,23 @@ class SimSwarmFeed:
             return Ragged.by_owner(owners[order], rows[order], len(viewers)).head(size)
 
         return Picker(pick)
+
+    def _shortlists(self, board: Board, newest: int) -> Shortlists | None:
+        """Return the posts of each author among which its best are; None: any may be, as these weights have it."""
+        slope = MIN_SLOPE * (1 + abs(self.popularity) + abs(self.relevance)) * max(newest, 1)
+        if self.popularity < 0 or self.recency < slope:
+            return None
+        return shortlists(board, f"engagement, {self.rules}", self.engagement, reposts=False, newest_first=False)
+
+    def engagement(self, board: Board, rows: IntArray) -> IntArray:
+        """Count what makes posts popular, shape of `rows`.
+
+        Args:
+            board: The posts.
+            rows: Which of them.
+        """
+        engagement = board.likes[rows] + board.shares[rows]
+        return np.maximum(engagement - board.dislikes[rows], 0) if self.rules == "corrected" else engagement
 
     def _stranger_score(self, board: Board, rows: IntArray, moment: float) -> FloatArray:
         return self.shared_score(board, rows, abs(int(moment))) + self.relevance * (1 - self.echo)
@@ -371,11 +325,8 @@ class SimSwarmFeed:
         created = board.created[rows].astype(np.int64)
         if self.rules == "original" and newest == 0:
             newest = 1
-        engagement = board.likes[rows] + board.shares[rows]
-        if self.rules == "corrected":
-            engagement = np.maximum(engagement - board.dislikes[rows], 0)
         recency = 1 - (newest - created) / max(newest, 1)
-        return self.recency * recency + self.popularity * each(engagement, log_of_next)
+        return self.recency * recency + self.popularity * each(self.engagement(board, rows), log_of_next)
 
 
 def hot_scores(votes: IntArray, created_s: FloatArray, formula: Literal["code", "paper"]) -> FloatArray:
@@ -426,6 +377,24 @@ class HotFeed:
         return hot_scores(board.likes[rows] - board.dislikes[rows], created_s, self.formula)
 
 
+def likes_of_source(board: Board, rows: IntArray) -> IntArray:
+    """Return the likes of posts; those of a repost are its source's."""
+    return board.likes[board.source[rows]]
+
+
+def most_liked_of_followed(board: Board, viewers: Viewers, size: int) -> Ragged:
+    """Return the most liked posts and reposts of those whom each viewer follows; the newer of equals comes first.
+
+    Args:
+        board: The posts.
+        viewers: Who looks.
+        size: Maximum number of posts of each viewer.
+    """
+    among = shortlists(board, "likes", likes_of_source, reposts=True, newest_first=True)
+    score = partial(likes_of_source, board)
+    return followed_posts(board, viewers, size, score, reposts=True, newest_first=True, among=among)[0]
+
+
 def reach(board: Board, rows: IntArray, moment: float) -> IntArray:
     """Score posts by their likes and shares."""
     return board.likes[rows] + board.shares[rows]
@@ -458,10 +427,7 @@ class XFeed:
             return barred | viewers.muted.holds(authors) if len(viewers.muted.values) else barred
 
         def pick(viewers: Viewers, size: int) -> Ragged:
-            def score(rows: IntArray) -> IntArray:
-                return board.likes[board.source[rows]]
-
-            followed, _ = followed_posts(board, viewers, self.following_posts, score, reposts=True, newest_first=True)
+            followed = most_liked_of_followed(board, viewers, self.following_posts)
             others = first_allowed(ranking, viewers, self.pool + followed.lengths, is_barred)
             codes = followed.owners << 32 | board.source[followed.values]
             others = others.only(~np.isin(others.owners << 32 | others.values, codes)).head(self.pool)

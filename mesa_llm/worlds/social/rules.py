@@ -230,16 +230,16 @@ class SocialRules(SocialAccounts):
         """Vote as SimSwarm does: the voter is noted first, and stays noted if the value turns out wrong."""
         self.acting(agent_id)
         self.post_row(post_id)
-        key = pair(agent_id, post_id)
-        if key in self.votes:
+        if post_id in self.votes.of(agent_id):
             raise ToolError(f"You have voted on post {post_id} already.")
-        self.votes[key] = 0
+        self.votes.cast(agent_id, post_id, 0)
         self.store.add("void_vote", agent_id, post_id, self.step)
         is_like = value > 0
-        self.votes[key] = 1 if is_like else -1
+        vote = 1 if is_like else -1
+        self.votes.cast(agent_id, post_id, vote)
         self.store.remove("void_vote", agent_id, post_id)
-        self.store.add(VERBS[self.votes[key]], agent_id, post_id, self.step)
-        self.trace(agent_id, "vote", post_id=post_id, value=self.votes[key])
+        self.store.add(VERBS[vote], agent_id, post_id, self.step)
+        self.trace(agent_id, "vote", post_id=post_id, value=vote)
         self.count_on_post(post_id, "likes" if is_like else "dislikes", 1)
         return f"You voted on post {post_id}."
 
@@ -340,7 +340,7 @@ class SocialRules(SocialAccounts):
 
     def _check_free(self, kind: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
         """Refuse a second vote of one user on one thing."""
-        earlier = (self.votes if kind == "post" else self.comment_votes).get(pair(agent_id, target))
+        earlier = (self.votes if kind == "post" else self.comment_votes).of(agent_id).get(target)
         if earlier is None:
             return
         if earlier == value:
@@ -355,7 +355,7 @@ class SocialRules(SocialAccounts):
         if self.author_of(target) == agent_id and not self.settings.self_rating:
             raise ToolError(f"Post {target} is your own; rate what others wrote.")
         self._check_free("post", agent_id, target, value)
-        self.votes[pair(agent_id, target)] = value
+        self.votes.cast(agent_id, target, value)
         self.store.add(VERBS[value], agent_id, target, self.step)
         self.count_on_post(target, f"{VERBS[value]}s", 1)
         self.trace(agent_id, f"{VERBS[value]}_post", post_id=target)
@@ -366,9 +366,9 @@ class SocialRules(SocialAccounts):
     def _undo_post(self, agent_id: int, post_id: int, value: int) -> int:
         self.acting(agent_id)
         target = self.source_id(post_id)
-        if self.votes.get(pair(agent_id, target)) != value:
+        if self.votes.of(agent_id).get(target) != value:
             raise ToolError(f"You do not {VERBS[value]} post {target}.")
-        del self.votes[pair(agent_id, target)]
+        self.votes.withdraw(agent_id, target)
         self.store.remove(VERBS[value], agent_id, target)
         self.trace(agent_id, UNDO_POST[value], post_id=target)
         self.count_on_post(target, f"{VERBS[value]}s", -1)
@@ -387,7 +387,7 @@ class SocialRules(SocialAccounts):
         if author == self.acting(agent_id) and not self.settings.self_rating:
             raise ToolError(f"Comment {comment_id} is your own; rate what others wrote.")
         self._check_free("comment", agent_id, comment_id, value)
-        self.comment_votes[pair(agent_id, comment_id)] = value
+        self.comment_votes.cast(agent_id, comment_id, value)
         self.store.add(f"comment_{VERBS[value]}", agent_id, comment_id, self.step)
         self.count_on_comment(comment_id, f"{VERBS[value]}s", 1)
         self.trace(agent_id, f"{VERBS[value]}_comment", comment_id=comment_id)
@@ -397,9 +397,9 @@ class SocialRules(SocialAccounts):
     def _undo_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         self.acting(agent_id)
         author, post_id = self._comment(comment_id)
-        if self.comment_votes.get(pair(agent_id, comment_id)) != value:
+        if self.comment_votes.of(agent_id).get(comment_id) != value:
             raise ToolError(f"You do not {VERBS[value]} comment {comment_id}.")
-        del self.comment_votes[pair(agent_id, comment_id)]
+        self.comment_votes.withdraw(agent_id, comment_id)
         self.store.remove(f"comment_{VERBS[value]}", agent_id, comment_id)
         self.trace(agent_id, UNDO_COMMENT[value], comment_id=comment_id)
         self.count_on_comment(comment_id, f"{VERBS[value]}s", -1)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
-from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged
+from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged, halves
 from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Names, Store
@@ -21,6 +22,9 @@ from mesa_llm.worlds.social.store import Names, Store
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
 
+
+MAX_UNWRITTEN = 100_000
+"""Maximum number of posts whose counts wait to be written until somebody reads them."""
 
 NEVER = 2**62
 """A number of reports that no post reaches."""
@@ -71,6 +75,33 @@ def pair(first: int, second: int) -> int:
     return first << 32 | second
 
 
+class Votes:
+    """Who voted how on what: 1 a like, -1 a dislike, 0 a vote that was noted and does not count."""
+
+    def __init__(self) -> None:
+        """Start without votes."""
+        self._by_user: dict[int, dict[int, int]] = {}
+
+    def __len__(self) -> int:
+        """Count the votes."""
+        return sum(map(len, self._by_user.values()))
+
+    def of(self, user_id: int) -> Mapping[int, int]:
+        """Return the votes of a user, by the ids of what it voted on."""
+        return self._by_user.get(user_id, NO_VOTES)
+
+    def cast(self, user_id: int, target_id: int, value: int) -> None:
+        """Note a vote, in place of an earlier one."""
+        self._by_user.setdefault(user_id, {})[target_id] = value
+
+    def withdraw(self, user_id: int, target_id: int) -> None:
+        """Forget a vote."""
+        del self._by_user[user_id][target_id]
+
+
+NO_VOTES: Mapping[int, int] = MappingProxyType({})
+
+
 class SocialState:
     """State of a social world: its numbers in columns, its texts in tables; the classes that act on it add the rules.
 
@@ -80,7 +111,7 @@ class SocialState:
         comments: Columns by row, as of posts.
         follows: Who follows whom.
         mutes: Who muted whom.
-        votes: User and post, as a `pair` → the vote: 1 a like, -1 a dislike.
+        votes: Who likes and dislikes which posts.
         comment_votes: The same for comments.
         board: Posts and users as feeds read them.
         store: The readable copy, and all texts.
@@ -130,8 +161,8 @@ class SocialState:
         self.names = Names(self.store, self.users)
         self.follows = Follows()
         self.mutes: dict[int, set[int]] = {}
-        self.votes: dict[int, int] = {}
-        self.comment_votes: dict[int, int] = {}
+        self.votes = Votes()
+        self.comment_votes = Votes()
         self.inbox = Inbox(settings.notice_steps)
         self.board = Board(self.posts, self.users, self.follows, self, settings.step_minutes, settings.hide_reports)
         self.searches: list[tuple[int, str, str]] = []
@@ -186,8 +217,9 @@ class SocialState:
         self.inbox.end_step(self.step)
         self._feed_seed = self._rng.randint(0, 2**62)
         self.posts_changed()
-        self.write_counts()
-        self.store.end_step()
+        if len(self._unwritten_posts) > MAX_UNWRITTEN:
+            self.write_counts()
+        self.store.end_step()  # which writes all that is left, where there is a file that others read
 
     # the readable copy
 
@@ -211,12 +243,13 @@ class SocialState:
         """Write everything that the tables do not hold yet."""
         self.store.flush()
         self.write_counts()
-        for edges, step in self._unwritten_follows:
+        for codes, step in self._unwritten_follows:
             if self._undone_follows:
-                edges = edges[~np.isin(edges[:, 0].astype(np.int64) << 32 | edges[:, 1], self._undone_follows)]
-            for start in range(0, len(edges), 100_000):
-                batch = edges[start : start + 100_000].tolist()
-                self.store.insert("follow", ((follower, followee, step) for follower, followee in batch))
+                codes = codes[~np.isin(codes, self._undone_follows)]
+            for start in range(0, len(codes), 100_000):
+                followers, followees = halves(codes, slice(start, start + 100_000))
+                pairs = zip(followers.tolist(), followees.tolist(), strict=True)
+                self.store.insert("follow", ((follower, followee, step) for follower, followee in pairs))
         is_any = bool(self._unwritten_follows)
         users = np.flatnonzero(self.users["is_user"]) if is_any else np.array(sorted(self._unwritten_users), np.int64)
         if len(users):

@@ -120,6 +120,9 @@ MAX_MARKS = 1000
 MAX_NAMES = 200_000
 """Maximum number of names that are kept in memory."""
 
+MAX_WAITING = 100_000
+"""Maximum number of traces that wait to be written."""
+
 KEYED = frozenset(name for name, columns in TABLES.items() if "PRIMARY KEY (" in columns)
 """Tables whose rows are named by their first two columns."""
 
@@ -204,6 +207,8 @@ class Store:
     def trace(self, user_id: int, step: int, action: str, info: dict[str, Any]) -> None:
         """Collect what a user did."""
         self._traces.append((user_id, step, action, info))
+        if len(self._traces) >= MAX_WAITING:
+            self.flush()
 
     def flush(self) -> None:
         """Write what was collected."""

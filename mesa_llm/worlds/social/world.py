@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds.social.board import REPOST, Board, first_allowed
 from mesa_llm.worlds.social.columns import FloatArray, IntArray
-from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, SocialFacts, SocialView
+from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, PostView, ShownIds, SocialFacts, SocialView
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import bars_muted
@@ -124,6 +124,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         super().__init__(own_settings, name=name, rng=rng, path=path)
         self._takers = [(name, KEYS[name], TAKES[name]) for name in own_settings.actions if name in TAKES]
         self.recommended: dict[int, list[int]] = {}
+        self._last_recommended: dict[int, list[int]] | None = None
 
     def expect(self, agent_ids: Sequence[int]) -> None:
         """Pick the feeds of users who are about to look, all at once, and read what these show."""
@@ -164,7 +165,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Args:
             facts: What the user sees.
         """
-        visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown])
+        visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown], self.ids_of)
         options: dict[str, tuple[int | str, ...]] = {}
         for name, key, argument in self._takers:
             values = self._own_list(name, facts, visible["user_id"]) if name in OWN_LIST else visible[argument]
@@ -292,20 +293,21 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             self.store.add("search", None, *search, self.step)
         self.searches.clear()
 
-    def write_recommended(self) -> None:
-        """Write down what users were shown in the step, in place of what they were shown before."""
-        self.store.write("DELETE FROM rec")
-        for user_id, post_ids in self.recommended.items():
-            for post_id in post_ids:
-                self.store.add("rec", user_id, post_id)
-        self.recommended.clear()
+    def write_out(self) -> None:
+        """Write everything that the tables do not hold yet: also what users were shown in the last step."""
+        super().write_out()
+        if self._last_recommended is not None:
+            self.store.write("DELETE FROM rec")
+            shown = self._last_recommended.items()
+            self.store.insert("rec", ((user, post) for user, posts in shown for post in dict.fromkeys(posts)))
+            self._last_recommended = None
 
     # the end of a step
 
     def end_step(self) -> list[Event]:
         """Move the world's step on; report each post that went viral, once."""
         self.write_searches()
-        self.write_recommended()
+        self._last_recommended, self.recommended = self.recommended, {}
         self.next_step()
         rows = np.array(sorted(self._rated), dtype=np.int64)
         self._rated.clear()
@@ -429,32 +431,25 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
     return replace(settings, **changes)
 
 
-def visible_ids(facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> dict[str, tuple[int, ...]]:
-    """Collect the ids that a text shows, in order of appearance, by the arguments that take them."""
-    posts: dict[int, None] = {}
-    users = dict.fromkeys((*facts.followed, *facts.muted))
-    comments: dict[int, None] = {}
-    for notice in (notice for group in news for notice in group[:MAX_NAMED]):
-        users[notice.user_id] = None
-        if notice.kind in ("reply", "quote"):
-            posts[notice.new_id] = None
-        elif notice.kind == "comment":
-            comments[notice.new_id] = None
-    for item in facts.feed:
-        post = item.post
-        posts[post.post_id] = posts[post.source_id] = None
-        users[post.author_id] = users[post.source_author_id] = None
-        if post.quoted is not None:
-            posts[post.quoted.post_id] = None
-            users[post.quoted.author_id] = None
-        for reply in post.replies:
-            posts[reply.reply_id] = None
-            users[reply.author_id] = None
-        for comment in post.comments:
-            comments[comment.reply_id] = None
-            users[comment.author_id] = None
-    for group in facts.groups:
-        users |= dict.fromkeys(message.user_id for message in group.messages)
+def visible_ids(
+    facts: SocialFacts, news: Sequence[Sequence[Notice]], ids_of: Callable[[PostView], ShownIds]
+) -> dict[str, tuple[int, ...]]:
+    """Collect the ids that a text shows, in order of appearance, by the arguments that take them.
+
+    Args:
+        facts: What a user sees.
+        news: Its notices, as far as they are shown, in groups.
+        ids_of: Returns the ids that a post shows.
+    """
+    notices = [notice for group in news for notice in group[:MAX_NAMED]]
+    shown = [ids_of(item.post) for item in facts.feed]
+    replies = [notice.new_id for notice in notices if notice.kind in ("reply", "quote")]
+    comments = [notice.new_id for notice in notices if notice.kind == "comment"]
+    posts = dict.fromkeys(chain(replies, *[ids.posts for ids in shown]))
+    comments = dict.fromkeys(chain(comments, *[ids.comments for ids in shown]))
+    authors = [notice.user_id for notice in notices]
+    writers = [message.user_id for group in facts.groups for message in group.messages]
+    users = dict.fromkeys(chain(facts.followed, facts.muted, authors, *[ids.users for ids in shown], writers))
     users.pop(facts.user_id, None)
     return {"post_id": tuple(posts), "user_id": tuple(users), "comment_id": tuple(comments)}
 

@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Literal
 
+from mesa_llm.tournament import Game
+
 Move = Literal["cooperate", "defect"]
 """What a player may do."""
 
 Made = Literal["cooperate", "defect", "forfeit"]
 """A move as it stands in the history: a forfeit where a player made none."""
 
-Strategy = Callable[[Sequence[Made], Sequence[Made], Random], Move]
+Strategy = Callable[[Sequence[str], Sequence[str], Random], Move]
 """Chooses a move from one's own earlier moves, those of the opponent, and a source of random draws."""
 
-POINTS: dict[tuple[Made, Made], int] = {
+POINTS: dict[tuple[str, str], int] = {
     ("cooperate", "cooperate"): 3,
     ("cooperate", "defect"): 0,
     ("defect", "cooperate"): 5,
@@ -31,7 +33,7 @@ REWARD = POINTS["cooperate", "cooperate"]
 """Points of a player whose opponent forfeited its move."""
 
 
-def points(own: Made, other: Made) -> int:
+def points(own: str, other: str) -> int:
     """Return a player's points of a round; who forfeits has none, and its opponent those of mutual cooperation.
 
     Args:
@@ -43,37 +45,37 @@ def points(own: Made, other: Made) -> int:
     return REWARD if other == "forfeit" else POINTS[own, other]
 
 
-def always_cooperate(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def always_cooperate(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Cooperate, whatever happens."""
     return "cooperate"
 
 
-def always_defect(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def always_defect(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Defect, whatever happens."""
     return "defect"
 
 
-def coin(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def coin(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Toss a coin."""
     return "cooperate" if rng.random() < 0.5 else "defect"
 
 
-def tit_for_tat(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def tit_for_tat(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Cooperate first, then do what the opponent did last."""
     return "defect" if other and other[-1] == "defect" else "cooperate"
 
 
-def tit_for_two_tats(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def tit_for_two_tats(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Defect only after two defections in a row."""
     return "defect" if list(other[-2:]) == ["defect", "defect"] else "cooperate"
 
 
-def grudger(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def grudger(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Cooperate until the opponent defects, and never again."""
     return "defect" if "defect" in other else "cooperate"
 
 
-def pavlov(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def pavlov(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Repeat what earned 3 or 5 points, and change what earned less."""
     if not own:
         return "cooperate"
@@ -81,7 +83,7 @@ def pavlov(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
     return "cooperate" if has_won == (own[-1] == "cooperate") else "defect"
 
 
-def tester(own: Sequence[Made], other: Sequence[Made], rng: Random) -> Move:
+def tester(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
     """Defect first; make up for it and play tit for tat if the opponent strikes back, else defect every other time."""
     if not own:
         return "defect"
@@ -104,3 +106,6 @@ STRATEGIES: dict[str, Strategy] = {
     )
 }
 """Name of a strategy → what it does."""
+
+GAME = Game("prisoners_dilemma", ("cooperate", "defect"), points, STRATEGIES)
+"""The game of `mesa-llm tournament`."""

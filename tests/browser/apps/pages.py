@@ -1,4 +1,4 @@
-"""What the browser tests open: the gallery, and the village under several names."""
+"""What the browser tests open: the gallery, the village under several names, and an empty page."""
 
 from __future__ import annotations
 
@@ -51,8 +51,15 @@ def Newcomer() -> None:
     LLMPage(Hamlet)
 
 
+@component
+def Empty() -> None:
+    """Show next to nothing, between two pages."""
+    solara.Text("Nothing is here.")
+
+
 routes = [
     *gallery.routes,
+    solara.Route("empty", component=Empty),
     solara.Route("studies", component=Studies),
     solara.Route("fast", component=Fast),
     solara.Route("slow", component=Slow),

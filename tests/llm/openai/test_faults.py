@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.engine.decision import find_json
+from mesa_llm.engine.reading import find_json
 from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP

@@ -6,7 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError
-from models.classics.tournament import cli, find_players, play
+from mesa_llm.cli.app import app
+from mesa_llm.tournament import Game, find_game, find_players, play
+from models.classics.prisoners_dilemma.game import GAME
 
 PATIENCE_S = 60.0
 """Limit for files that are as fast as they should be, on a machine however busy."""
@@ -16,16 +18,12 @@ def seated(folder, sources, known=(), limit_s=PATIENCE_S):
     """Write files, and seat them."""
     for name, source in sources.items():
         (folder / f"{name}.py").write_text(source)
-    return find_players(folder, limit_s, known)
+    return find_players(GAME, folder, limit_s, known)
 
 
 def ranked(players, **options):
     """Play a tournament, and return the standings by name."""
-    try:
-        return {standing.name: standing for standing in play(players, **options)}
-    finally:
-        for player in players:
-            player.close()
+    return {standing.name: standing for standing in play(GAME, players, **options)}
 
 
 def test_files_and_known_strategies_are_ranked_with_intervals(tmp_path) -> None:
@@ -39,7 +37,7 @@ def test_files_and_known_strategies_are_ranked_with_intervals(tmp_path) -> None:
     assert gambler.low is not None
     assert gambler.high is not None
     assert gambler.low <= gambler.score <= gambler.high
-    assert standings["always_defect"].cooperation == 0
+    assert standings["always_defect"].shares == {"cooperate": 0, "defect": 1}
     assert standings == ranked(seated(tmp_path, sources, ["tit_for_tat", "always_defect"]), rounds=10, repeats=3)
 
 
@@ -50,7 +48,7 @@ def test_files_and_known_strategies_are_ranked_with_intervals(tmp_path) -> None:
         ("def move(own, other) return 1", "SyntaxError"),
         ("move = 'cooperate'", "TypeError: 'str' object is not callable"),
         ("x = 1", "the file defines no function move"),
-        ("def move(own, other): return 'betray'", "returned 'betray', which is neither"),
+        ("def move(own, other): return 'betray'", "returned 'betray', which is none of cooperate, defect"),
         ("def move(own, other): return ['cooperate']", "move() returned ['cooperate']"),
         ("import os\ndef move(own, other): os._exit(1)", "its process ended"),
         ("import os\ndef move(own, other): os.write(4, b'{}' * 9999)", "wrote more than a move"),
@@ -97,19 +95,59 @@ def move(own, other):
     return "cooperate"
 """
     standings = ranked(seated(tmp_path, {"curious": source}, ["coin", "grudger"]), rounds=3, repeats=2)
-    assert (standings["curious"].forfeits, standings["curious"].cooperation) == (0, 1)
+    assert (standings["curious"].forfeits, standings["curious"].shares["cooperate"]) == (0, 1)
 
 
 def test_the_command_writes_a_table_or_one_line_of_json(tmp_path) -> None:
     seated(tmp_path, {"nice": "def move(own, other): return 'cooperate'", "_notes": "no player"})
-    how = [str(tmp_path), "--rounds", "2", "--repeats", "2", "--known", "always_defect", "--limit-s", str(PATIENCE_S)]
-    table = CliRunner().invoke(cli, how)
+    how = ["tournament", str(tmp_path), "--rounds", "2", "--repeats", "2", "--known", "always_defect"]
+    how += ["--limit-s", str(PATIENCE_S)]
+    table = CliRunner().invoke(app, how)
     assert [line.split()[:2] for line in table.output.splitlines()[1:]] == [["1", "always_defect"], ["2", "nice"]]
-    (line,) = CliRunner().invoke(cli, [*how, "--json"]).output.splitlines()
+    (line,) = CliRunner().invoke(app, [*how, "--json"]).output.splitlines()
     assert [player["score"] for player in json.loads(line)["players"]] == [5, 0]
 
 
-def test_a_folder_without_players_is_one_clear_error(tmp_path) -> None:
-    with pytest.raises(ConfigError, match=r"holds no player; put a NAME\.py"):
-        find_players(tmp_path, 1.0)
-    assert CliRunner().invoke(cli, [str(tmp_path)]).exit_code == 2
+STAGS = """
+from mesa_llm.tournament import Game
+
+
+def points(own, other):
+    return {"hare": 1, "stag": 2 if other == "stag" else 0}.get(own, 0)
+
+
+GAME = Game("stag_hunt", ("stag", "hare"), points, {"hunter": lambda own, other, rng: "stag"})
+"""
+
+
+def test_a_game_of_ones_own_is_played_by_files_too(tmp_path, monkeypatch) -> None:
+    (tmp_path / "stags.py").write_text(STAGS)
+    (tmp_path / "players").mkdir()
+    (tmp_path / "players" / "loyal.py").write_text("def move(own, other): return 'stag'")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["tournament", "players", "--game", "stags:GAME", "--json"])
+    assert [(player["name"], player["score"]) for player in json.loads(done.output)["players"]] == [
+        ("hunter", 2),
+        ("loyal", 2),
+    ]
+
+
+def test_a_game_is_found_by_its_name_or_as_the_only_one_there_is() -> None:
+    assert find_game() is find_game("prisoners-dilemma") is GAME
+    with pytest.raises(ConfigError, match="there is no game 'chess'; there are: prisoners_dilemma"):
+        find_game("chess")
+    with pytest.raises(ConfigError, match="two moves or more"):
+        Game("solitaire", ("move",), GAME.points, {})
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ([], "holds no player; put a NAME.py"),
+        (["--known", "tit_for_tit"], "there is no strategy 'tit_for_tit'"),
+        (["--game", "chess"], "there is no game"),
+    ],
+)
+def test_what_cannot_be_played_is_one_clear_error(options, fault, tmp_path) -> None:
+    done = CliRunner().invoke(app, ["tournament", str(tmp_path), *options])
+    assert (done.exit_code, fault in done.output) == (2, True)

@@ -1,0 +1,32 @@
+"""Tournaments of a game between files: `mesa-llm tournament FOLDER`.
+
+Each file `NAME.py` of the folder is a player. It defines one function, as here for the prisoner's dilemma:
+
+    def move(own, other):
+        return "cooperate" if not other else other[-1]
+
+`own` and `other` are lists of the moves so far, first to last, of the player and of its opponent; the function returns
+its next one. Each file plays in a process of its own, with a time limit for each move, no environment and an empty
+working folder, and nothing but its move leaves it. A move that takes too long, raises, or is none, is forfeited, and
+the tournament goes on: the game says what a forfeit costs, and both players read it as the game's first move. This
+keeps mistakes apart, and no more: a process can read the files that its user can read, so that files of strangers
+belong into a container.
+"""
+
+from mesa_llm.tournament.game import FORFEIT, Game, Strategy, find_game
+from mesa_llm.tournament.players import FilePlayer, KnownPlayer, Player, find_players
+from mesa_llm.tournament.ranking import Standing, lines_of, play
+
+__all__ = [
+    "FORFEIT",
+    "FilePlayer",
+    "Game",
+    "KnownPlayer",
+    "Player",
+    "Standing",
+    "Strategy",
+    "find_game",
+    "find_players",
+    "lines_of",
+    "play",
+]

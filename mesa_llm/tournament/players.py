@@ -1,0 +1,237 @@
+"""Who plays in a tournament: known strategies, and files, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import IO, Any, Protocol, cast
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.text import printable
+from mesa_llm.tournament.game import FORFEIT, Game, Strategy
+
+SEAT = Path(__file__).with_name("seat.py")
+"""The script that plays a file."""
+
+MAX_REPLY = 4_000
+"""Maximum number of bytes of a reply; what is longer is no move."""
+
+MAX_TIMEOUTS = 3
+"""Number of moves that a player may take too long for in a match; then it forfeits the rest of the match unasked."""
+
+START_LIMIT_S = 30.0
+"""Seconds that a process may take to start, which are no part of a move."""
+
+
+class Player(Protocol):
+    """Makes moves."""
+
+    name: str
+    """Its name."""
+
+    faults: list[str]
+    """Descriptions of its forfeits, one each."""
+
+    def move(self, match: str, seed: int, own: Sequence[str], other: Sequence[str]) -> str:
+        """Return its move in a match.
+
+        Args:
+            match: Name of the match; another one begins anew.
+            seed: Seed of its random draws in the match.
+            own: Its moves so far.
+            other: Its opponent's.
+        """
+        ...
+
+    def close(self) -> None:
+        """Leave the tournament."""
+        ...
+
+
+class KnownPlayer:
+    """Plays a known strategy."""
+
+    def __init__(self, name: str, strategy: Strategy) -> None:
+        """Set the strategy.
+
+        Args:
+            name: Its name.
+            strategy: What it does.
+        """
+        self.name = name
+        self._strategy = strategy
+        self.faults: list[str] = []
+        self._match, self._rng = "", Random(0)
+
+    def move(self, match: str, seed: int, own: Sequence[str], other: Sequence[str]) -> str:
+        """Return the strategy's move."""
+        if match != self._match:
+            self._match, self._rng = match, Random(seed)
+        return self._strategy(own, other, self._rng)
+
+    def close(self) -> None:
+        """Have nothing to leave."""
+
+
+class FilePlayer:
+    """Plays a file, in a process of its own."""
+
+    def __init__(self, game: Game, file: Path, limit_s: float) -> None:
+        """Name the file; its process starts with its first move.
+
+        Args:
+            game: The game.
+            file: The file.
+            limit_s: Seconds that a move may take.
+        """
+        self.name = file.stem
+        self.faults: list[str] = []
+        self._moves = game.moves
+        self._file, self._limit_s = file.resolve(), limit_s
+        self._match, self._timeouts = "", 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._folder = tempfile.TemporaryDirectory()
+
+    def move(self, match: str, seed: int, own: Sequence[str], other: Sequence[str]) -> str:
+        """Return the file's move; a forfeit if it makes none."""
+        if match != self._match:
+            self._match, self._timeouts = match, 0
+        if self._timeouts >= MAX_TIMEOUTS:
+            return self._forfeit(f"took longer than {self._limit_s:g} s {MAX_TIMEOUTS} times before in this match")
+        request = {"match": match, "seed": seed, "own": list(own), "other": list(other)}
+        reply = self._reply(json.dumps(request).encode() + b"\n")
+        if reply is None:
+            return FORFEIT
+        match reply:
+            case {"move": str(made)} if made in self._moves:
+                return made
+            case {"move": str(made)}:
+                return self._forfeit(f"returned {made!r}, which is none of {', '.join(self._moves)}")
+            case {"fault": str(fault)}:
+                return self._forfeit(fault)
+            case _:
+                self._kill()  # nobody knows which of its lines would answer what
+                return self._forfeit("its process wrote something that is no move")
+
+    def _forfeit(self, fault: str) -> str:
+        self.faults.append(printable(fault))
+        return FORFEIT
+
+    def _reply(self, request: bytes) -> Any:
+        """Send a request to the process, and return its reply; None if none came, which is noted as a forfeit."""
+        try:
+            if self._process is None:
+                self._start()
+            self._requests.put(request)
+            line = self._replies.get(timeout=self._limit_s)
+        except queue.Empty:
+            self._timeouts += 1
+            fault = f"took longer than {self._limit_s:g} s"
+        except OSError:
+            fault = "its process ended"
+        else:
+            if line.endswith(b"\n"):
+                try:
+                    return json.loads(line)
+                except (ValueError, RecursionError):
+                    return {}
+            fault = "its process ended" if len(line) < MAX_REPLY else "wrote more than a move"
+        self._kill()
+        self._forfeit(fault)
+        return None
+
+    def _start(self) -> None:
+        """Start the process, and wait until it is ready.
+
+        Raises:
+            OSError: If it does not become ready.
+        """
+        command = [sys.executable, "-I", str(SEAT), str(self._file)]
+        keep = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # Windows needs it
+        process = subprocess.Popen(
+            command,
+            cwd=self._folder.name,
+            env=keep,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._process, self._requests, self._replies = process, queue.SimpleQueue(), queue.SimpleQueue()
+        threading.Thread(target=_converse, args=(process, self._requests, self._replies), daemon=True).start()
+        try:
+            self._replies.get(timeout=START_LIMIT_S)
+        except queue.Empty:
+            raise OSError("the process did not start") from None
+
+    def _kill(self) -> None:
+        """End the process, and all that it has started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        self._requests.put(None)
+
+    def close(self) -> None:
+        """End the process."""
+        self._kill()
+        self._folder.cleanup()
+
+
+def _converse(
+    process: subprocess.Popen[bytes], requests: queue.SimpleQueue[bytes | None], replies: queue.SimpleQueue[bytes]
+) -> None:
+    """Pass requests to a process, and one line of it for each; an empty line once it has ended.
+
+    Both block where the process neither reads nor writes, so that this runs in a thread that nobody waits for.
+    """
+    with suppress(OSError), cast("IO[bytes]", process.stdout) as stdout, cast("IO[bytes]", process.stdin) as stdin:
+        replies.put(stdout.readline(MAX_REPLY))
+        while request := requests.get():
+            stdin.write(request)
+            stdin.flush()
+            replies.put(stdout.readline(MAX_REPLY))
+        return
+    replies.put(b"")
+
+
+def find_players(game: Game, folder: Path, limit_s: float, known: Sequence[str] | None = None) -> list[Player]:
+    """Seat the files of a folder, and known strategies beside them.
+
+    Args:
+        game: The game.
+        folder: The folder; files whose names begin with `_` do not play.
+        limit_s: Seconds that a move may take.
+        known: Names of the known strategies that play; None: all.
+
+    Raises:
+        ConfigError: If there is no such folder or strategy, no file, or a file with the name of a known strategy.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {str(folder)!r}")
+    known = list(game.strategies if known is None else dict.fromkeys(known))
+    if strangers := [name for name in known if name not in game.strategies]:
+        raise ConfigError(f"there is no strategy {strangers[0]!r}; there are: {', '.join(game.strategies) or 'none'}")
+    files = sorted(file for file in folder.glob("*.py") if not file.name.startswith("_"))
+    if not files:
+        raise ConfigError(f"{str(folder)!r} holds no player; put a NAME.py with a function move(own, other) into it")
+    if taken := [file.name for file in files if file.stem in known]:
+        raise ConfigError(f"{taken[0]} has the name of a known strategy, which plays too; rename the file")
+    regulars = (KnownPlayer(name, game.strategies[name]) for name in known)
+    return [*(FilePlayer(game, file, limit_s) for file in files), *regulars]

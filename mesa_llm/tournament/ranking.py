@@ -1,0 +1,159 @@
+"""Matches of all against all, and the ranking that comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from random import Random
+
+import numpy as np
+
+from mesa_llm.benchmark.scores import bootstrap
+from mesa_llm.errors import ConfigError
+from mesa_llm.text import table
+from mesa_llm.tournament.game import FORFEIT, Game
+from mesa_llm.tournament.players import Player
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a player came out."""
+
+    name: str
+    """Its name."""
+
+    score: float
+    """Points a round, mean over all repeats."""
+
+    low: float | None
+    """Lower end of the 95 % interval of the score over repeats; None of fewer than two repeats."""
+
+    high: float | None
+    """Upper end."""
+
+    best_rank: int
+    """Its rank if all whose intervals overlap with its own come after it."""
+
+    worst_rank: int
+    """Its rank if they come before it."""
+
+    shares: Mapping[str, float]
+    """Move → share of its moves that were this one; what is missing to 1 was forfeited."""
+
+    forfeits: int
+    """Number of moves that it did not make."""
+
+    fault: str = ""
+    """The first reason for a forfeit."""
+
+
+@dataclass
+class Tally:
+    """What a player has done so far."""
+
+    points: list[float] = field(default_factory=list)
+    """Points a round in each repeat."""
+
+    moves: list[str] = field(default_factory=list)
+    """All its moves."""
+
+
+def play(
+    game: Game, players: Sequence[Player], *, rounds: int = 50, repeats: int = 10, seed: int = 1
+) -> list[Standing]:
+    """Let each player meet each of the others, several times over, and rank them; after that, all leave.
+
+    Args:
+        game: The game.
+        players: At least two.
+        rounds: Number of rounds of a match.
+        repeats: Number of times that everybody meets everybody.
+        seed: Seed; players that draw no random numbers, or only from Python's `random`, play the same again.
+
+    Returns:
+        Best first.
+
+    Raises:
+        ConfigError: If there are fewer than two players.
+    """
+    try:
+        if len(players) < 2:
+            raise ConfigError("a tournament needs two players; add a file, or let known strategies play")
+        return _standings(game, players, _tallies(game, players, rounds, repeats, Random(seed)))
+    finally:
+        for player in players:
+            player.close()
+
+
+def _tallies(game: Game, players: Sequence[Player], rounds: int, repeats: int, rng: Random) -> dict[str, Tally]:
+    """Play all matches."""
+    tallies = {player.name: Tally() for player in players}
+    for repeat in range(repeats):
+        sums = dict.fromkeys(tallies, 0.0)
+        for one, other in combinations(players, 2):
+            match = f"{repeat} {one.name} {other.name}"
+            seeds = (rng.getrandbits(32), rng.getrandbits(32))
+            own, its = _matched(game, one, other, match, seeds, rounds)
+            for player, moves, replies in ((one, own, its), (other, its, own)):
+                sums[player.name] += sum(map(game.points, moves, replies))
+                tallies[player.name].moves += moves
+        for name, tally in tallies.items():
+            tally.points.append(sums[name] / (rounds * (len(players) - 1)))
+    return tallies
+
+
+def _matched(
+    game: Game, one: Player, other: Player, match: str, seeds: tuple[int, int], rounds: int
+) -> tuple[list[str], list[str]]:
+    own: list[str] = []
+    its: list[str] = []
+    for _ in range(rounds):
+        histories = (_readable(game, own), _readable(game, its))
+        moves = (one.move(match, seeds[0], *histories), other.move(match, seeds[1], *reversed(histories)))
+        own.append(moves[0])
+        its.append(moves[1])
+    return own, its
+
+
+def _readable(game: Game, moves: Sequence[str]) -> list[str]:
+    """Return moves as players read them: a forfeit as the first of the game's moves."""
+    return [game.moves[0] if move == FORFEIT else move for move in moves]
+
+
+def _standings(game: Game, players: Sequence[Player], tallies: Mapping[str, Tally]) -> list[Standing]:
+    means, lows, highs = bootstrap(np.array([tally.points for tally in tallies.values()]).T)
+    standings: list[Standing] = []
+    for index, player in enumerate(players):
+        tally = tallies[player.name]
+        has_interval = bool(np.isfinite(lows[index]))
+        standings.append(
+            Standing(
+                player.name,
+                float(means[index]),
+                float(lows[index]) if has_interval else None,
+                float(highs[index]) if has_interval else None,
+                1 + int(np.sum(lows > highs[index]) if has_interval else np.sum(means > means[index])),
+                len(players) - int(np.sum(highs < lows[index]) if has_interval else np.sum(means < means[index])),
+                {move: tally.moves.count(move) / len(tally.moves) for move in game.moves},
+                tally.moves.count(FORFEIT),
+                next(iter(player.faults), ""),
+            )
+        )
+    return sorted(standings, key=lambda standing: (-standing.score, standing.name))
+
+
+def lines_of(standings: Sequence[Standing]) -> list[str]:
+    """Write a ranking as lines of a table.
+
+    Args:
+        standings: The players, best first.
+    """
+    head = ("rank", "player", "points a round", "95 % interval", *standings[0].shares, "forfeits", "first fault")
+    rows: list[tuple[str, ...]] = []
+    for standing in standings:
+        ranks = dict.fromkeys((standing.best_rank, standing.worst_rank))
+        interval = "" if standing.low is None else f"{standing.low:.3f}-{standing.high:.3f}"
+        figures = (f"{standing.score:.3f}", interval, *(f"{share:.0%}" for share in standing.shares.values()))
+        rows.append(("-".join(map(str, ranks)), standing.name, *figures, str(standing.forfeits), standing.fault))
+    return table(head, rows)

@@ -1,0 +1,243 @@
+"""The best posts of those whom each viewer follows, found without looking at all they have ever published.
+
+Of each author a shortlist is kept: the posts that can be among its best for anybody. Of posts that are worth the same
+(that have, say, the same number of likes) these are the newest few, however a feed weighs worth against newness; so a
+shortlist has no more posts than an author has different worths times the length of a feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
+
+import numpy as np
+
+from mesa_llm.worlds.social.board import NOWHERE, REPLY, REPOST, Board, Viewers, is_top_level
+from mesa_llm.worlds.social.columns import MIN_TAIL, BoolArray, IntArray, Ragged, slices
+
+TAIL = 0.25
+"""Share of recent posts and changes at which shortlists are drawn up anew."""
+
+MIN_LENGTH = 16
+"""Number of posts of one worth that a shortlist has room for at least."""
+
+
+class Worth(Protocol):
+    """Computes how much posts are worth, apart from how new they are: their likes, say."""
+
+    def __call__(self, board: Board, rows: IntArray) -> IntArray:
+        """Return the worth of some posts, 0 or more."""
+        ...
+
+
+class Shortlists:
+    """For each author, the posts that can be among its best, whatever worth and newness weigh.
+
+    That holds for every score that rises with worth where two posts are equally old, and with newness where they are
+    worth the same. A post left out stays behind those that kept it out until one of them loses worth, or is hidden;
+    its author is then looked at in full until all shortlists are drawn up anew.
+    """
+
+    def __init__(self, board: Board, worth: Worth, *, reposts: bool = False, newest_first: bool = False) -> None:
+        """Begin with nothing; the first look draws all shortlists up.
+
+        Args:
+            board: The posts.
+            worth: Computes what posts are worth; of a repost, what its source is worth.
+            reposts: Whether reposts count too.
+            newest_first: Whether of posts equal in worth and age the newer comes first; else the older.
+        """
+        self._board, self._worth, self._reposts, self._newest_first = board, worth, reposts, newest_first
+        self._length = 0  # posts of one worth
+        self._rows: IntArray = NOWHERE
+        self._bounds: IntArray = np.zeros(1, dtype=np.int64)
+        self._worths: IntArray = NOWHERE  # of all posts, when the shortlists were drawn up
+        self._by_source: tuple[IntArray, IntArray] = NOWHERE, NOWHERE  # reposts of then: their sources, rising; they
+        self._recent: dict[int, list[int]] = {}  # author → posts published since, or worth more now
+        self._unsure: set[int] = set()  # authors of posts that are worth less now, or hidden
+        self._n_posts = self._n_changes = self._n_tail = 0
+
+    def of(self, authors: IntArray, size: int) -> Ragged:
+        """Return the rows of some authors among which their best ones are, in no order.
+
+        Args:
+            authors: Ids of the authors, each once.
+            size: Number of the best posts of each that are wanted; where reposts count, of different sources.
+        """
+        length = 2 * size if self._reposts else size  # who passes on a post of its own has two of one source
+        if length > self._length:
+            self._length = max(2 * length, MIN_LENGTH)
+            self._draw_up()
+        self.update()
+        starts = np.minimum(authors, len(self._bounds) - 1)
+        ends = np.minimum(authors + 1, len(self._bounds) - 1)
+        found = slices(self._rows, self._bounds[starts], self._bounds[ends])
+        if not self._recent and not self._unsure:
+            return found
+        owners, rows = [found.owners], [found.values]
+        for index, author in enumerate(authors.tolist()):
+            if author in self._unsure:
+                own = self._board.posts_of(authors[index : index + 1]).values
+            elif author in self._recent:
+                own = np.array(self._recent[author], dtype=np.int64)
+            else:
+                continue
+            rows.append(own)
+            owners.append(np.full(len(own), index))
+        if len(rows) == 1:
+            return found
+        codes = np.unique(np.concatenate(owners).astype(np.int64) << 32 | np.concatenate(rows))
+        found = Ragged.by_owner(codes >> 32, codes & 0xFFFFFFFF, len(authors))
+        return found.only(self._is_listed(found.values))
+
+    def _is_listed(self, rows: IntArray) -> BoolArray:
+        """Check which posts may stand on a shortlist."""
+        board = self._board
+        return (board.kind[rows] != REPLY) & board.is_shown(rows) if self._reposts else is_top_level(board, rows)
+
+    def update(self) -> None:
+        """Take in new and changed posts."""
+        board = self._board
+        n_posts, changed = len(board), board.changes_since(self._n_changes)
+        if n_posts == self._n_posts and not changed:
+            return
+        self._n_tail += n_posts - self._n_posts + len(changed)
+        if self._n_tail > max(MIN_TAIL, TAIL * n_posts):
+            self._draw_up()
+            return
+        for row, author in enumerate(board.author[self._n_posts :].tolist(), self._n_posts):
+            self._recent.setdefault(author, []).append(row)
+        self._n_posts, self._n_changes = n_posts, board.n_changes
+        if changed:
+            self._take_in(np.unique(changed))
+
+    def _take_in(self, changed: IntArray) -> None:
+        """Note which posts are worth more than when they were listed, and whose are worth less."""
+        board = self._board
+        if self._reposts:
+            sources, reposts = self._by_source
+            passed_on = slices(reposts, np.searchsorted(sources, changed), np.searchsorted(sources, changed, "right"))
+            changed = np.concatenate([changed, passed_on.values])
+        changed = changed[changed < len(self._worths)]
+        now, then = self._worth(board, changed), self._worths[changed]
+        is_less = (now < then) | ~board.is_shown(changed)
+        self._unsure.update(board.author[changed[is_less]].tolist())
+        risen = changed[(now > then) & ~is_less]
+        for row, author in zip(risen.tolist(), board.author[risen].tolist(), strict=True):
+            self._recent.setdefault(author, []).append(row)
+
+    def _draw_up(self) -> None:
+        """Draw up all shortlists anew."""
+        board = self._board
+        rows = np.arange(len(board))
+        self._worths = self._worth(board, rows).astype(np.int32)
+        self._recent, self._unsure = {}, set()
+        self._n_posts, self._n_changes, self._n_tail = len(board), board.n_changes, 0
+        if self._reposts:
+            reposts = rows[board.kind == REPOST]
+            reposts = reposts[np.argsort(board.source[reposts], kind="stable")].astype(np.int32)
+            self._by_source = board.source[reposts], reposts
+        rows = rows[self._is_listed(rows)]
+        by_age = np.arange(len(rows))[::-1] if self._newest_first else np.argsort(-board.created[rows], kind="stable")
+        rows = rows[by_age]
+        codes = board.author[rows].astype(np.int64) << 32 | self._worths[rows]
+        order = np.argsort(codes, kind="stable")
+        rows, codes = rows[order], codes[order]
+        is_first = np.ones(len(rows), dtype=np.bool_)
+        is_first[1:] = codes[1:] != codes[:-1]
+        firsts = np.flatnonzero(is_first)
+        positions = np.arange(len(rows)) - np.repeat(firsts, np.diff(firsts, append=len(rows)))
+        is_listed = positions < self._length
+        self._rows = rows[is_listed].astype(np.int32)
+        n_authors = int(board.author.max(initial=-1)) + 1
+        self._bounds = np.searchsorted(codes[is_listed] >> 32, np.arange(n_authors + 1))
+
+
+def shortlists(board: Board, key: Hashable, worth: Worth, *, reposts: bool, newest_first: bool) -> Shortlists:
+    """Return the shortlists of a board by a worth, kept up to date from their first use on.
+
+    Args:
+        board: The posts.
+        key: Name of the worth.
+        worth: Computes what posts are worth; of a repost, what its source is worth.
+        reposts: Whether reposts count too.
+        newest_first: Whether of posts equal in worth and age the newer comes first; else the older.
+    """
+
+    def make() -> Shortlists:
+        return Shortlists(board, worth, reposts=reposts, newest_first=newest_first)
+
+    return board.kept(("shortlists", key, reposts, newest_first), make)
+
+
+def first_of_each(owners: IntArray, sources: IntArray) -> BoolArray:
+    """Mark the first row that each owner has of each source."""
+    _, firsts = np.unique(owners.astype(np.int64) << 32 | sources, return_index=True)
+    is_first = np.zeros(len(owners), dtype=np.bool_)
+    is_first[firsts] = True
+    return is_first
+
+
+def followed_posts(
+    board: Board,
+    viewers: Viewers,
+    size: int,
+    score: Callable[[IntArray], Any],
+    *,
+    reposts: bool = False,
+    newest_first: bool = False,
+    among: Shortlists | None = None,
+) -> tuple[Ragged, Any]:
+    """Find the best posts of the users whom each viewer follows; none of muted users, nor what they wrote.
+
+    Args:
+        board: The posts.
+        viewers: Who looks.
+        size: Maximum number of posts of each viewer.
+        score: Returns the scores of some rows.
+        reposts: Whether reposts count too; of several posts with one source, the best is taken.
+        newest_first: Whether the newer of equals comes first; else the older.
+        among: Where the best posts of each author are found; None: all are scored.
+
+    Returns:
+        The rows of each viewer, best first, and the scores of all of them.
+    """
+    owners, followees = viewers.followed.owners, viewers.followed.values
+    mutes = viewers.muted
+    has_mutes = len(mutes.values) > 0
+    codes = mutes.owners << 32 | mutes.values
+    if has_mutes:
+        is_heard = ~np.isin(owners << 32 | followees, codes)
+        owners, followees = owners[is_heard], followees[is_heard]
+    authors, indices = np.unique(followees, return_inverse=True)
+    is_whole = has_mutes and reposts  # what a muted user wrote may stand among the best, and takes no place there
+    if among is None or is_whole:
+        posts = board.posts_of(authors)
+        rows = posts.values
+        is_kind = (board.kind[rows] != REPLY) & board.is_shown(rows) if reposts else is_top_level(board, rows)
+        posts = posts.only(is_kind)
+    else:
+        posts = among.of(authors, size)
+    scores = score(posts.values)
+    if len(viewers) == 1 and not reposts and len(scores) > 4 * size > 0:  # of one viewer, only the best matter
+        is_best = scores >= np.partition(scores, len(scores) - size)[len(scores) - size]
+        posts, scores = posts.only(is_best), scores[is_best]
+    by_score = np.lexsort((-posts.values if newest_first else posts.values, -scores))
+    rows, scores = posts.values[by_score], scores[by_score]  # from here on, posts go by their ranks
+    codes_of_ranks = posts.owners[by_score] << 32 | np.arange(len(rows))
+    ranks = Ragged(np.sort(codes_of_ranks) & 0xFFFFFFFF, posts.bounds)
+    if not is_whole:
+        if reposts:
+            ranks = ranks.only(first_of_each(ranks.owners, board.source[rows[ranks.values]]))
+        ranks = ranks.head(size)
+    own = ranks.at(indices.reshape(-1))
+    own_codes = owners[own.owners] << 32 | own.values
+    if is_whole:
+        own_codes = own_codes[~np.isin(own_codes >> 32 << 32 | board.author[board.source[rows[own.values]]], codes)]
+    own_codes.sort()
+    owners, ranked = own_codes >> 32, own_codes & 0xFFFFFFFF
+    if reposts:
+        is_first = first_of_each(owners, board.source[rows[ranked]])
+        owners, ranked = owners[is_first], ranked[is_first]
+    found = Ragged.by_owner(owners, ranked, len(viewers)).head(size)
+    return Ragged(rows[found.values], found.bounds), scores[found.values]
