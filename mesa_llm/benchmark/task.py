@@ -137,6 +137,9 @@ class Task:
     original: Mapping[str, Any] | None = None
     """Parameters that choose the published items in place of ours; None: the task has no others."""
 
+    by_hand: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Parameters that take published items which are fetched for nobody → what to download, and from where."""
+
     target: Reference | None = None
     """Published values that runs are compared with; None: there are none."""
 
@@ -201,6 +204,19 @@ class Task:
     def with_original_items(self) -> Task:
         """Return the task with the published items, if it has any to choose."""
         return replace(self, setting={**self.setting, **(self.original or {})})
+
+    def demand_by_hand(self) -> None:
+        """Check that published items which are fetched for nobody are there.
+
+        Raises:
+            ConfigError: If they are not; the text says what to download, and where to put it.
+        """
+        for name, what in self.by_hand.items():
+            if self.setting.get(name) is None:
+                raise ConfigError(
+                    f"{self.name}: its published items are not fetched for you. Download {what}; put it where you "
+                    f"like, and name it by --set {self.name}.{name}=FILE (or leave --items original out)"
+                )
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Task:
         """Return the task with other values for some parameters of its setting."""

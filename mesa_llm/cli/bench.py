@@ -137,10 +137,11 @@ def tasks_named(
         measures: Scores that designs are compared by, each as `TASK=SCORE`.
 
     Raises:
-        ConfigError: If there is no such task or parameter, or a value does not fit.
+        ConfigError: If there is no such task or parameter, a value does not fit, or published items are missing.
     """
     if items not in ("own", "original"):
         raise ConfigError(f"--items {items}: wanted own or original")
+    names = list(names)
     named = [task for name in names for task in (find_tasks()[0].values() if name == ALL else [find_task(name)])]
     tasks = list({task.name: task for task in named}.values())
     tasks = [task.as_quick() if is_quick else task for task in tasks]
@@ -150,6 +151,9 @@ def tasks_named(
         for name, rest in _applications(pair, tasks):
             chosen[name].append(rest)
     tasks = [task.with_parameters(parameters(task.model_class, chosen[task.name], None)) for task in tasks]
+    if items == "original" and ALL not in names:  # of all tasks, some have no published items at all
+        for task in tasks:
+            task.demand_by_hand()
     return _measured_by(tasks, measures)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import solara
 import solara.lab
 from mesa.visualization.utils import update_counter
-from reacton import use_effect, use_memo
+from reacton import use_effect, use_memo, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
 
@@ -347,7 +347,13 @@ def _Tabs(
 
 @component
 def _Component(component: Component, model: LLMModel) -> None:
+    """Show a component; its tab is turned to before it is drawn, so that no other stands under that tab's name."""
     update_counter.get()
+    is_turned_to, turn_to = use_state(False)
+    use_effect(lambda: turn_to(True), [])
+    if not is_turned_to:
+        solara.ProgressLinear(True)
+        return
     if component is Measures:  # it brings a card for each plot
         Measures(model)
         return

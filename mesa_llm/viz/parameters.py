@@ -339,9 +339,9 @@ def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> No
 
 
 def worded(value: Any) -> str:
-    """Write one of several values as words: `in_turn` as `in turn`, None as `none`."""
+    """Write one of several values as words: `in_turn` as `in turn`; None, which is what the model has anyway, too."""
     if value is None:
-        return "none"
+        return "as usual"
     return value.replace("_", " ").replace(",", ", ") if isinstance(value, str) else str(value)
 
 

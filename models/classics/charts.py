@@ -74,7 +74,7 @@ def _paths(axes: Any, model: OpinionModel) -> None:
     axes.plot(
         range(len(opinions)), opinions.to_numpy(), color=COLOURS[3], lw=1, alpha=0.6, marker=marker(opinions), ms=3
     )
-    axes.set(xlabel="step", ylabel="opinion", ylim=(0, 1))
+    axes.set(xlabel="step", ylabel="opinion", xlim=(-0.1, max(len(opinions) - 1, 1) + 0.1), ylim=(0, 1))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -100,7 +100,7 @@ PAINTERS: dict[type[LLMModel], Callable[[Any, Any], None]] = {
 LEGENDS: dict[type[LLMModel], str] = {
     SugarModel: "red: traders; greener: more sugar and spice",
     MeadowModel: "white: sheep; black: wolves; green: grass",
-    EpidemicModel: "red: ill; blue: not yet; green: resistant; dark rim: out",
+    EpidemicModel: "red: ill; blue: not yet;\ngreen: resistant; dark rim: out",
     DilemmaModel: "orange: the guest",
 }
 """Class of a model → how its drawing is read, where it needs to be said."""

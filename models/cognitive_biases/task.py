@@ -23,6 +23,12 @@ TASK = Task(
     "Malberg et al. (2025), A Comprehensive Evaluation of Cognitive Biases in LLMs, NLP4DH, arXiv 2410.15413",
     setting={"n_tests": 20, "answers": "two_step", "conservatism_rule": "2024", "seed_stride": 5},
     quick={"n_tests": 2, "answers": "choice"},
+    by_hand={
+        "tests": (
+            "the tests (split train; as JSON, JSON lines or CSV) from huggingface.co/datasets/"
+            "tum-nlp/cognitive-biases-in-llms, revision 98fd1fd7728b320bb0690c51e72ca190191f2358, CC BY-SA 4.0"
+        )
+    },
     target=Reference(published("GPT-4o-mini"), "GPT-4o-mini, 30,000 tests", "the authors' heat-map of 2024-10-14"),
     target_note="a run can be compared only on the original's data set: --set cognitive_biases.tests=FILE",
     is_comparable=lambda model: bool(model.scenario.tests) and model.scenario.conservatism_rule == "2024",

@@ -27,16 +27,25 @@ def plane_figure(model: CompostModel) -> Figure:
     scores = model.scores()
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes: Any = figure.subplots()
+    places: list[float] = []
     for name, row in scores.exaggeration.items():
         told = scores.individuation.get(name)
         if told is None or math.isnan(row.mean) or math.isnan(told.mean):
             continue
+        places.append(told.mean)
         axes.plot(told.mean, row.mean, "o", color=BLUE, ms=8)
         axes.annotate(one_line(name, MAX_LABEL), (told.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
     axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
     axes.axhline(0, color=GREY, lw=1, ls=":")
     axes.margins(y=0.15)
-    axes.set(xlim=(0.3, 1.2), xlabel="individuation (dotted: chance)", ylabel="exaggeration")
+    if not places:
+        axes.text(0.5, 0.6, "too few texts so far to tell", ha="center", transform=axes.transAxes, color=GREY)
+        axes.set_ylim(-1, 1)
+    axes.set(
+        xlim=(min(0.3, min(places, default=1.0) - 0.1), 1.2),
+        xlabel="individuation (dotted: chance)",
+        ylabel="exaggeration",
+    )
     axes.set_title("Caricatures are told apart and exaggerated", loc="left", fontsize=13, color=GREY)
     _bare(axes)
     return figure

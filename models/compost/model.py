@@ -8,6 +8,7 @@ import random
 import statistics
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 from mesa.datacollection import DataCollector
@@ -57,8 +58,9 @@ class CompostScenario(LLMScenario):
     personas: Sequence[str] | None = None
     """Personas in a few words each, such as `40-year-old person`; None: the first of our own."""
 
-    topics: Sequence[str] | None = None
-    """Topics, or questions of the interview; None: the first of our own."""
+    topics: str | Sequence[str] | None = None
+    """Topics, or questions of the interview; or a text file with one a line, as the original's. None: the first of our
+    own."""
 
     default_persona: str = "person"
     """Persona that the others are compared with."""
@@ -82,18 +84,40 @@ class CompostScenario(LLMScenario):
         """Check that personas and topics differ from each other and from the defaults."""
         for name, given, default in (
             ("personas", self.personas, self.default_persona),
-            ("topics", self.topics, DEFAULT_TOPIC),
+            ("topics", topics_of(self), DEFAULT_TOPIC),
         ):
             if given is not None and (not given or len({*given, default}) <= len(given)):
                 raise ConfigError(
                     f"{name} are one or more, all different and none of them {default!r}, got {given!r:.80}"
                 )
-        if any(not text.strip() for text in (*(self.personas or ()), *(self.topics or ()), self.default_persona)):
+        texts = (*(self.personas or ()), *(topics_of(self) or ()), self.default_persona)
+        if any(not text.strip() for text in texts):
             raise ConfigError("personas and topics are texts, got one that is blank")
 
 
 DEFAULT_TOPIC = "comment"
 """Name of the default topic: none in particular."""
+
+
+def topics_of(scenario: CompostScenario) -> Sequence[str] | None:
+    """Return the topics that are named; those of a file without the default one, which the original's hold, too.
+
+    Args:
+        scenario: The parameters.
+
+    Raises:
+        ConfigError: If the file cannot be read.
+    """
+    named = scenario.topics
+    if not isinstance(named, str):
+        return named
+    try:
+        lines = [one_line(line) for line in Path(named).read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"topics is a list of topics, or a text file with one a line; got {named!r}: {error}"
+        ) from None
+    return list(dict.fromkeys(line for line in lines if line and line != DEFAULT_TOPIC))
 
 
 class CompostModel(LLMModel):
@@ -122,7 +146,7 @@ class CompostModel(LLMModel):
         self.activation = CompostModel.write
         self.controls = Controls(chosen.default_persona, DEFAULT_TOPIC)
         offered = QUESTIONS if chosen.context == "interview" else TOPICS
-        self.topics = [DEFAULT_TOPIC, *(chosen.topics or offered[: chosen.n_topics])]
+        self.topics = [DEFAULT_TOPIC, *(topics_of(chosen) or offered[: chosen.n_topics])]
         self.world = Questionnaire()
         self.worlds = (self.world,)
         self.filler = _DESIGN["filler"]

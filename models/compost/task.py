@@ -61,6 +61,12 @@ TASK = Task(
     },
     quick={"n_personas": 2, "n_topics": 2, "rounds": 1},
     quick_steps=1,
+    by_hand={
+        "topics": (
+            "a list of topics, one a line, from the folder topics of github.com/myracheng/lm_caricature, commit "
+            "9cda928bcc42d0f30dfedf8f31d9405a58998b5f, which has no licence"
+        )
+    },
     target=Reference(
         {f"exaggeration: {name}": value for name, value in EXAGGERATION.items()},
         "GPT-4, online forum",

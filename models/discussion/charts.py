@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.viz import Figure
 from mesa_llm.viz.style import GREY
@@ -35,6 +36,8 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
         axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
     _finish(axes, "Attitudes, by party", "messages so far")
     axes.legend(frameon=False)
+    axes.set_xlim(right=max(1, points["after"].max()))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 

@@ -59,6 +59,9 @@ def _intervals(model: EmotionBenchModel, rows: list[Change], title: str, labels:
                 color=COLOURS[number],
                 label=f"{subscale}, people",
             )
+    if not names:
+        axes.text(0.5, 0.5, "no sheet is scored yet", ha="center", transform=axes.transAxes, color=GREY)
+        axes.set_xticks([])
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(axis="x", color=LIGHT)

@@ -28,6 +28,7 @@ def cascade_figure(model: OasisModel) -> Figure:
         values = curves[name][: len(steps)]
         axes.plot(steps, values, color=colour, lw=2.2, marker=marker(values), label=f"{label}: {values[-1]}")
     axes.set_ylim(bottom=0)
+    axes.set_xlim(right=max(1, steps[-1]))
     legend_below(axes, len(LABELS))
     return figure
 

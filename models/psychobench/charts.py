@@ -23,6 +23,9 @@ RADARS_A_ROW = 2
 WIDTH = 5.4
 """Width of a figure that stands beside another, in inches."""
 
+RADARS_WIDTH = 6.6
+"""Width of the radars, in inches, with room for names between two of them."""
+
 INTERVAL = 1.96
 """Standard errors on each side of a mean."""
 
@@ -35,8 +38,10 @@ def radar_figure(model: PsychoBenchModel) -> Figure:
         return _note("No questionnaire here has three to twelve scores, as a radar needs.")
     n_rows = math.ceil(len(names) / RADARS_A_ROW)
     height = 0.5 + 2.1 * n_rows
-    figure = Figure(figsize=(WIDTH, height))  # names beside the circles would make an automatic layout shrink these
-    figure.subplots_adjust(0.2, 0.75 / height, 0.8, 1 - 0.6 / height, wspace=1.05, hspace=0.75)
+    figure = Figure(
+        figsize=(RADARS_WIDTH, height)
+    )  # names beside the circles would make an automatic layout shrink these
+    figure.subplots_adjust(0.2, 0.75 / height, 0.8, 1 - 0.6 / height, wspace=1.45, hspace=0.75)
     for place, name in enumerate(names, 1):
         axes: Any = figure.add_subplot(n_rows, RADARS_A_ROW, place, projection="polar")
         _radar(axes, name, [row for row in rows if row.instrument == name])

@@ -105,7 +105,7 @@ def trading_figure(world: Exchange) -> Figure:
 
 def profit_figure(world: Exchange) -> Figure:
     """Draw the profit of every trader who has not left, best first, coloured by its style."""
-    figure, axes = _sheet("Profit by trader, debts deducted", "", world)
+    figure, axes = _sheet("Profit, debts deducted", "", world)
     ranked = sorted(world.market.portfolios(), key=lambda holding: -holding.profit)
     for style, colour in STYLE_COLOURS.items():
         bars = [(index, account.profit) for index, account in enumerate(ranked) if account.style == style]
@@ -117,8 +117,8 @@ def profit_figure(world: Exchange) -> Figure:
     else:
         axes.set_xticks([])
     axes.set_xlabel("trader", color=GREY)
-    axes.legend(frameon=False, loc="upper right", ncols=2, fontsize=9)
-    axes.margins(y=0.25)
+    figure.legend(frameon=False, loc="outside lower center", ncols=4, fontsize=9)
+    axes.margins(y=0.1)
     if not any(account.profit for account in ranked):
         axes.set_ylim(-1000, 1000)
     axes.yaxis.set_major_formatter(THOUSANDS)

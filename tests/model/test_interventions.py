@@ -134,7 +134,10 @@ def test_a_post_from_outside_is_in_the_feeds_under_the_account_that_it_names() -
         (Change(variable="fee", value=2), "refused: fee = 2; wanted fee, a share from 0 on and below 1"),
         (Change(variable="feed", value="best"), "refused: there is no feed 'best'"),
         (Change(variable="n_agents", value=3, world="social"), "refused: n_agents = 3; wanted feed"),
-        (Change(variable="n_agents", value=3), r"cannot be changed.*what can be: social.feed, .*economy.tax_rate"),
+        (
+            Change(variable="n_agents", value=3),
+            r"cannot be changed.*what can be: crowd_dollars, social.feed, .*economy.tax_rate",
+        ),
     ],
 )
 def test_bad_interventions_are_one_clear_error_and_nothing_happens(value: Any, reason: str) -> None:

@@ -1,5 +1,7 @@
 """CoMPosT: known caricatures are found, nothing is scored that cannot be, and tables of others are read."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,9 @@ def test_bad_parameters_are_refused(fields, message) -> None:
 
 def test_personas_and_topics_are_all_different() -> None:
     assert len({*PERSONAS, *TOPICS, *QUESTIONS}) == len(PERSONAS) + len(TOPICS) + len(QUESTIONS)
+
+
+def test_topics_of_the_original_are_read_from_a_file_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "topics.txt"
+    file.write_text("Health\ncomment\n\nSports \nHealth\n", encoding="utf-8")
+    assert CompostModel(topics=str(file), rng=1).topics == ["comment", "Health", "Sports"]

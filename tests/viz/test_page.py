@@ -540,7 +540,12 @@ def test_parameters_start_as_mesa_describes_them() -> None:
 
 
 def test_a_list_offers_words_for_the_values_that_a_model_takes() -> None:
-    assert [worded(value) for value in ("in_turn", "rule,value", 3, None)] == ["in turn", "rule, value", "3", "none"]
+    assert [worded(value) for value in ("in_turn", "rule,value", 3, None)] == [
+        "in turn",
+        "rule, value",
+        "3",
+        "as usual",
+    ]
 
 
 def test_a_parameter_of_a_type_that_no_page_knows_is_refused() -> None:
