@@ -338,7 +338,15 @@ class Votes:
 
     def of(self, user_id: int) -> Mapping[int, int]:
         """Return the votes of a user, by the ids of what it voted on."""
-        return self._by_user.get(user_id,
+        return self._by_user.get(user_id, NO_VOTES)
+
+    def cast(self, user_id: int, target_id: int, value: int) -> None:
+        """Note a vote, in place of an earlier one."""
+        self._by_user.setdefault(user_id, {})[target_id] = value
+
+    def withdraw(self, user_id: int, target_id: int) -> None:
+        """Forget a vote."""
+        del self._by_user[user_id][target_id]
 
 
 def _discard(changes: dict[int, set[int]], follower: int, followee: int) -> bool:
