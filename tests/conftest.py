@@ -1,12 +1,28 @@
 """What all tests share."""
 
+import os
+import shutil
 import signal
+import tempfile
+from functools import cache
+from pathlib import Path
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import settings
 
 settings.register_profile("mesa_llm", deadline=None, derandomize=True)
 settings.load_profile("mesa_llm")
+
+# A run log waits for the disk at each step: the files of tests lie in memory where there is room, but for a TMPDIR.
+MEMORY = Path("/dev/shm")
+ROOM = 4 * 2**30  # bytes
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+# The command line is built once, and not before every command that a test types.
+typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
 
 # A shell that starts the tests in the background has Ctrl-C ignored, here and in every process started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)

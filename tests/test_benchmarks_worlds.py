@@ -2,11 +2,12 @@
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -18,11 +19,10 @@ SUBJECTS += [f"model:{name}" for name in ("auction_arena", "econ_agent", "econom
 
 @pytest.fixture(scope="module")
 def rungs():
-    command = [sys.executable, str(BENCHMARKS / "worlds.py"), "--only", "world:market", "model:market", "--json"]
-    limits = ["--sizes", "3", "6", "1000000", "--seconds", "3"]
-    done = subprocess.run([*command, *limits], capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    command = [BENCHMARKS / "worlds.py", "--only", "world:market", "model:market", "--json"]
+    done = run(*command, "--sizes", "3", "6", "1000000", "--seconds", "3")
+    assert done.returncode == 0, done.err
+    return json.loads(done.out)
 
 
 @pytest.fixture

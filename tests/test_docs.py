@@ -99,6 +99,28 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> 
     assert capsys.readouterr().out
 
 
+def peers() -> list[str]:
+    """Return the commands that show what stands in our column of docs/peers.md, those that make a run first."""
+    rows = [line for line in (DOCS / "peers.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    found = [command for row in rows for command in re.findall(r"`(mesa-llm [^`]+)`", row.rsplit("|", 2)[1])]
+    return sorted(dict.fromkeys(found), key=lambda command: "--log" not in command)
+
+
+@pytest.mark.slow
+def test_what_stands_beside_the_peers_is_shown_by_its_command(tmp_path, monkeypatch) -> None:
+    (tmp_path / "design.json").write_text('{"settings": {"temperature": 0.2}}')
+    (tmp_path / "users.csv").write_text("name,persona\nMina,A baker.\nOle,A pilot.\n")
+    (tmp_path / "players").mkdir()
+    (tmp_path / "players" / "kind.py").write_text("def move(own, other): return 'cooperate'")
+    mine = {"MODEL": "ollama/qwen3", "FILE.json": "design.json", "FILE.csv": "users.csv", "FOLDER": "players"}
+    monkeypatch.chdir(tmp_path)
+    with FaultyServer() as server:
+        monkeypatch.setenv("OLLAMA_API_BASE", server.url)
+        for command in peers():
+            if "--on ray" not in command:  # its extra may be absent
+                run_command(" ".join(mine.get(word, word) for word in command.split()), server.url, monkeypatch)
+
+
 @pytest.fixture
 def made_pages(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))

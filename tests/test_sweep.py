@@ -79,7 +79,7 @@ def test_all_workers_spend_from_one_purse(tmp_path: Path, workers: int) -> None:
         spent = small(tmp_path, **options, max_calls=25)
         assert isinstance(spent.error, BudgetSpent)
         assert server.count == 25
-        done = small(tmp_path, **options)
+        done = small(tmp_path, **{**options, "workers": 1})
         assert (done.error, server.count) == (None, 80)
         assert done.table["calls"].sum() == 80  # those of before count, too
 

@@ -19,6 +19,7 @@ from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.interventions import variables
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.records import read_json
 from mesa_llm.text import clip, table
 from mesa_llm.tools.tool import describe
 
@@ -221,10 +222,7 @@ def _design_of(file: Path) -> AgentDesign:
     Raises:
         ConfigError: If it cannot be read, or holds no design.
     """
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--design {file}: {error}") from None
+    document = read_json(file)
     if not isinstance(document, dict):
         raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
     return AgentDesign.from_json(cast("dict[str, Any]", document))

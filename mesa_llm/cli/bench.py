@@ -24,7 +24,7 @@ from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.model.rehearsal import Cost
+from mesa_llm.model.rehearsal import CAVEAT, Cost
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.text import figure_text
 
@@ -235,7 +235,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     plans = benchmark.plans(tested)
     costs = rehearse(plans, benchmark.access, **benchmark.options)
     total = sum(costs.values(), Cost())
-    figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total)}
+    figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": CAVEAT}
     if as_json:
         say(json.dumps(figures))
         return figures
@@ -246,11 +246,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     rows = [(name, runs_each, cost) for name, cost in costs.items()]
     for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
-    say(
-        f"\nNothing was sent. Counted are the prompts of one run of each task and design (seed {benchmark.seeds[0]}), "
-        "in which rule twins decide, with the shortest and the longest replies. Repairs are not counted, and replies "
-        "in run logs are not deducted."
-    )
+    say(f"\n{CAVEAT} Counted is one run of each task and design (seed {benchmark.seeds[0]}), for all of its runs.")
     if total.dollars is None:
         say(f"litellm knows no price of {tested[0].name}.")
     return figures

@@ -1,7 +1,7 @@
 """Spaces: what agents see around them in any space of Mesa, and how they move from cell to cell."""
 
 from mesa_llm.space.compass import Direction
-from mesa_llm.space.moves import MovesOnGrid, MovesToPlaces, describe_surroundings
+from mesa_llm.space.moves import MovesOnGrid, MovesToPlaces, PlaceName, describe_surroundings
 from mesa_llm.space.surroundings import Neighbour, Place, SpaceKind, Spot, Surroundings
 from mesa_llm.space.view import Describe, description, surroundings
 
@@ -12,6 +12,7 @@ __all__ = [
     "MovesToPlaces",
     "Neighbour",
     "Place",
+    "PlaceName",
     "SpaceKind",
     "Spot",
     "Surroundings",

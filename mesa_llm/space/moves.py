@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, cast
 
 from mesa.discrete_space.grid import Grid
@@ -14,6 +15,8 @@ from mesa_llm.space.surroundings import TERMS, spot_list
 from mesa_llm.space.view import Describe, Near, kind_of, near_cells, others_text, space_of, surroundings
 from mesa_llm.tools.tool import action
 
+_COORDINATES = re.compile(r"\s*[(\[]?\s*-?[\d.]+(\s*,\s*-?[\d.]+)*\s*[)\]]?\s*")
+
 
 def _place_text(value: object) -> object:
     """Read the name of a cell in the ways models write it: 5, "5", [2, 3], "(2, 3)"."""
@@ -21,11 +24,13 @@ def _place_text(value: object) -> object:
         return str(value)
     if isinstance(value, list | tuple):
         return ",".join(str(part) for part in cast("list[object]", value))
+    if isinstance(value, str):
+        return re.sub(r"[()\[\]\s]", "", value) if _COORDINATES.fullmatch(value) else value.strip()
     return value
 
 
 PlaceName = Annotated[str, BeforeValidator(_place_text)]
-"""Name of a cell as texts show it."""
+"""Name of a cell as texts show it, for the argument of an action; it is read in the ways models write it."""
 
 
 class MovesToPlaces:
@@ -46,8 +51,7 @@ class MovesToPlaces:
             place: Name of the place, as you were shown it.
         """
         by_label = {near.spot.label: near for near in _next_cells(self)}
-        label = "".join(place.strip("()[] ").split())
-        return _enter(self, by_label.get(place.strip()) or by_label.get(label), place)
+        return _enter(self, by_label.get(place), place)
 
 
 class MovesOnGrid:

@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib.figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.transforms import ScaledTranslation
 
 GREY, LIGHT = "#475569", "#e2e8f0"
 
@@ -20,6 +21,9 @@ FEW = 12
 
 MAX_LINE = 48
 """Maximum number of characters of all names in a legend of one line."""
+
+LABELS_HEIGHT = 0.42
+"""Height of the numbers and the name of an axis, which stand between plot and legend, in inches."""
 
 
 class Figure(matplotlib.figure.Figure):
@@ -152,7 +156,8 @@ def legend_below(axes: Any, columns: int) -> None:
     axes.legend(
         frameon=False,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.18),
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=axes.transAxes + ScaledTranslation(0, -LABELS_HEIGHT, axes.figure.dpi_scale_trans),
         ncols=min(columns, 2) if is_wide else columns,
         fontsize=9,
         handlelength=1.3,

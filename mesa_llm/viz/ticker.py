@@ -11,17 +11,17 @@ draws at a time, the others go on telling in words meanwhile; and nothing is dra
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time as clock
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import solara
 from mesa.visualization.utils import force_update, update_counter
 from reacton import use_effect
-from solara.server import kernel_context
 
 logger = logging.getLogger(__name__)
 
@@ -103,14 +103,21 @@ def use_moment() -> None:
 
 def is_seen() -> bool:
     """Check whether a browser has the page of this thread open; outside Solara's server, somebody always looks."""
-    if not kernel_context.has_current_context():
+    contexts = _contexts()
+    if contexts is None:
         return True
-    return kernel_context.PageStatus.CONNECTED in tuple(kernel_context.get_current_context().page_status.values())
+    return contexts.PageStatus.CONNECTED in tuple(contexts.get_current_context().page_status.values())
+
+
+def _contexts() -> Any:
+    """Return Solara's module of visitors, if this thread serves one, else None; importing it would start a thread."""
+    contexts = sys.modules.get("solara.server.kernel_context")
+    return contexts if contexts is not None and contexts.has_current_context() else None
 
 
 def _tell(watched: Watched, is_closed: threading.Event, signature: int, arrival: threading.Event | None) -> None:
     state, rested_at = watched.state, 0.0
-    if arrival is not None and kernel_context.has_current_context():
+    if arrival is not None and _contexts() is not None:
         arrival.wait(SETTLING_S)
     settled_at = _seen_at[watched] = clock.monotonic()
     while not is_closed.wait(TICK_S):

@@ -238,13 +238,15 @@ def shift_table(scores: pd.DataFrame) -> Table:
 
 
 def verdict(one: Comparison | None, against: Comparison | None, expected: int) -> str:
-    """Judge a shift: found or not, as published or not.
+    """Judge a shift: found or not, as published or not; or not to be found among so few.
 
     Args:
         one: Against no memory.
         against: Against neutral text.
         expected: The published direction; 0: none.
     """
+    if one is not None and 2 / 2**one.difference.n >= ALPHA:  # no p can lie below it
+        return "too few pairs" if expected else ""
     if one is None or not is_found(one):
         return "not found" if expected else ""
     if not is_found(against):

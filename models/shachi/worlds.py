@@ -23,6 +23,7 @@ from mesa_llm.statistics import (
     mean_estimate,
     ratio_estimate,
 )
+from mesa_llm.text import counted
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.exchange import STOCKS
 from models.oasis.model import POST
@@ -291,7 +292,7 @@ def worlds_figure(rows: pd.DataFrame) -> Figure:
         axes.set_xlabel("session", color=GREY)
         legend_below(axes, 3)
     _draw_changes(panels[2], rows)
-    headline(figure, f"Trading and talking ({rows['seed'].nunique()} seeds)")
+    headline(figure, f"Trading and talking ({counted(len(set(rows['seed'])), 'seed')})")
     return figure
 
 

@@ -85,7 +85,7 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         (["--cross", "nothing"], "there is no task 'nothing'"),
         (["--cross", "--llm", "gpt-4o-mini"], "no scores without a judge"),
         ([POT, "--cross", "--design", "mine"], "no such design or file; wanted a JSON file, or own, original, emer"),
-        ([POT, "--cross", "--design", "nowhere.json"], "--design nowhere.json: "),
+        ([POT, "--cross", "--design", "nowhere.json"], "nowhere.json cannot be opened"),
         ([POT, "--cross", "--design", "original,sotopia"], "two designs are called 'sotopia'"),
         ([POT, "--cross", "--measure", "sotopia=GOAL"], "wanted TASK=SCORE, for pot"),
         ([POT, "--ablate", "original"], "--ablate original: wanted one design"),
@@ -121,7 +121,7 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nobody(tmp_path) -> None:
     with FaultyServer() as server:
         words = [POT, "--llm", "stub", "--api-base", server.url, "--out", tmp_path / "bench", "--dry-run"]
         assert told(*words)["total"]["requests"] == 36
-        assert "Nothing was sent" in typed(*words).stdout
+        assert "nothing was sent" in typed(*words).stdout
         assert (server.count, (tmp_path / "bench").exists()) == (0, False)
 
 

@@ -10,6 +10,8 @@ from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, 
 from mesa.examples.basic.schelling.model import Schelling
 from mesa.examples.basic.schelling.model import SchellingScenario as MesaScenario
 
+from mesa_llm import ScriptedLLM
+from mesa_llm.llm.replies import call
 from models.classics.app import page
 from models.classics.boltzmann_wealth.model import WealthModel
 from models.classics.epidemic.model import EpidemicModel
@@ -131,3 +133,15 @@ def test_a_rule_twin_and_a_recording_step_beside_each_other_on_one_page() -> Non
         next(button for button in shown.find(vuetify.Btn).widgets if button.children == [name]).click()
     assert not shown.find(vuetify.Alert).widgets
     shown.close()
+
+
+@pytest.mark.parametrize("write", ["[{0}, {1}]".format, "({0},{1})".format, lambda row, column: [row, column]])
+@pytest.mark.parametrize("kind", [SugarModel, MeadowModel])
+def test_a_place_is_read_in_the_ways_models_write_it(kind, write) -> None:
+    def reply(request):
+        return call("go_to", place=write(*map(int, request.options["place"][0].split(","))))
+
+    model = kind(llm=ScriptedLLM(reply), rng=1)
+    model.step()
+    assert model.usage.failures == 0
+    assert model.runlog.actions()["ok"].any()

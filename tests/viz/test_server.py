@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -104,3 +106,9 @@ def test_all_addresses_without_a_token_are_refused() -> None:
     done = run(*APP, "--no-browser", "--host", "0.0.0.0", env=environment)
     assert (done.returncode, done.out) == (2, "")
     assert done.err.startswith("mesa-llm: --host 0.0.0.0 lets other machines in: choose the token")
+
+
+def test_importing_the_pages_starts_no_thread() -> None:
+    code = "import threading, models.classics.charts; print([thread.name for thread in threading.enumerate()])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['MainThread']\n"

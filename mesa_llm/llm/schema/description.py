@@ -160,6 +160,7 @@ def _named_values(pairs: list[tuple[str, str]], schema: Schema) -> dict[str, Any
 def _read_json(text: str, schema: Schema) -> Any:
     try:
         value = json.loads(text)
+        json.dumps(value, allow_nan=False)  # NaN and 1e999 are no JSON, and no number that can be counted with
     except (ValueError, RecursionError) as error:
         raise ValueError(f"Wanted is JSON of {description_of(schema)}: {error}") from None
     kind = {"object": dict, "array": list}.get(schema.get("type", ""), object)

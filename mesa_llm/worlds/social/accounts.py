@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import batched
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -49,7 +50,7 @@ class SocialAccounts(SocialState):
         """Create an account for an agent.
 
         Raises:
-            ConfigError: If the id is taken or out of range.
+            ConfigError: If the id is taken or out of range, or the username is somebody else's.
         """
         self.sign_up_many([Account(user_id, name, username, bio)])
 
@@ -57,19 +58,14 @@ class SocialAccounts(SocialState):
         """Create accounts for many agents at once.
 
         Raises:
-            ConfigError: If an id is taken, appears twice or is out of range, or two of them have one username; nobody
+            ConfigError: If an id is taken, appears twice or is out of range, or a username is somebody else's; nobody
                 is signed up then.
         """
         signed_up: list[IntArray] = []
-        usernames: set[str] = set()
         self.store.write("SAVEPOINT sign_up")
         try:
             for batch in batched(accounts, BATCH):
                 rows = [self._user_row(account) for account in batch]
-                for username in (row[1] for row in rows if row[1]):
-                    if username in usernames:
-                        raise ConfigError(f"two users have the username {username!r}; give each one of its own")
-                    usernames.add(username)
                 ids = np.array([row[0] for row in rows], dtype=np.int64)
                 self.users.grow(max(int(ids.max()) + 1, len(self.users)))
                 if len(np.unique(ids)) < len(ids) or self.users["is_user"][ids].any():
@@ -78,7 +74,10 @@ class SocialAccounts(SocialState):
                         user_id for index, user_id in enumerate(ids) if user_id in known or user_id in ids[:index]
                     )
                     raise ConfigError(f"user {twice} has an account already")
-                self.store.insert("user", rows)
+                try:
+                    self.store.insert("user", rows)
+                except sqlite3.IntegrityError as error:
+                    raise ConfigError(f"{self._shared_username(rows)}; give each one of its own") from error
                 self.users["is_user"][ids] = 1
                 signed_up.append(ids)
         except BaseException:
@@ -89,6 +88,15 @@ class SocialAccounts(SocialState):
         finally:
             self.store.write("RELEASE sign_up")
         self._totals["users"] += sum(map(len, signed_up))
+
+    def _shared_username(self, rows: Sequence[tuple[Any, ...]]) -> str:
+        """Describe the first user whose username somebody else has; the rows up to it are written."""
+        query = "SELECT user_id FROM user WHERE user_name = ? AND user_name <> ''"
+        for user_id, username, *_ in rows:
+            found = self.store.one(query, username)
+            if found is not None and found[0] != user_id:
+                return f"users {found[0]} and {user_id} have one username, {username!r}"
+        return "two users have one username"
 
     def _user_row(self, account: Account) -> tuple[int, str, str, str, int, int, int]:
         """Return an account as a row of the table of users.

@@ -1,10 +1,11 @@
-"""Numbers of a social world in compact arrays: columns, lists of lists, and who follows whom."""
+"""Numbers of a social world, compactly: columns, lists of lists, who follows whom, who voted how."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ FloatArray = npt.NDArray[np.float64]
 
 TAIL_SHARE = 0.05
 """Share of recent changes at which they are merged into the compact arrays."""
+
+NO_VOTES: Mapping[int, int] = MappingProxyType({})
+"""Votes of who has cast none."""
 
 MIN_TAIL = 4096
 """Number of recent changes up to which nothing is merged."""
@@ -319,6 +323,30 @@ class Follows:
         if added:
             codes = np.sort(np.concatenate([codes, np.array(added, dtype=np.int64)]))
         return Ragged.by_owner(codes >> 32, codes & 0xFFFFFFFF, len(ids)) if removed or added else compact
+
+
+class Votes:
+    """Who voted how on what: 1 a like, -1 a dislike, 0 a vote that was noted and does not count."""
+
+    def __init__(self) -> None:
+        """Start without votes."""
+        self._by_user: dict[int, dict[int, int]] = {}
+
+    def __len__(self) -> int:
+        """Count the votes."""
+        return sum(map(len, self._by_user.values()))
+
+    def of(self, user_id: int) -> Mapping[int, int]:
+        """Return the votes of a user, by the ids of what it voted on."""
+        return self._by_user.get(user_id, NO_VOTES)
+
+    def cast(self, user_id: int, target_id: int, value: int) -> None:
+        """Note a vote, in place of an earlier one."""
+        self._by_user.setdefault(user_id, {})[target_id] = value
+
+    def withdraw(self, user_id: int, target_id: int) -> None:
+        """Forget a vote."""
+        del self._by_user[user_id][target_id]
 
 
 def _discard(changes: dict[int, set[int]], follower: int, followee: int) -> bool:

@@ -161,6 +161,11 @@ class Look(NamedTuple):
     """The ids it shows."""
 
 
+def look_of(post: PostView) -> Look:
+    """Return a post as most see it."""
+    return Look(FeedItem(post, False, False, 0), FeedItem(post, True, False, 0), ids_shown_by(post))
+
+
 @dataclass(frozen=True, slots=True)
 class MessageView:
     """A message in a group."""
@@ -394,10 +399,13 @@ class SocialView(SocialState):
 
     def items(self, viewer: Viewer, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
         """Return posts as one user sees them: with its votes, without what muted users wrote under them."""
-        self.load_views(post_ids)
+        known = self._looks
+        if not all(map(known.__contains__, post_ids)):
+            self.load_views(post_ids)
+            known.update({post_id: look_of(self._views[post_id]) for post_id in post_ids if post_id not in known})
+        looks = [known[post_id] for post_id in post_ids]
         if viewer.muted_ids:
-            return tuple([self._own_item(self._views[post_id], viewer) for post_id in post_ids])
-        looks = [self._looks.get(post_id) or self._look(post_id) for post_id in post_ids]
+            return tuple([self._own_item(look.item.post, viewer) for look in looks])
         user_id, followed = viewer.user_id, viewer.followed_ids
         votes, comment_votes = self.votes.of(user_id).keys(), self.comment_votes.of(user_id).keys()
         items: list[FeedItem] = []
@@ -412,13 +420,6 @@ class SocialView(SocialState):
             else:
                 items.append(look.followed_item if post.author_id in followed else look.item)
         return tuple(items)
-
-    def _look(self, post_id: int) -> Look:
-        """Return a post as most see it, and keep it."""
-        post = self._views[post_id]
-        look = Look(FeedItem(post, False, False, 0), FeedItem(post, True, False, 0), ids_shown_by(post))
-        self._looks[post_id] = look
-        return look
 
     def ids_of(self, post: PostView) -> ShownIds:
         """Return the ids that a post shows."""

@@ -44,17 +44,17 @@ class SocialGroups(SocialState):
             amount: Number of pieces.
         """
         self.acting(agent_id)
-        product = self.store.one("SELECT product_id FROM product WHERE product_name = ?", product_name)
-        if product is None:
+        if product_name not in self.settings.products:
             offer = ", ".join(self.settings.products)
             wanted = f"on offer: {offer}" if offer else "nothing is on offer"
             raise ToolError(f"There is no product {quoted(product_name, MAX_NAME)}; {wanted}.")
         if not 1 <= amount <= MAX_AMOUNT:
             raise ToolError(f"You cannot buy {amount} pieces; buy 1 to {MAX_AMOUNT}.")
-        self.store.write("UPDATE product SET sales = sales + ? WHERE product_id = ?", amount, product[0])
+        product_id = 1 + self.settings.products.index(product_name)
+        self.store.write("UPDATE product SET sales = sales + ? WHERE product_id = ?", amount, product_id)
         self.store.write(
             "INSERT INTO purchase (user_id, product_id, amount, created_at) VALUES (?, ?, ?, ?)",
-            *(agent_id, product[0], amount, self.step),
+            *(agent_id, product_id, amount, self.step),
         )
         self.trace(agent_id, "purchase_product", product_name=product_name, purchase_num=amount)
         return f"You bought {amount} of {product_name}."
@@ -120,7 +120,7 @@ class SocialGroups(SocialState):
         self.acting(agent_id)
         name = self._group_name(group_id)
         self._demand_member(agent_id, group_id)
-        content = self.cleaned(message, "message")
+        content = self.cleaned(message, "message", MAX_MESSAGE)
         self.store.write(
             "INSERT INTO group_messages (group_id, sender_id, content, sent_at) VALUES (?, ?, ?, ?)",
             *(group_id, agent_id, content, self.step),

@@ -10,13 +10,16 @@ from mesa_llm.errors import ToolError
 from mesa_llm.tools.tool import action
 from mesa_llm.worlds.social.accounts import SocialAccounts, UserId
 from mesa_llm.worlds.social.board import ORIGINAL, QUOTE, REPLY, REPOST
-from mesa_llm.worlds.social.state import Notice, pair
+from mesa_llm.worlds.social.state import MAX_TEXT, Notice, pair
 
 PostId = Annotated[int, Field(gt=0)]
-Text = Annotated[str, Field(min_length=1, max_length=5000)]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
 CommentId = Annotated[int, Field(gt=0)]
-Reason = Annotated[str, Field(min_length=1, max_length=500)]
+MAX_REASON = 500
+"""Maximum number of characters of what is wrong with a post that is reported."""
+
+Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON)]
 
 VERBS = {1: "like", -1: "dislike"}
 UNDO_POST = {1: "unlike_post", -1: "undo_dislike_post"}
@@ -329,7 +332,7 @@ class SocialRules(SocialAccounts):
         """
         self.acting(agent_id)
         target = self.source_id(post_id)
-        text = self.cleaned(reason, "reason")
+        text = self.cleaned(reason, "reason", MAX_REASON)
         if pair(agent_id, target) in self._reported:
             raise ToolError(f"You have reported post {target} already.")
         self._reported.add(pair(agent_id, target))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
-from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged, halves
+from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged, Votes, halves
 from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Names, Store
@@ -22,6 +21,9 @@ from mesa_llm.worlds.social.store import Names, Store
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
 
+
+MAX_TEXT = 5000
+"""Maximum number of characters of a post, reply, comment or quote."""
 
 MAX_UNWRITTEN = 100_000
 """Maximum number of posts whose counts wait to be written until somebody reads them."""
@@ -73,33 +75,6 @@ NOBODY = Ragged.of([()])
 def pair(first: int, second: int) -> int:
     """Return two ids as one number."""
     return first << 32 | second
-
-
-class Votes:
-    """Who voted how on what: 1 a like, -1 a dislike, 0 a vote that was noted and does not count."""
-
-    def __init__(self) -> None:
-        """Start without votes."""
-        self._by_user: dict[int, dict[int, int]] = {}
-
-    def __len__(self) -> int:
-        """Count the votes."""
-        return sum(map(len, self._by_user.values()))
-
-    def of(self, user_id: int) -> Mapping[int, int]:
-        """Return the votes of a user, by the ids of what it voted on."""
-        return self._by_user.get(user_id, NO_VOTES)
-
-    def cast(self, user_id: int, target_id: int, value: int) -> None:
-        """Note a vote, in place of an earlier one."""
-        self._by_user.setdefault(user_id, {})[target_id] = value
-
-    def withdraw(self, user_id: int, target_id: int) -> None:
-        """Forget a vote."""
-        del self._by_user[user_id][target_id]
-
-
-NO_VOTES: Mapping[int, int] = MappingProxyType({})
 
 
 class SocialState:
@@ -340,17 +315,24 @@ class SocialState:
         """Return who published a post."""
         return self.posts.get("author", post_id - 1)
 
-    def cleaned(self, content: str, name: str) -> str:
+    def cleaned(self, content: str, name: str, max_characters: int = MAX_TEXT) -> str:
         """Return text without what cannot be stored or shown.
 
+        Args:
+            content: The text.
+            name: What it is, in one word.
+            max_characters: Maximum number of its characters.
+
         Raises:
-            ToolError: If nothing is left of it.
+            ToolError: If nothing is left of it, or it is too long.
         """
         if self.is_original:
             return content
         text = UNPRINTABLE.sub("", content).strip()
         if not text:
             raise ToolError(f"The {name} is empty; write some words.")
+        if len(text) > max_characters:
+            raise ToolError(f"The {name} has {len(text):,} characters; write {max_characters:,} at most.")
         return text
 
     # writes that several rules share

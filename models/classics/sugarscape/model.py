@@ -25,6 +25,7 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.model.measures import gini
+from mesa_llm.space import PlaceName
 from mesa_llm.space.surroundings import place_label
 
 RICHEST = 4
@@ -134,7 +135,7 @@ class Trader(Mind, CellAgent):
         return bool(self.places)
 
     @action(when="can_go")
-    def go_to(self, place: str) -> str:
+    def go_to(self, place: PlaceName) -> str:
         """Go to a free cell in sight, and eat what grows there.
 
         Args:

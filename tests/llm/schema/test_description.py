@@ -67,6 +67,8 @@ def test_a_line_is_read_as_the_value_wanted(line: str, schema: dict[str, Any], v
         ("maybe", {"type": "boolean"}),
         ("yes, no, yes", FLAGS),
         ("abc", {"type": "string", "maxLength": 2}),
+        ("[NaN]", {"type": "array", "items": {"type": "number"}}),
+        ("[1e999]", {"type": "array", "items": {"type": "number"}}),
         ("[" * 100_000, {}),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -256,7 +258,7 @@ def crowd(size: int) -> SocialWorld:
         ([Account(10**9)], "run from 1"),
         ([Account(3), Account(3)], "user 3 has an account already"),
         ([Account(9), Account(1)], "user 1 has an account already"),
-        ([Account(8, "Ann", "ann"), Account(9, "Anna", "ann")], "two users have the username 'ann'"),
+        ([Account(8, "Ann", "ann"), Account(9, "Anna", "ann")], "users 8 and 9 have one username, 'ann'"),
     ],
 )
 def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str) -> None:
@@ -265,6 +267,15 @@ def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str
     with pytest.raises(ConfigError, match=why):
         world.sign_up_many(accounts)
     assert world.digest() == before
+
+
+def test_a_username_is_not_given_twice_whenever_its_users_sign_up() -> None:
+    world = SocialWorld("x")
+    world.sign_up(1, "Ann", "ann")
+    with pytest.raises(ConfigError, match="users 1 and 3 have one username, 'ann'; give each one of its own"):
+        world.sign_up_many([Account(2, "Ben", "ben"), Account(3, "Anna", "ann")])
+    world.sign_up_many([Account(2, "Ben", "ben"), Account(3, "Ann"), Account(4, "Ann")])
+    assert list(world.names.values()) == ["Ann", "Ben", "Ann", "Ann"]
 
 
 def test_names_are_one_short_line_and_never_empty() -> None:
@@ -303,3 +314,24 @@ def test_impossible_follows_are_refused_all_together(edge: tuple[int, int], why:
 
 def test_no_edges_are_no_follows_even_in_an_empty_world() -> None:
     assert SocialWorld("x").follow_many(np.empty((0, 2), dtype=np.int64)) == 0
+
+
+def test_texts_beyond_all_measure_are_refused_with_their_length_and_change_nothing() -> None:
+    world = SocialWorld("x", actions=("create_post", "purchase_product", "create_group"), products=("mug",))
+    world.sign_up_many(Account(number) for number in (1, 2))
+    world.create_post(1, "short")
+    world.create_group(1, "tea")
+    before, huge = world.digest(), "x" * 100_000
+    posts = [world.create_post, *(partial(write, post_id=1) for write in (world.reply, world.quote_post))]
+    for write in (*posts, partial(world.create_comment, post_id=1)):
+        with pytest.raises(ToolError, match="has 100,000 characters; write 5,000 at most"):
+            write(2, content=huge)
+    with pytest.raises(ToolError, match="The reason has 100,000 characters; write 500 at most"):
+        world.report_post(2, 1, huge)
+    with pytest.raises(ToolError, match="The message has 100,000 characters; write 2,000 at most"):
+        world.send_to_group(1, 1, huge)
+    with pytest.raises(ToolError, match="has 100,000 characters"):
+        world.publish("The Courier", huge)
+    with pytest.raises(ToolError, match="There is no product"):
+        world.purchase_product(1, "\ud800")
+    assert world.digest() == before
