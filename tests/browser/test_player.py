@@ -30,6 +30,7 @@ def test_a_recorded_run_is_opened_and_its_steps_are_gone_through(browser: Browse
         expect(page.get_by_role("button", name="Step", exact=True)).to_have_count(0)
         press(page, "Back")
         expect_step(page, "4")
+        expect(page.get_by_role("slider")).to_have_attribute("aria-valuenow", "4")
         slider = page.locator(".v-slider").bounding_box()
         assert slider is not None
         page.mouse.click(slider["x"] + 0.4 * slider["width"], slider["y"] + slider["height"] / 2)
@@ -44,6 +45,7 @@ def test_a_recorded_run_is_opened_and_its_steps_are_gone_through(browser: Browse
         page.get_by_role("slider", name="Fork after step 5").press("ArrowLeft")
         expect(page.get_by_text("Fork after step 4")).to_be_visible()
         press(page, "Nothing")
+        expect(page.get_by_label("Text", exact=True)).to_have_count(0)
         press(page, "Run the branch")
         expect(page.get_by_text("The branch ran 1 step from step 4 on, with 0 live replies")).to_be_visible()
         expect(page.get_by_role("img", name="this run and its branches")).to_be_visible()
