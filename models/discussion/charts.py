@@ -36,7 +36,7 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
         axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
     _finish(axes, "Attitudes, by party", "messages so far")
     axes.legend(frameon=False)
-    axes.set_xlim(right=max(1, points["after"].max()))
+    axes.set_xlim(right=max(1, *points["after"]))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
