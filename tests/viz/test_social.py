@@ -19,6 +19,7 @@ from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of
 from mesa_llm.viz.social.reader import feed_values
 from mesa_llm.viz.upload import read_text
 from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves
+from mesa_llm.worlds.social.state import MAX_TEXT
 from models.social.model import SocialModel
 from tests.viz.test_page import until
 
@@ -48,10 +49,10 @@ def test_a_feed_shows_what_the_user_sees_with_its_votes_and_warnings() -> None:
 
 def test_a_very_long_post_is_cut_and_says_how_long_it_is() -> None:
     world = world_of(2)
-    world.create_post(1, "x" * 100_000)
+    world.create_post(1, "x" * MAX_TEXT)
     feed = markup("feed.html", **feed_values(world, 2))
     assert len(feed) < 10_000
-    assert "(100,000 characters)" in feed
+    assert f"({MAX_TEXT:,} characters)" in feed
 
 
 # -- cascades

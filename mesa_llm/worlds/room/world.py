@@ -128,7 +128,8 @@ class Room:
         self._n_before = 0
         self._done: dict[int, Kind] = {}
         self._waited: set[int] = set()
-        self._last_moves: dict[int, str] = {}
+        self._last_moves: dict[int | None, str] = {}  # of the first so many moves
+        self._n_moves_read = 0
         self._n_read: dict[int, int] = {}
 
     # -- who is there
@@ -140,6 +141,9 @@ class Room:
     @property
     def present(self) -> list[int]:
         """Numbers of those whose last move was not to leave, in the order they sit."""
+        for move in self.moves[self._n_moves_read :]:
+            self._last_moves[move.agent_id] = move.kind
+        self._n_moves_read = len(self.moves)
         return [agent_id for agent_id in self.members if self._last_moves.get(agent_id) != "leave"]
 
     @property
@@ -205,9 +209,7 @@ class Room:
         self.moves.append(Move(None, "turn"))
         for agent_id in present:
             if agent_id in self._done or agent_id in self._waited or self.counts_absent:
-                move = Move(agent_id, self._done.get(agent_id, "none"))
-                self.moves.append(move)
-                self._last_moves[agent_id] = move.kind
+                self.moves.append(Move(agent_id, self._done.get(agent_id, "none")))
         self.n_silent_turns = 0 if len(self.lines) > self._n_before else self.n_silent_turns + 1
 
     # -- what people see
