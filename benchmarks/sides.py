@@ -25,10 +25,15 @@ class NotRun(Exception):
     """A measurement that did not come about; the text says why."""
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a process that is measured: this folder's modules, no network at import, no key."""
+def environment(python: str = sys.executable) -> dict[str, str]:
+    """Return the environment of a process that is measured: no network at import, compiled modules kept, no key.
+
+    Args:
+        python: Its Python; ours finds this folder's modules, the other side's must find its own.
+    """
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
-    return {**kept, "PYTHONPATH": str(ROOT), "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_API_KEY": "none"}
+    own = {"PYTHONPATH": str(ROOT)} if python == sys.executable else {}
+    return {**kept, **own, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_API_KEY": "none"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ def last_line(command: list[str], limit_s: float) -> dict[str, Any]:
     """
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit_s, env=environment(), cwd=HERE, check=False
+            command, capture_output=True, text=True, timeout=limit_s, env=environment(command[0]), cwd=HERE, check=False
         )
     except subprocess.TimeoutExpired:
         raise NotRun(f"took over {limit_s:.0f} s") from None
