@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from importlib import import_module, resources
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from operator import attrgetter
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named, name_of
+from mesa_llm.model.options import class_named, name_of, object_named
 from mesa_llm.model.recording import Recording
 
 GROUP = "mesa_llm.models"
@@ -155,11 +154,7 @@ def part_named[T](name: str, kind: type[T]) -> T:
     Raises:
         ConfigError: If there is none, or it is of another class.
     """
-    module, _, qualname = name.partition(":")
-    try:
-        found = attrgetter(qualname)(import_module(module))
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{name} cannot be found: {error}") from error
+    found = object_named(name)
     if not isinstance(found, kind):
         raise ConfigError(f"{name} is no {kind.__name__}, but {type(found).__name__}")
     return found

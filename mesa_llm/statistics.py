@@ -23,6 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from mesa_llm.text import NOT_KNOWN, figure_text
+
+MIN_PAIRS = 6
+"""Number of pairs from which on a paired permutation test can find a p below 0.05."""
+
 FloatArray = NDArray[np.float64]
 
 Column = Sequence[float | None]
@@ -96,6 +101,15 @@ class Line:
 
     r: float
     """Pearson correlation of x and y."""
+
+
+def with_interval(estimate: Estimate | None) -> str:
+    """Write an estimate with its interval, if it has one."""
+    if estimate is None:
+        return NOT_KNOWN
+    if estimate.low is None or estimate.high is None:
+        return figure_text(estimate.value)
+    return f"{figure_text(estimate.value)} [{figure_text(estimate.low)}, {figure_text(estimate.high)}]"
 
 
 def mean_estimate(values: Column) -> Estimate | None:
@@ -221,12 +235,12 @@ def line_through(x: Column, y: Column) -> Line | None:
     fit: Any = stats.linregress(across, up)
     reach = float(stats.t.ppf((1 + COVERAGE) / 2, n - 2))
 
-    def with_interval(value: float, error: float) -> Estimate:
+    def estimate_around(value: float, error: float) -> Estimate:
         return Estimate(float(value), float(value - reach * error), float(value + reach * error), n)
 
     return Line(
-        with_interval(fit.slope, fit.stderr),
-        with_interval(fit.intercept, fit.intercept_stderr),
+        estimate_around(fit.slope, fit.stderr),
+        estimate_around(fit.intercept, fit.intercept_stderr),
         float(fit.stderr),
         float(fit.intercept_stderr),
         float(fit.pvalue),

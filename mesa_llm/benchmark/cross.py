@@ -12,21 +12,27 @@ from typing import Any, Protocol
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
-from mesa_llm.benchmark.report import Results, RunRow, setting_of, totals, with_interval
+from mesa_llm.benchmark.report import Results, RunRow, setting_of, totals
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import Task, find_task
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
-from mesa_llm.statistics import Comparison, Estimate, compare, correct, mean_estimate, ratio_estimate
+from mesa_llm.statistics import (
+    MIN_PAIRS,
+    Comparison,
+    Estimate,
+    compare,
+    correct,
+    mean_estimate,
+    ratio_estimate,
+    with_interval,
+)
 from mesa_llm.text import NOT_KNOWN, counted, figure_text, table
 
 SIGNIFICANT = 0.05
 """Corrected p below which a difference gets a star."""
-
-FEW_SEEDS = 6
-"""Number of pairs from which on a paired permutation test can find a p below `SIGNIFICANT`."""
 
 
 class Named(Protocol):
@@ -298,10 +304,10 @@ class _Figures:
 
 def _cautions(n_seeds: int, candidates: Iterable[Candidate]) -> Iterator[str]:
     """Return what a reader should know of a comparison of so many seeds, by such agents."""
-    if n_seeds < FEW_SEEDS:
+    if n_seeds < MIN_PAIRS:
         limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
         yield (
-            f"With {counted(n_seeds, 'seed')} {limit}; one below {SIGNIFICANT} takes {FEW_SEEDS}, and more of them "
+            f"With {counted(n_seeds, 'seed')} {limit}; one below {SIGNIFICANT} takes {MIN_PAIRS}, and more of them "
             "where many are corrected."
         )
     if all(one.llm in ("rule", "random") for one in candidates):

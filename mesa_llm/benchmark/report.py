@@ -16,8 +16,8 @@ from mesa_llm.benchmark.task import Level, PublishedError, Reference, Task, Valu
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
-from mesa_llm.statistics import Estimate
-from mesa_llm.text import NOT_KNOWN, figure_text, table
+from mesa_llm.statistics import Estimate, with_interval
+from mesa_llm.text import figure_text, table
 from mesa_llm.tools.tool import describe
 
 MAX_SCORES = 12
@@ -358,15 +358,6 @@ def _note_on(task: Task, *, is_compared: bool) -> str:
     if task.published is not None:
         parts.append(f"{task.published.source}: {task.published.setting}")
     return "; ".join(filter(None, parts))
-
-
-def with_interval(estimate: Estimate | None) -> str:
-    """Write an estimate with its interval, if it has one."""
-    if estimate is None:
-        return NOT_KNOWN
-    if estimate.low is None or estimate.high is None:
-        return figure_text(estimate.value)
-    return f"{figure_text(estimate.value)} [{figure_text(estimate.low)}, {figure_text(estimate.high)}]"
 
 
 def usage_of(runs: Iterable[Run]) -> Usage:

@@ -21,7 +21,7 @@ from mesa_llm.model.model import USAGE, LLMModel
 from mesa_llm.model.options import class_named
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.statistics import Comparison, compare
+from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm.text import table as text_table
 
@@ -35,9 +35,6 @@ COLUMNS = ("measure", "parent", "branch", "difference")
 
 PAIRS = ("seed", "step", "measure", "parent", "branch")
 """Columns of a comparison of pairs."""
-
-FEW_PAIRS = 6
-"""Number of pairs from which on a paired permutation test can find a p below 0.05."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,20 @@ class Fork:
 
     log: Path | None
     """Run log of the branch."""
+
+    def change(self, recording: Recording) -> dict[str, Any]:
+        """Return what `branch` takes of it as a change of a recorded run.
+
+        Raises:
+            ConfigError: If a value or an intervention is none.
+        """
+        return {
+            "inject": [intervention_in(text) for text in self.inject],
+            "changes": values_of(recording, self.assignments),
+            "llm": self.llm,
+            "design": self.design,
+            "keeps_later": self.keeps_later,
+        }
 
 
 def run_branch(
@@ -97,17 +108,7 @@ def run_branch(
         ConfigError: If the run cannot be branched there, or changed like that.
     """
     recording = recording_of(file, trust=trust)
-    forked_run = branch(
-        file,
-        fork.at,
-        inject=map(intervention_in, fork.inject),
-        changes=values_of(recording, fork.assignments),
-        llm=fork.llm,
-        design=fork.design,
-        keeps_later=fork.keeps_later,
-        log=fork.log,
-        **set_options(**options),
-    )
+    forked_run = branch(file, fork.at, log=fork.log, **fork.change(recording), **set_options(**options))
     with closing(forked_run):
         last = forked_run.parent_steps if steps is None else fork.at + steps
         if last <= fork.at:
@@ -159,23 +160,9 @@ def run_branches(
     Raises:
         ConfigError: If a run cannot be branched there, or changed like that.
     """
-    recording = recording_of(file, trust=trust)
-    changes = values_of(recording, fork.assignments)
-    inject = list(map(intervention_in, fork.inject))
+    change = fork.change(recording_of(file, trust=trust))
     with closing(Access(**set_options(**options))) as access:
-        table = branch_seeds(
-            file,
-            fork.at,
-            seeds,
-            steps=steps,
-            log=fork.log,
-            options={"access": access},
-            inject=inject,
-            changes=changes,
-            llm=fork.llm,
-            design=fork.design,
-            keeps_later=fork.keeps_later,
-        )
+        table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, options={"access": access}, **change)
     step, paired = paired_differences(table)
     made = sorted({int(seed) for seed in table["seed"]})
     figures: dict[str, Any] = {"at": fork.at, "parent": str(file), "seeds": made, "step": step}
@@ -188,7 +175,7 @@ def run_branches(
     rows = [[name, *one.texts] for name, one in paired.items()]
     for line in text_table(("measure", "parents", "branches", "difference [95 %]", "p"), rows):
         say(line)
-    if seeds < FEW_PAIRS:
+    if seeds < MIN_PAIRS:
         say(f"With {counted(seeds, 'pair')} no p is below {2 / 2**seeds:.3g}, and intervals are too narrow.")
     return figures
 
@@ -209,10 +196,8 @@ class Paired:
     @property
     def texts(self) -> list[str]:
         """The figures as text."""
-        apart = self.comparison.difference
-        ends = "" if apart.low is None else f" [{figure_text(apart.low)}, {figure_text(apart.high)}]"
         means = map(figure_text, (self.parents, self.branches))
-        return [*means, f"{figure_text(apart.value)}{ends}", figure_text(self.comparison.p)]
+        return [*means, with_interval(self.comparison.difference), figure_text(self.comparison.p)]
 
 
 def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:

@@ -259,14 +259,23 @@ def class_named(name: str, parent: type[T]) -> type[T]:
     Raises:
         ConfigError: If there is none, or it has another base class.
     """
-    module, _, qualname = name.partition(":")
-    try:
-        cls = attrgetter(qualname)(import_module(module))
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{name} cannot be found: {error}") from error
+    cls = object_named(name)
     if not (isinstance(cls, type) and issubclass(cls, parent)):
         raise ConfigError(f"{name} is no {parent.__name__}")
     return cls
+
+
+def object_named(name: str) -> Any:
+    """Import whatever a `module:qualname` names.
+
+    Raises:
+        ConfigError: If there is no such thing.
+    """
+    module, _, qualname = name.partition(":")
+    try:
+        return attrgetter(qualname)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be found: {error}") from error
 
 
 def parameter_from_json(value: Any) -> Any:

@@ -190,4 +190,4 @@ def _Replay(recording: Recording, leave: Callable[[], None]) -> None:
     item = use_memo(lambda: exhibit(find_model(recording.model)), [recording])
     with solara.AppBar():
         solara.Button("Back to the benchmark", icon_name="mdi-arrow-left", text=True, dark=True, on_click=leave)
-    item.shown(recording=recording)
+    item.element(recording=recording)

@@ -43,7 +43,7 @@ class Exhibit:
         svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
         return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
-    def shown(self, **options: Any) -> Element[Any]:
+    def element(self, **options: Any) -> Element[Any]:
         """Return an element that shows the page of this model.
 
         Args:
@@ -74,7 +74,7 @@ class Exhibit:
         """
         if self.fault:
             raise ConfigError(self.fault)
-        return show(lambda: self.shown(**options))
+        return show(lambda: self.element(**options))
 
 
 def exhibit(entry: ModelEntry) -> Exhibit:

@@ -19,7 +19,7 @@ import pandas as pd
 
 from mesa_llm import LLMModel
 from mesa_llm.memory import SavedLives, saved_lives
-from mesa_llm.statistics import Comparison, compare, correct, mean_estimate
+from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
 from models.cognitive_biases.biases import BIASES
 from models.econ_agent.model import EconAgentModel
@@ -245,7 +245,7 @@ def verdict(one: Comparison | None, against: Comparison | None, expected: int) -
         against: Against neutral text.
         expected: The published direction; 0: none.
     """
-    if one is not None and 2 / 2**one.difference.n >= ALPHA:  # no p can lie below it
+    if one is not None and one.difference.n < MIN_PAIRS:
         return "too few pairs" if expected else ""
     if one is None or not is_found(one):
         return "not found" if expected else ""

@@ -149,7 +149,7 @@ def shared_server() -> Served:
 
 @pytest.fixture(scope="module")
 def server(chromium: str) -> Iterator[Served]:
-    """Give the server of the pages under test."""
+    """Serve the pages under test."""
     served = shared_server()
     yield served
     assert "raised exception" not in served.log.read_text(), "a component of a page raised"
@@ -182,7 +182,7 @@ def shared_browser(chromium: str) -> Browser:
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Browser:
-    """Give the browser."""
+    """Start the browser."""
     return shared_browser(chromium)
 
 

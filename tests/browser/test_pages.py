@@ -114,7 +114,7 @@ def test_step_moves_time_and_draws_the_model(page: Page) -> None:
 
 @pytest.fixture
 def stepped(page: Page) -> Page:
-    """Give the village after one step; tests that look around in it find it as the test before has left it."""
+    """Open the village after one step; tests that look around in it find it as the test before has left it."""
     if not page.url.endswith("/fast"):
         shown(page, "/fast")
         press(page, "Step")
