@@ -21,7 +21,12 @@ NO_FLAG = BeforeValidator(_no_flag)
 
 def is_number(value: object) -> bool:
     """Check whether a value is a finite number; true and false are not."""
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def is_whole(value: object) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm import Change, ConfigError
+from mesa_llm import Change, ConfigError, ToolError
 from mesa_llm.model.interventions import meaning_of, variables
 from mesa_llm.registry import find_models
 from models.auction_arena.model import AuctionArena
@@ -91,3 +91,10 @@ def test_studies_declare_what_they_read_in_each_step(kind: Any) -> None:
 def test_a_model_in_which_nothing_changes_says_so() -> None:
     with pytest.raises(ConfigError, match="'coins' cannot be changed during a run of WealthModel; what can be: none"):
         MODELS["boltzmann_wealth"].load()(rng=1).inject(Change(variable="coins", value=2))
+
+
+def test_a_number_beyond_all_floats_is_refused_as_any_other_that_is_none() -> None:
+    model = MarketModel(rng=1)
+    for value in (10**400, float("nan"), True):
+        with pytest.raises(ToolError, match="wanted fee"):
+            model.world.change("max_trade_dollars", value)

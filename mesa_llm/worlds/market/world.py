@@ -15,7 +15,7 @@ from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.amounts import NO_FLAG
+from mesa_llm.worlds.amounts import NO_FLAG, is_number
 from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.makers import OUTCOMES, MakerName, Outcome
 from mesa_llm.worlds.market.rules import Ledger
@@ -358,10 +358,9 @@ class PredictionMarkets(DoNothing):
         Raises:
             ToolError: If it is something else, or cannot have this value.
         """
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if variable == "fee" and is_number and 0 <= value < 1:
+        if variable == "fee" and is_number(value) and 0 <= value < 1:
             self.ledger.fee = float(value)
-        elif variable in LIMITS and (value is None or (is_number and value > 0)):
+        elif variable in LIMITS and (value is None or (is_number(value) and value > 0)):
             self.ledger.limits = replace(self.ledger.limits, **{LIMITS[variable]: value and float(value)})
         else:
             wanted = "fee, a share from 0 on and below 1, or max_trade_dollars or max_trade_move, above 0 or null"
