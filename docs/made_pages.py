@@ -16,15 +16,15 @@ from types import ModuleType
 from typing import Any, get_origin
 
 import mesa_llm
+from mesa_llm.model.registry import ModelEntry, find_models
 from mesa_llm.model.scenario import Parameter, parameters_of
-from mesa_llm.registry import ModelEntry, find_models
 
 ROOT = Path(__file__).resolve().parents[1]
 
 PARTS = {
-    "Models and runs": ["model", "engine", "runlog", "sweep", "statistics", "reports", "testing", "registry"],
+    "Models and runs": ["model", "engine", "runlog", "sweep", "statistics", "reports", "testing", "model.registry"],
     "Agents": ["agents", "config", "memory", "tools", "space", "population"],
-    "Language models": ["llm", "records", "errors", "text"],
+    "Language models": ["llm", "records", "canonical", "errors", "text"],
     "Worlds": [
         "world",
         "worlds.auction",

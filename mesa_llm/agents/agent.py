@@ -15,6 +15,7 @@ from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import Decide, is_plan, open_decide
 from mesa_llm.agents.tools import ToolMixin
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import Query, decide
@@ -34,7 +35,6 @@ from mesa_llm.records import (
     Prompt,
     Request,
     ToolCall,
-    canonical_json,
 )
 from mesa_llm.space import describe_surroundings
 from mesa_llm.text import quoted

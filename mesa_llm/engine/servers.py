@@ -20,10 +20,11 @@ from typing import IO, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.loop import close_all
 from mesa_llm.engine.server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
-from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec, canonical_json
+from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import clip, one_line, quoted
 from mesa_llm.tools.tool import Tool, plain_schema

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import decide
@@ -20,7 +21,7 @@ from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.human.desk import HumanLLM
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory.reflection import Insight, Insights, Questions, Reflection, ReflectiveMemory
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import Capabilities
 from mesa_llm.model.scenario import LLMScenario
-from mesa_llm.records import Event, canonical_json
+from mesa_llm.records import Event
 from mesa_llm.text import clip, one_line, quoted
 from mesa_llm.tools.tool import describe
 from mesa_llm.world import Changeable, Publisher

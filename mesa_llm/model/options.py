@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, cast
 from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.activation import ACTIVATIONS, Activation
 from mesa_llm.engine.transports import EngineOptions, model_part
@@ -23,7 +24,6 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.bridge import Bridge
-from mesa_llm.records import canonical_json
 from mesa_llm.runlog.log import RunLog
 
 N = TypeVar("N", bound=float)

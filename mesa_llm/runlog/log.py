@@ -20,8 +20,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
-from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, canonical_json
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request
 from mesa_llm.runlog.file import WriteLock, begin_to_write, open_to_read, open_to_write
 from mesa_llm.runlog.tables import (
     FORMAT,

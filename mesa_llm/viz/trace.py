@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.model.model import LLMModel
-from mesa_llm.records import ToolSpec, canonical_json
+from mesa_llm.records import ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.toolbox import ToolBox

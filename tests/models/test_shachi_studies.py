@@ -14,7 +14,7 @@ from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.llm.limits import Purse
 from mesa_llm.llm.replies import call
-from mesa_llm.registry import find_model
+from mesa_llm.model.registry import find_model
 from mesa_llm.testing import CHECKS
 from models.shachi.carried import DIRECTIONS
 from models.shachi.carry import study_memory

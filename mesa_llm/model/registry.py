@@ -218,7 +218,7 @@ def _hidden_by(point: EntryPoint) -> str:
     """
     top = _top(point)
     if _distribution(point) == DISTRIBUTION:
-        home = Path(__file__).resolve().parents[1] / top
+        home = Path(__file__).resolve().parents[2] / top
     else:
         home = Path(str(point.dist.locate_file(top))).resolve() if point.dist is not None else Path()
     if not (home.is_dir() and home.name):
