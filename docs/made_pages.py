@@ -79,8 +79,15 @@ def reference_page(module: ModuleType) -> str:
     for name, value in public(module):
         text += f"\n.. {directive_of(value)}:: {name}\n"
         if inspect.isclass(value):
-            text += "   :members:\n   :show-inheritance:\n"
+            text += f"   :members:\n   :inherited-members: {', '.join(foreign_bases(value))}\n   :show-inheritance:\n"
     return text + "```\n"
+
+
+def foreign_bases(kind: type[Any]) -> list[str]:
+    """Name the bases of a class whose members are not listed with its own: other packages', and public ones."""
+    public_classes = [getattr(mesa_llm, name) for name in mesa_llm.__all__]
+    bases = [base for base in kind.__mro__[1:] if base in public_classes or not is_within(base.__module__, "mesa_llm")]
+    return sorted({base.__name__ for base in bases})
 
 
 def public(module: ModuleType) -> list[tuple[str, Any]]:
