@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mesa_llm.agents.agent import as_decision
+from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.canonical import canonical_json

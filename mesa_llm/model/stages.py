@@ -11,7 +11,8 @@ from typing import Any
 
 from mesa.datacollection import DataCollector
 
-from mesa_llm.agents.agent import LLMMixin, as_decision
+from mesa_llm.agents.agent import LLMMixin
+from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.engine.activation import Activation, Stage, Turn, minded
 from mesa_llm.engine.collector import collector_paused
