@@ -86,7 +86,8 @@ def reference_page(module: ModuleType) -> str:
 def foreign_bases(kind: type[Any]) -> list[str]:
     """Name the bases of a class whose members are not listed with its own: other packages', and public ones."""
     public_classes = [getattr(mesa_llm, name) for name in mesa_llm.__all__]
-    bases = [base for base in kind.__mro__[1:] if base in public_classes or not is_within(base.__module__, "mesa_llm")]
+    documented = {base for public in kind.__mro__[1:] if public in public_classes for base in public.__mro__}
+    bases = [base for base in kind.__mro__ if base in documented or not is_within(base.__module__, "mesa_llm")]
     return sorted({base.__name__ for base in bases})
 
 
