@@ -20,7 +20,7 @@ from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds.social.board import REPOST, Board, first_allowed
 from mesa_llm.worlds.social.columns import FloatArray, IntArray
-from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, PostView, ShownIds, SocialFacts, SocialView
+from mesa_llm.worlds.social.facts import FeedItem, PostView, ShownIds, SocialFacts
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import bars_muted
@@ -36,6 +36,7 @@ from mesa_llm.worlds.social.text import (
     observation_text,
     post_text,
 )
+from mesa_llm.worlds.social.views import MAX_MESSAGES, SocialView
 
 TAKES = {
     **dict.fromkeys(("reply", "create_comment", "repost", "quote_post", "vote", "report_post"), "post_id"),
