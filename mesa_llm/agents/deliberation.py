@@ -184,7 +184,7 @@ class DeliberationMixin:
             agent.demand_actions()
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
-            box = box.joined(await engine.servers.tools(agent.servers, self.now)).only(agent.config.tools)
+            box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(agent.config.tools)
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)

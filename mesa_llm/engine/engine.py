@@ -21,7 +21,7 @@ from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_running
 from mesa_llm.engine.decision import Query
 from mesa_llm.engine.loop import EventLoop, run_now, submit
-from mesa_llm.engine.servers import ToolServers
+from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
 from mesa_llm.errors import Absent, ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
@@ -116,7 +116,7 @@ class Engine:
         decisions: Number of decisions made so far.
         absences: Number of those that people left to others, as they did not answer or were not there; they count as
             failures, too.
-        servers: The servers whose tools agents may call.
+        tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
         should_stop: Returns whether to stop at once what is about to be asked.
@@ -145,7 +145,7 @@ class Engine:
         self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
-        self.servers = ToolServers(self.runlog, run_seed)
+        self.tool_sessions = ToolSessions(self.runlog, run_seed)
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
         self._running: concurrent.futures.Future[Any] | None = None
@@ -438,7 +438,7 @@ class Engine:
 
     def close(self) -> None:
         """Close connections and the run log."""
-        self.servers.close()
+        self.tool_sessions.close()
         self._transports.close()
         self.runlog.close()
 
