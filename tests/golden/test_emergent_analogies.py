@@ -31,6 +31,9 @@ def stored() -> dict[str, Any]:
 STORED = stored()
 
 NOT_COMPARED = {
+    "repo": "where the recordings come from",
+    "commit": "as repo",
+    "numpy": "as repo",
     "seed": "problems here are drawn otherwise",
     "index": "the number of a problem within its type",
     "dataset": "which file a problem is of",
