@@ -65,11 +65,14 @@ class Recorded(dict[str, Any]):
 
 
 def golden(task: str) -> Any:
-    """Read a golden file, or skip the module that asks for it."""
+    """Read a golden file, or skip the module that asks for it where there is none."""
     folder = os.environ.get("MESA_LLM_GOLDEN")
     if not folder:
         pytest.skip("MESA_LLM_GOLDEN names no folder of golden files", allow_module_level=True)
-    return decoded(json.loads(Path(folder, f"{task}.json").read_text(encoding="utf-8")))
+    path = Path(folder, f"{task}.json")
+    if not path.is_file():
+        pytest.skip(f"MESA_LLM_GOLDEN holds no {path.name}", allow_module_level=True)
+    return decoded(json.loads(path.read_text(encoding="utf-8")))
 
 
 def decoded(value: Any) -> Any:
@@ -103,8 +106,17 @@ def failure_of(case: Mapping[str, Any]) -> str | None:
 
 
 def section(cases: Mapping[str, Any], name: str) -> list[Any]:
-    """Return the cases of one section of a file; none if the file has no such section."""
-    return cases.get(name, [])
+    """Return the cases of one section of a file; none if the file has no such section.
+
+    A section that is an object is a single case.
+    """
+    found = cases.get(name, [])
+    return [found] if isinstance(found, dict) else found
+
+
+def name_of(case: Mapping[str, Any]) -> str | None:
+    """Return what a case is called; None if it has no name."""
+    return next((case[key] for key in ("id", "label", "name", "scale") if key in case), None)
 
 
 def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:

@@ -31,6 +31,9 @@ def stored() -> dict[str, Any]:
 STORED = stored()
 
 NOT_COMPARED = {
+    "repo": "where the recordings come from",
+    "commit": "as repo",
+    "numpy": "as repo",
     "seed": "problems here are drawn otherwise",
     "index": "the number of a problem within its type",
     "dataset": "which file a problem is of",
@@ -99,7 +102,7 @@ def test_a_reply_to_a_letter_string_is_judged(case: Any) -> None:
     assert letters.is_right(case["response"], case["correct_answer"], form) == (case["expected"] and not is_failure)
 
 
-def test_the_digests_of_the_original_files_are_those_that_are_opened() -> None:
-    digests = CASES["source"]["sha256"]
+@pytest.mark.parametrize("source", section(CASES, "source"))
+def test_the_digests_of_the_original_files_are_those_that_are_opened(source: Any) -> None:
     files = (originals.MATRICES, originals.MATRICES_OF_MORE_RULES, originals.LETTER_STRINGS, originals.VERBAL)
-    assert {one.url.removeprefix(originals.BASE): one.sha256 for one in files} == dict(digests)
+    assert {one.url.removeprefix(originals.BASE): one.sha256 for one in files} == dict(source["sha256"])

@@ -91,7 +91,7 @@ def check_dealings(report: DeedTables, case: Any) -> None:
     }
 
 
-@pytest.mark.parametrize("case", [CASES["extractors"]] if "extractors" in CASES else [])
+@pytest.mark.parametrize("case", section(CASES, "extractors"))
 def test_the_tables_of_a_run_are_those_of_simswarm(case: Any) -> None:
     report = DeedTables(deeds_of(case["records"]), rules="original")
     check_posts(report, case)

@@ -320,7 +320,7 @@ def test_scores_are_normalised_between_lowest_and_highest(case: Any) -> None:
 # -- files
 
 
-@pytest.mark.parametrize("case", [CASES["loader"]] if "loader" in CASES else [])
+@pytest.mark.parametrize("case", section(CASES, "loader"))
 def test_the_original_files_are_read_whole(case: Any) -> None:
     folder = Path(os.environ.get("MESA_LLM_DATA", ""), "sotopia")
     if "MESA_LLM_DATA" not in os.environ or not folder.is_dir():

@@ -434,7 +434,11 @@ class Ranking:
 
 
 def first_allowed(
-    ranking: Ranking, viewers: Viewers, sizes: IntArray, is_barred: Callable[[Viewers, IntArray], BoolArray | None]
+    ranking: Ranking,
+    viewers: Viewers,
+    sizes: IntArray,
+    is_barred: Callable[[Viewers, IntArray], BoolArray | None],
+    but_not: Ragged | None = None,
 ) -> Ragged:
     """Return for each viewer the first rows of a ranking that it may see.
 
@@ -445,10 +449,11 @@ def first_allowed(
         viewers: Who looks.
         sizes: Maximum number of rows of each viewer.
         is_barred: Returns which rows which viewers may not see, shape `(viewers, rows)`; None: all may be seen.
+        but_not: Rows of each viewer that are left out, too.
     """
     parts: list[tuple[IntArray, IntArray]] = []
     remaining = np.arange(len(viewers))
-    depth = int(sizes.max(initial=0))
+    depth = int(sizes.max(initial=0)) * 3 // 2
     while len(remaining):
         rows = ranking.first(depth)
         later: list[IntArray] = []
@@ -456,6 +461,9 @@ def first_allowed(
         for start in range(0, len(remaining), n_at_once):
             some = remaining[start : start + n_at_once]
             barred = is_barred(viewers if len(some) == len(viewers) else viewers.at(some), rows)
+            if but_not is not None:
+                held = (but_not if len(some) == len(viewers) else but_not.at(some)).holds(rows)
+                barred = held if barred is None else barred | held
             allowed = np.ones((len(some), len(rows)), dtype=np.bool_) if barred is None else ~barred
             counts = np.cumsum(allowed, axis=1)
             is_done = (counts[:, -1] >= sizes[some]) if len(rows) == depth and depth else np.ones(len(some), np.bool_)
