@@ -14,9 +14,8 @@ from tqdm import tqdm
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.cross import Cross, candidates_of, cross_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.benchmark.rehearsal import rehearse
 from mesa_llm.benchmark.report import Report, report_of, usage_of
-from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
+from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs, rehearse_plans
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
@@ -233,7 +232,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     """
     tested = [one for one in benchmark.tested if _llm_of(one) not in ("rule", "random", "human")]
     plans = benchmark.plans(tested)
-    costs = rehearse(plans, benchmark.access, **benchmark.options)
+    costs = rehearse_plans(plans, benchmark.access, **benchmark.options)
     total = sum(costs.values(), Cost())
     figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": CAVEAT}
     if as_json:

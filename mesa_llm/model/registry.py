@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.identity import class_named, name_of, object_named
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named, name_of, object_named
 from mesa_llm.model.recording import Recording
 
 GROUP = "mesa_llm.models"
