@@ -5,7 +5,6 @@ Agents are surveyed, and language models that take no part consulted: both in th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -25,8 +24,6 @@ from mesa_llm.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:
     import pandas as pd
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
