@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
