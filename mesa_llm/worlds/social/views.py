@@ -96,6 +96,8 @@ class SocialView(SocialState):
         self._texts: dict[int, dict[tuple[bool, bool, int], str]] = {}
         self._shown_in: dict[int, set[int]] = {}  # post → posts whose looks show it
         super().__init__(settings, **options)
+        self._actions = frozenset(settings.actions)
+        self._sees_groups = not GROUP_ACTIONS.isdisjoint(settings.actions)
 
     def look_changed(self, post_id: int) -> None:
         """Forget how a post looks, and the posts that pass it on or quote it."""
@@ -274,7 +276,7 @@ class SocialView(SocialState):
             ConfigError: If the user has no account.
         """
         viewer = self.viewer(user_id)
-        names = self.settings.actions
+        names = self._actions
         return SocialFacts(
             user_id=user_id,
             step=self.step,
@@ -285,7 +287,7 @@ class SocialView(SocialState):
             followed=tuple(viewer.followed[:MAX_LISTED].tolist()) if "unfollow" in names else (),
             muted=tuple(viewer.muted[:MAX_LISTED].tolist()) if "unmute" in names else (),
             products=self._products() if "purchase_product" in names else (),
-            groups=() if GROUP_ACTIONS.isdisjoint(names) else self.groups(user_id),
+            groups=self.groups(user_id) if self._sees_groups else (),
             open_groups=self._open_groups(user_id) if "join_group" in names else (),
         )
 
