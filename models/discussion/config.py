@@ -495,6 +495,8 @@ def _stopped(plan: DiscussionPlan) -> list[str]:
                 f"survey_questions.{question.id}.iterations: a list of numbers of messages; anything else stops SAUCE; "
                 "use rules='corrected'"
             )
+    if "class_" not in plan.end.model_fields_set:
+        faults.append("endType.class: missing; 'iteration' or 'limits'")
     if plan.n_rooms and isinstance(plan.session_room, dict):
         faults.append("sessionRoom: an object stops SAUCE's batches; write a text")
     return faults

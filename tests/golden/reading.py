@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from fnmatch import fnmatchcase
@@ -97,6 +98,16 @@ def unread(value: Any, place: str = "") -> set[str]:
 def unlisted(value: Any, not_compared: Mapping[str, str]) -> list[str]:
     """Return the paths of the keys that are neither read nor covered by one of the patterns of `not_compared`."""
     return sorted(path for path in unread(value) if not any(fnmatchcase(path, one) for one in not_compared))
+
+
+class UnreadKeys(UserWarning):
+    """A recorded case has keys that its test neither read nor lists as not compared."""
+
+
+def warn_of_unread(value: Any, not_compared: Mapping[str, str]) -> None:
+    """Warn of what `unlisted` returns, if it is anything."""
+    if left := unlisted(value, not_compared):
+        warnings.warn(f"neither read nor listed in NOT_COMPARED: {left}", UnreadKeys, stacklevel=2)
 
 
 def failure_of(case: Mapping[str, Any]) -> str | None:

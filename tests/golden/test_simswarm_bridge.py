@@ -41,7 +41,7 @@ def original_line(event: Event) -> str:
             direction = "up" if facts.get("delta", 0) > 0 else "down"
             return f"[Market] {facts.get('question', '?')} moved {direction} to {facts.get('price_yes', 0) * 100:.0f}%"
         case "policy_change":
-            return f"[Policy] {facts.get('action', '?')}: {dict(facts)}"
+            return f"[Policy] {facts.get('action', 'unknown')}: {dict(facts)}"
         case _:
             return f"[{source}] {event.kind}: {dict(facts)}"
 
@@ -76,14 +76,16 @@ def test_a_digest_holds_the_events_of_other_worlds(case: dict[str, Any]) -> None
     bridge = Bridge(max_events=len(told))
     bridge.publish(event_of({"source": s, "type": f"kind {n}", "data": {}}) for n, s in enumerate(told))
     bridge.start_step(1)
-    heard = [event.source for event in bridge.heard(case["agent_envs"])]
+    worlds = [SOURCES.get(world, world) for world in case["agent_envs"]]
+    heard = [event.source for event in bridge.heard(worlds)]
     assert heard == [SOURCES.get(source, source) for source in case["sources_seen"]]
-    assert len(bridge.digest(case["agent_envs"]).splitlines()) == case["n_lines"]
+    assert len(bridge.digest(worlds).splitlines()) == case["n_lines"]
 
 
 @pytest.mark.parametrize("case", section(CASES, "bridge_scheduled"), ids=lambda case: case["round"])
 def test_scheduled_events_arrive_in_their_step(case: dict[str, Any]) -> None:
-    every = [Event("", kind, time=one["round"]) for one in CASES["bridge_scheduled"] for kind in one["types"]]
+    kinds = [(one["round"], kind) for one in section(CASES, "bridge_scheduled") for kind in one["types"]]
+    every = [Event("", kind, {"number": number}, time=step) for number, (step, kind) in enumerate(kinds)]
     bridge = Bridge(every)
     assert [event.kind for event in bridge.start_step(case["round"])] == case["types"]
     heard = bridge.heard(["social", "market", "economic"])

@@ -96,6 +96,8 @@ class SocialView(SocialState):
         self._texts: dict[int, dict[tuple[bool, bool, int], str]] = {}
         self._shown_in: dict[int, set[int]] = {}  # post → posts whose looks show it
         super().__init__(settings, **options)
+        self._actions = frozenset(settings.actions)
+        self._sees_groups = not GROUP_ACTIONS.isdisjoint(settings.actions)
 
     def look_changed(self, post_id: int) -> None:
         """Forget how a post looks, and the posts that pass it on or quote it."""
@@ -255,6 +257,13 @@ class SocialView(SocialState):
     def _open_groups(self, user_id: int) -> tuple[GroupView, ...]:
         return tuple(GroupView(*row) for row in self.store.query(OPEN_GROUPS, user_id, MAX_LISTED))
 
+    def _is_hidden(self, notice: Notice, viewer: Viewer) -> bool:
+        """Check whether news is of a muted user, or of words that are shown to nobody any more."""
+        if notice.user_id in viewer.muted_ids:
+            return True
+        has_words = self.settings.hide_reports > 0 and notice.kind in ("reply", "quote")
+        return has_words and self.posts.get("reports", notice.new_id - 1) >= self.max_reports
+
     def _products(self) -> tuple[ProductView, ...]:
         return tuple(
             ProductView(*row) for row in self.store.query("SELECT product_name, sales FROM product ORDER BY product_id")
@@ -267,24 +276,20 @@ class SocialView(SocialState):
             ConfigError: If the user has no account.
         """
         viewer = self.viewer(user_id)
-        names = self.settings.actions
+        names = self._actions
         return SocialFacts(
             user_id=user_id,
             step=self.step,
             followers=self.users.get("followers", user_id),
             followings=self.users.get("followings", user_id),
             feed=self.items(viewer, self.feed(user_id)),
-            notices=tuple(notice for notice in self.inbox.of(user_id) if not _is_hidden(notice, viewer)),
+            notices=tuple([notice for notice in self.inbox.of(user_id) if not self._is_hidden(notice, viewer)]),
             followed=tuple(viewer.followed[:MAX_LISTED].tolist()) if "unfollow" in names else (),
             muted=tuple(viewer.muted[:MAX_LISTED].tolist()) if "unmute" in names else (),
             products=self._products() if "purchase_product" in names else (),
-            groups=() if GROUP_ACTIONS.isdisjoint(names) else self.groups(user_id),
+            groups=self.groups(user_id) if self._sees_groups else (),
             open_groups=self._open_groups(user_id) if "join_group" in names else (),
         )
-
-
-def _is_hidden(notice: Notice, viewer: Viewer) -> bool:
-    return notice.user_id in viewer.muted_ids
 
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:
