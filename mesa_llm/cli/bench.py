@@ -165,7 +165,7 @@ def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
             (task.name, pair.partition(".")[2]) for task in tasks if task.name.replace("-", "_") == task_name
         ]
     else:
-        applications = [(task.name, pair) for task in tasks if name in _known(task)]
+        applications = [(task.name, pair) for task in tasks if name in _parameter_names(task)]
     if not applications:
         there_are = ", ".join(task.name for task in tasks)
         raise ConfigError(f"--set {pair}: wanted name=value or TASK.name=value, for a parameter of {there_are}")
@@ -184,7 +184,7 @@ def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
     return [task.measured_by(chosen[task.name]) if task.name in chosen else task for task in tasks]
 
 
-def _known(task: Task) -> set[str]:
+def _parameter_names(task: Task) -> set[str]:
     return {parameter.name for parameter in parameters_of(task.model_class)}
 
 

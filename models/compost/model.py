@@ -233,8 +233,8 @@ class CompostModel(LLMModel):
     def results(self) -> dict[str, Any]:
         """Return both scores of each persona, the mean of all, and what they rest on; None where there is no score."""
         scores = self.scores()
-        rows = {f"individuation: {name}": known(row.mean) for name, row in scores.individuation.items()}
-        rows |= {f"exaggeration: {name}": known(row.mean) for name, row in scores.exaggeration.items()}
+        rows = {f"individuation: {name}": finite(row.mean) for name, row in scores.individuation.items()}
+        rows |= {f"exaggeration: {name}": finite(row.mean) for name, row in scores.exaggeration.items()}
         means = [row.mean for row in scores.exaggeration.values() if not math.isnan(row.mean)]
         return rows | {
             "exaggeration": statistics.fmean(means) if means else None,
@@ -264,7 +264,7 @@ class CompostModel(LLMModel):
         return "\n".join([heading, *lines, ending])
 
 
-def known(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """Return a number; None in place of NaN."""
     return None if math.isnan(value) else value
 
