@@ -25,8 +25,8 @@ from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_be
 from models.cognitive_biases.biases import BIASES
 from models.econ_agent.model import EconAgentModel
 from models.oasis.model import OasisModel
-from models.shachi.carried import DIRECTIONS, CarriedModel
 from models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells
+from models.shachi.other_life import DIRECTIONS, CarriedModel
 from models.shachi.two_worlds import OTHER_POST
 
 PLACEBOS = ("neutral", "shuffled", "other topic")

@@ -16,9 +16,9 @@ from mesa_llm.llm.limits import Purse
 from mesa_llm.llm.replies import call
 from mesa_llm.model.registry import find_model
 from mesa_llm.testing import CHECKS
-from models.shachi.carried import DIRECTIONS
 from models.shachi.carry import study_memory
 from models.shachi.findings import Findings, Setup
+from models.shachi.other_life import DIRECTIONS
 from models.shachi.studies import app
 from models.shachi.swap import interaction_p, study_swap
 from models.shachi.two_worlds import TwoWorldsModel
