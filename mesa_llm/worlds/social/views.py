@@ -173,9 +173,9 @@ class SocialView(SocialState):
         for post_id, (source_id, quoted_id, replies, under) in zip(missing, parts, strict=True):
             self._views[post_id] = PostView(
                 *own_facts(post_id, source_id),
-                PostView(*own_facts(quoted_id, quoted_id)) if quoted_id else None,
-                tuple([reply_view(each, posts[each], texts[each]) for each in replies]),
-                tuple([reply_view(each, comments[each], comment_texts[each]) for each in under]),
+                quoted=PostView(*own_facts(quoted_id, quoted_id)) if quoted_id else None,
+                replies=tuple([reply_view(each, posts[each], texts[each]) for each in replies]),
+                comments=tuple([reply_view(each, comments[each], comment_texts[each]) for each in under]),
             )
 
     def _parts(self, post_id: int) -> tuple[int, int, Sequence[int], Sequence[int]]:
