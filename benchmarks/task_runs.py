@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,10 +90,10 @@ def wide(cell: Cell) -> dict[str, Any]:
             with model_of(published, access, **parameters) as model:
                 model.step()
                 before = model.engine.decisions
-                begun = time.perf_counter()
-                model.step()
-                wall_s, decisions = time.perf_counter() - begun, model.engine.decisions - before
-    return {"wall_s": wall_s, "decisions": decisions}
+                with measured() as stretch:
+                    model.step()
+                decisions = model.engine.decisions - before
+    return {**vars(stretch), "decisions": decisions}
 
 
 if __name__ == "__main__":

@@ -70,6 +70,11 @@ class Columns:
         """Return one number."""
         return int(self._arrays[name][row])
 
+    def some(self, ids: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, ...]]:
+        """Return the numbers that some columns hold of posts, or comments, in the rows before their ids."""
+        indices = np.array(ids, dtype=np.int64) - 1
+        return zip(*(self._arrays[name][indices].tolist() for name in names), strict=True)
+
     def put(self, name: str, row: int, value: int) -> None:
         """Set one number."""
         self._arrays[name][row] = value

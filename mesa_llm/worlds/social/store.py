@@ -367,6 +367,11 @@ class Names(Mapping[int, str]):
             name = self._cache[user_id]
         return name
 
+    def get(self, user_id: int, default: Any = None) -> Any:
+        """Return the name of a user, or something else if there is no such user."""
+        name = self._cache.get(user_id)
+        return super().get(user_id, default) if name is None else name
+
     def __iter__(self) -> Iterator[int]:
         """Go through the ids, in rising order."""
         return iter(np.flatnonzero(self._users["is_user"]).tolist())

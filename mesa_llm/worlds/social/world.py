@@ -129,7 +129,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
 
     def expect(self, agent_ids: Sequence[int]) -> None:
         """Pick the feeds of users who are about to look, all at once, and read what these show."""
-        users = [agent_id for agent_id in agent_ids if agent_id in self.names]
+        users = [agent_id for agent_id in agent_ids if self.is_user(agent_id)]
         viewers = self.viewers(users)
         feeds = self.feeds(viewers)
         self._feeds = dict(zip(users, feeds, strict=True))
@@ -183,7 +183,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             case "unfollow":
                 return tuple(filter(self.viewer(facts.user_id).followed_ids.__contains__, users))
             case "mute":
-                return tuple(filterfalse(facts.muted.__contains__, users))
+                return tuple(filterfalse(facts.muted.__contains__, users)) if facts.muted else users
             case "unmute":
                 return facts.muted
             case "join_group":
