@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
+import numpy as np
 from cell import Cell
 from goals import Goal, figure_text, table
 from overhead import load
@@ -81,8 +82,13 @@ def width_of(readings: list[dict[str, Any]]) -> float:
 
 
 def plain_cost_us(readings: Readings, width: float) -> float | None:
-    """Return what a decision of the plain engine costs at the nearest width that was measured."""
-    return cost_us(readings[plain(min(WIDTHS, key=lambda one: abs(math.log(one / width))))])
+    """Return what a decision of the plain engine costs where as many decide at once.
+
+    What a step costs besides its decisions is shared by them: between two widths that were measured, the cost is linear
+    in the share of one decision.
+    """
+    costs = {1 / one: cost for one in reversed(WIDTHS) if (cost := cost_us(readings[plain(one)])) is not None}
+    return float(np.interp(1 / width, list(costs), list(costs.values()))) if costs else None
 
 
 def widest(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
