@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bare import bare_wall_s
 from cell import Cell, measured, run_cell
 from ours import steps
 
 from mesa_llm import Access, LLMModel
 from mesa_llm.benchmark import Task, find_task
+from mesa_llm.llm.openai.connection import Connections, Response
 
 ITEM_BY_ITEM = {
     "administrations": 100,
@@ -82,18 +84,38 @@ def task(cell: Cell) -> dict[str, Any]:
 
 
 def wide(cell: Cell) -> dict[str, Any]:
-    """Measure the second of two wide steps, over connections that two others have made."""
+    """Measure the second of two wide steps, over connections that an equal run has made; then libcurl alone."""
     name, parameters = WIDE[cell.name]
     published = find_task(name)
     with access_of(cell) as access:
-        for _ in range(2):
-            with model_of(published, access, **parameters) as model:
+        with model_of(published, access, **parameters) as model:
+            model.step()
+            with bodies_collected() as bodies:
                 model.step()
-                before = model.engine.decisions
-                with measured() as stretch:
-                    model.step()
-                decisions = model.engine.decisions - before
-    return {**vars(stretch), "decisions": decisions}
+        with model_of(published, access, **parameters) as model:
+            model.step()
+            before = model.engine.decisions
+            with measured() as stretch:
+                model.step()
+            decisions = model.engine.decisions - before
+    return {**vars(stretch), "decisions": decisions, "bare_wall_s": bare_wall_s(cell.base, bodies)}
+
+
+@contextmanager
+def bodies_collected() -> Iterator[list[bytes]]:
+    """Collect the bodies of the requests that are sent in the block."""
+    bodies: list[bytes] = []
+    post = Connections.post
+
+    async def collect(self: Connections, body: bytes) -> Response:
+        bodies.append(body)
+        return await post(self, body)
+
+    Connections.post = collect
+    try:
+        yield bodies
+    finally:
+        Connections.post = post
 
 
 if __name__ == "__main__":

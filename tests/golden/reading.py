@@ -125,9 +125,17 @@ def section(cases: Mapping[str, Any], name: str) -> list[Any]:
     return [found] if isinstance(found, dict) else found
 
 
-def name_of(case: Mapping[str, Any]) -> str | None:
-    """Return what a case is called; None if it has no name."""
-    return next((case[key] for key in ("id", "label", "name", "scale") if key in case), None)
+def entry(cases: Mapping[str, Any], name: str, key: str) -> Any:
+    """Return one entry of a section that other sections refer to; skip the test if the file lacks it."""
+    found = cases.get(name, {})
+    if key not in found:
+        pytest.skip(f"the file has no {key} in {name}")
+    return found[key]
+
+
+def name_of(case: Mapping[str, Any]) -> str:
+    """Return what a case is called; empty if it has no name."""
+    return next((str(case[key]) for key in ("id", "label", "name", "scale") if key in case), "")
 
 
 def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:
