@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import shutil
 import signal
@@ -24,6 +25,9 @@ if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usa
 # The command line is built once, and not before every command that a test types.
 typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
 
+# Until all tests are collected nothing is thrown away; what is there by then stays, and is never looked through again.
+gc.disable()
+
 # A shell that starts the tests in the background has Ctrl-C ignored, here and in every process started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -31,3 +35,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take long, so that the workers that share the tests end at about the same time."""
     items.sort(key=lambda item: -len({"browser", "slow"} & {mark.name for mark in item.iter_markers()}))
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and collected tests, about a million objects, out of every later round of the garbage collector."""
+    gc.freeze()
+    gc.enable()

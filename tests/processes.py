@@ -25,6 +25,7 @@ IMPORTED = [
     "models.social.model",
     "models.sotopia.scores",
     "uvicorn",
+    "tests.frozen",
 ]
 """What takes long to import, and starts no threads: a process that is forked has none of them."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.reading import MAX_TEXT, REASONING, answer_schema, read, thought_in
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
@@ -23,7 +24,6 @@ from mesa_llm.records import (
     Salt,
     ToolCall,
     ToolSpec,
-    canonical_json,
 )
 from mesa_llm.tools.toolbox import ToolBox
 
@@ -77,8 +77,10 @@ class Query:
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request and keep its key."""
-        self.keys.append(request.key)
-        return await (llm or self.llm).reply(request)
+        try:
+            return await (llm or self.llm).reply(request)
+        finally:
+            self.keys.append(request.key)  # made while others wait for their replies, not before this one is sent
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mesa_llm.model.model import USAGE, LLMModel
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.stages import USAGE
 from mesa_llm.reports.deeds import DeedTables, names_of
 from mesa_llm.reports.export import tables_of
 from mesa_llm.reports.report import Coalition, Finding, Phase, Quotation, Report

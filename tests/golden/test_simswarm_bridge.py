@@ -24,13 +24,13 @@ SOURCES = {"scheduled": "schedule"}
 """What the original calls a source → what we call it."""
 
 
-def our_name(world: str) -> str:
-    """Return what we call a world, or a source of events, of the original."""
-    return SOURCES.get(world, world)
+def ours(source: str) -> str:
+    """Return what we call a source of the original."""
+    return SOURCES.get(source, source)
 
 
 def event_of(case: dict[str, Any], time: int = 0) -> Event:
-    return Event(our_name(case["source"]), case["type"], case["data"], time=time)
+    return Event(ours(case["source"]), case["type"], case["data"], time=time)
 
 
 def original_line(event: Event) -> str:
@@ -80,9 +80,9 @@ def test_a_digest_holds_the_events_of_other_worlds(case: dict[str, Any]) -> None
     bridge = Bridge(max_events=len(told))
     bridge.publish(event_of({"source": s, "type": f"kind {n}", "data": {}}) for n, s in enumerate(told))
     bridge.start_step(1)
-    worlds = [our_name(world) for world in case["agent_envs"]]
+    worlds = [ours(world) for world in case["agent_envs"]]
     heard = [event.source for event in bridge.heard(worlds)]
-    assert heard == [our_name(source) for source in case["sources_seen"]]
+    assert heard == [ours(source) for source in case["sources_seen"]]
     assert len(bridge.digest(worlds).splitlines()) == case["n_lines"]
 
 
