@@ -129,7 +129,7 @@ def test_a_key_that_nobody_reads_is_found(task: str) -> None:
     cases: Recorded = golden(task)
     cases.read_all()
     assert unread(cases) == set()
-    name = "section"
+    name = next(iter(cases))
     cases[name] = decoded([{"known": {"b": 1}, "new": 2}])
     assert unlisted(cases, {}) == [f"{name}.known", f"{name}.new"]
     assert cases[name][0]["known"] == {"b": 1}
