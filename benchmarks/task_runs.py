@@ -98,7 +98,7 @@ def wide(cell: Cell) -> dict[str, Any]:
             with measured() as stretch:
                 model.step()
             decisions = model.engine.decisions - before
-    return {**vars(stretch), "decisions": decisions, "bare_wall_s": bare_wall_s(cell.base, bodies)}
+            return {**vars(stretch), "decisions": decisions, "bare_wall_s": bare_wall_s(cell.base, bodies)}
 
 
 @contextmanager

@@ -29,8 +29,9 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
 from mesa_llm.llm.limits import Purse
 from mesa_llm.llm.purse import RemotePurse, served
+from mesa_llm.model.identity import class_named, name_of, setting_digest
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import OPTIONS, class_named, name_of, setting_digest
+from mesa_llm.model.options import OPTIONS
 from mesa_llm.model.scenario import parameters_of
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.tools import ToolMixin
+from mesa_llm.agents.upkeep import tend_memories
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.reading import plain_answer, written_answer
-from mesa_llm.engine.survey import tend_memories
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
 from mesa_llm.records import Decision, Failure, Observation, Outcome, ToolCall

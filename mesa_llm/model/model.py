@@ -22,15 +22,9 @@ from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
+from mesa_llm.model.identity import check_files, identity, with_recorded_addresses
 from mesa_llm.model.interventions import Interventions
-from mesa_llm.model.options import (
-    OnError,
-    check_files,
-    constructor,
-    identity,
-    settle_parameters,
-    with_recorded_addresses,
-)
+from mesa_llm.model.options import OnError, constructor, settle_parameters
 from mesa_llm.model.prompts import find_prompt, render_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel

@@ -14,10 +14,10 @@ from mesa.datacollection import DataCollector
 from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
+from mesa_llm.agents.upkeep import tend_memories
 from mesa_llm.engine.activation import Activation, Stage, Turn, minded
 from mesa_llm.engine.collector import collector_paused
 from mesa_llm.engine.engine import Engine
-from mesa_llm.engine.survey import tend_memories
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.options import OnError, activation_for

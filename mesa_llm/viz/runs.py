@@ -21,8 +21,8 @@ from solara.core import component
 
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.llm.address import split_name
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import name_of
 from mesa_llm.runlog.file import open_to_read
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted

@@ -22,7 +22,8 @@ def stored() -> dict[str, Any]:
     folder = Path(os.environ.get("MESA_LLM_DATA", ""), "emergent_analogies")
     found: dict[str, Any] = {}
     for path in sorted(folder.glob("*.json")) if "MESA_LLM_DATA" in os.environ else []:
-        for name, cases in decoded(json.loads(path.read_text(encoding="utf-8"))).items():
+        sections = decoded(json.loads(path.read_text(encoding="utf-8")))
+        for name, cases in sections.items() if isinstance(sections, dict) else ():
             if isinstance(cases, list):
                 found.setdefault(name, []).extend(cases)
     return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.golden.reading import Recorded, decoded, golden, unlisted, unread
+from tests.golden.reading import Recorded, UnreadKeys, decoded, golden, unlisted, unread, warn_of_unread
 
 READ = {
     "auctionarena": {"scenarios", "trueskill"},
@@ -132,6 +132,8 @@ def test_a_key_that_nobody_reads_is_found(task: str) -> None:
     assert unlisted(cases, {}) == [f"{name}.known", f"{name}.new"]
     assert cases[name][0]["known"] == {"b": 1}
     assert unlisted(cases, {}) == [f"{name}.new"]
+    with pytest.warns(UnreadKeys, match=r"new"):
+        warn_of_unread(cases, {})
     assert unlisted(cases, {"*.new": "a reason"}) == []
 
 

@@ -334,7 +334,7 @@ def test_everything_can_be_drawn_at_any_time(months) -> None:
 def test_prices_are_drawn_from_the_start_over_whole_months_or_years(months, unit, last) -> None:
     axes = Figure().subplots()
     charts.draw_prices(axes, collected(run(months, n_agents=3)))
-    price = axes.lines[0].get_xdata()
+    price = np.asarray(axes.lines[0].get_xdata())
     assert (axes.get_xlabel(), price[0], price[-1], len(price)) == (unit, 0, last, months + 1)
     assert all(tick == int(tick) for tick in axes.get_xticks())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -34,6 +34,8 @@ MAX_CHANGES = 1_000_000
 """Number of changed posts that are noted before all rankings are brought up to date."""
 
 NOWHERE = np.zeros(0, dtype=np.int64)
+
+NOBODY: frozenset[int] = frozenset()
 
 
 class Texts(Protocol):
@@ -79,7 +81,7 @@ class Viewer:
     @cached_property
     def muted_ids(self) -> frozenset[int]:
         """Ids of the users it muted."""
-        return frozenset(self.muted.tolist())
+        return frozenset(self.muted.tolist()) if len(self.muted) else NOBODY
 
     @cached_property
     def follows(self) -> BoolArray:
@@ -125,6 +127,12 @@ class Viewers:
         """Return one viewer."""
         seed = self.seeds[index]
         return Viewer(int(self.ids[index]), self.followed[index], self.muted[index], seed, self.n_users)
+
+    def each(self) -> Iterator[Viewer]:
+        """Return all viewers, one after another."""
+        ties = zip(self.followed.each(), self.muted.each(), strict=True)
+        for user_id, (followed, muted), seed in zip(self.ids.tolist(), ties, self.seeds, strict=True):
+            yield Viewer(user_id, followed, muted, seed, self.n_users)
 
     def at(self, indices: IntArray) -> Viewers:
         """Return some of the viewers."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,6 +57,34 @@ MESSAGES = """
     ORDER BY sent_at DESC, message_id DESC LIMIT ?"""
 
 
+class PostRow(NamedTuple):
+    """Numbers of a post that its view is made of, by the names of their columns."""
+
+    kind: int
+    author: int
+    created: int
+    likes: int
+    dislikes: int
+    shares: int
+    reports: int
+    parent: int
+
+
+class CommentRow(NamedTuple):
+    """Numbers of a comment that its view is made of, by the names of their columns."""
+
+    author: int
+    created: int
+    likes: int
+    dislikes: int
+    post: int
+
+    @property
+    def parent(self) -> int:
+        """The post it stands under."""
+        return self.post
+
+
 class Look:
     """A post as all see it who voted on nothing under it, and muted nobody whom it shows.
 
@@ -63,27 +92,18 @@ class Look:
         post: The post.
         ids: The ids it shows.
         replies: Those of the replies under it.
+        items: The post in the feeds of all whose ties to it are the same, as far as somebody has looked: whether they
+            follow who published it, whether they wrote it, and their vote on it.
     """
 
-    __slots__ = ("_items", "ids", "post", "replies")
+    __slots__ = ("ids", "items", "post", "replies")
 
     def __init__(self, post: PostView) -> None:
         """Begin without anybody who looks."""
         self.post = post
         self.ids = ids_shown_by(post)
         self.replies = tuple([reply.reply_id for reply in post.replies])
-        self._items: dict[tuple[bool, bool, int], FeedItem] = {}
-
-    def item(self, *ties: *tuple[bool, bool, int]) -> FeedItem:
-        """Return the post in the feeds of all whose ties to it are the same; they share one item.
-
-        Args:
-            *ties: Whether they follow who published it, whether they wrote it, and their vote on it.
-        """
-        item = self._items.get(ties)
-        if item is None:
-            item = self._items[ties] = FeedItem(self.post, *ties)
-        return item
+        self.items: dict[tuple[bool, bool, int], FeedItem] = {}
 
 
 class SocialView(SocialState):
@@ -96,6 +116,8 @@ class SocialView(SocialState):
         self._texts: dict[int, dict[tuple[bool, bool, int], str]] = {}
         self._shown_in: dict[int, set[int]] = {}  # post → posts whose looks show it
         super().__init__(settings, **options)
+        self._actions = frozenset(settings.actions)
+        self._sees_groups = not GROUP_ACTIONS.isdisjoint(settings.actions)
 
     def look_changed(self, post_id: int) -> None:
         """Forget how a post looks, and the posts that pass it on or quote it."""
@@ -126,23 +148,34 @@ class SocialView(SocialState):
         if not missing:
             return
         parts = [self._parts(post_id) for post_id in missing]
-        texts = self.posts_texts(
-            list(dict.fromkeys(part for source, quoted, replies, _ in parts for part in (source, quoted, *replies)))
-        )
-        comment_ids = [comment_id for *_, comments in parts for comment_id in comments]
+        shown = dict.fromkeys(part for source, quoted, replies, _ in parts for part in (source, quoted, *replies))
+        shown.pop(0, None)
+        texts = self.posts_texts(list(shown))
+        ids = list(dict.fromkeys((*shown, *missing)))
+        posts = dict(zip(ids, map(PostRow._make, self.posts.some(ids, PostRow._fields)), strict=True))
+        ids = [comment_id for *_, comments in parts for comment_id in comments]
+        comments = dict(zip(ids, map(CommentRow._make, self.comments.some(ids, CommentRow._fields)), strict=True))
         query = "SELECT comment_id, content FROM comment WHERE comment_id IN ({})"
-        comment_texts = dict(self.store.of_ids(query, comment_ids)) if comment_ids else {}
-        self.names.load(
-            [self.author_of(part) for post_id, part_ids in zip(missing, parts, strict=True)
-             for part in (post_id, part_ids[0], *filter(None, part_ids[1:2]), *part_ids[2])]
-            + [self.comments.get("author", comment_id - 1) for comment_id in comment_ids]
-        )  # fmt: skip
-        for post_id, (source_id, quoted_id, replies, comments) in zip(missing, parts, strict=True):
+        comment_texts = dict(self.store.of_ids(query, ids))
+        self.names.load(row.author for row in chain(posts.values(), comments.values()))
+        names = self.names
+
+        def own_facts(post_id: int, source_id: int) -> tuple[Any, ...]:
+            post, source = posts[post_id], posts[source_id]
+            published = post_id, KINDS[post.kind], post.author, names[post.author]
+            written = source_id, source.author, names[source.author], texts[source_id], post.created
+            return *published, *written, source.likes, source.dislikes, source.shares, source.reports
+
+        def reply_view(reply_id: int, row: PostRow | CommentRow, content: str) -> ReplyView:
+            written = row.author, names[row.author], content, row.created
+            return ReplyView(reply_id, row.parent, *written, row.likes, row.dislikes)
+
+        for post_id, (source_id, quoted_id, replies, under) in zip(missing, parts, strict=True):
             self._views[post_id] = PostView(
-                *self._own_facts(post_id, source_id, texts[source_id]),
-                quoted=PostView(*self._own_facts(quoted_id, quoted_id, texts[quoted_id])) if quoted_id else None,
-                replies=tuple(self._reply_view(reply_id, texts[reply_id]) for reply_id in replies),
-                comments=tuple(self._comment_view(comment_id, comment_texts[comment_id]) for comment_id in comments),
+                *own_facts(post_id, source_id),
+                quoted=PostView(*own_facts(quoted_id, quoted_id)) if quoted_id else None,
+                replies=tuple([reply_view(each, posts[each], texts[each]) for each in replies]),
+                comments=tuple([reply_view(each, comments[each], comment_texts[each]) for each in under]),
             )
 
     def _parts(self, post_id: int) -> tuple[int, int, Sequence[int], Sequence[int]]:
@@ -176,24 +209,6 @@ class SocialView(SocialState):
         order = np.lexsort((-rows, self.comments["dislikes"][rows] - self.comments["likes"][rows]))
         return (rows[order[:limit]] + 1).tolist()
 
-    def _own_facts(self, post_id: int, source_id: int, content: str) -> tuple[Any, ...]:
-        """Return the first fields of the view of a post."""
-        author, writer, get = self.author_of(post_id), self.author_of(source_id), self.posts.get
-        counts = (get(name, source_id - 1) for name in ("likes", "dislikes", "shares", "reports"))
-        names = self.names
-        kind, created = KINDS[self.kind_of(post_id)], get("created", post_id - 1)
-        return post_id, kind, author, names[author], source_id, writer, names[writer], content, created, *counts
-
-    def _reply_view(self, reply_id: int, content: str) -> ReplyView:
-        row, get = reply_id - 1, self.posts.get
-        author, numbers = get("author", row), (get(name, row) for name in ("created", "likes", "dislikes"))
-        return ReplyView(reply_id, get("parent", row), author, self.names[author], content, *numbers)
-
-    def _comment_view(self, comment_id: int, content: str) -> ReplyView:
-        row, get = comment_id - 1, self.comments.get
-        author, numbers = get("author", row), (get(name, row) for name in ("created", "likes", "dislikes"))
-        return ReplyView(comment_id, get("post", row), author, self.names[author], content, *numbers)
-
     def items(self, viewer: Viewer, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
         """Return posts as one user sees them: with its votes, without what muted users wrote under them.
 
@@ -215,9 +230,12 @@ class SocialView(SocialState):
                 or (look.ids.comments and not comment_votes.keys().isdisjoint(look.ids.comments))
                 or (muted and not muted.isdisjoint(look.ids.users))
             ):
-                items.append(FeedItem(_with_votes(_without_muted(post, muted), votes, comment_votes), *ties))
+                item = FeedItem(_with_votes(_without_muted(post, muted), votes, comment_votes), *ties)
             else:
-                items.append(look.item(*ties))
+                item = look.items.get(ties)
+                if item is None:
+                    item = look.items[ties] = FeedItem(post, *ties)
+            items.append(item)
         return tuple(items)
 
     def ids_of(self, post: PostView) -> ShownIds:
@@ -255,6 +273,13 @@ class SocialView(SocialState):
     def _open_groups(self, user_id: int) -> tuple[GroupView, ...]:
         return tuple(GroupView(*row) for row in self.store.query(OPEN_GROUPS, user_id, MAX_LISTED))
 
+    def _is_hidden(self, notice: Notice, viewer: Viewer) -> bool:
+        """Check whether news is of a muted user, or of words that are shown to nobody any more."""
+        if notice.user_id in viewer.muted_ids:
+            return True
+        has_words = self.settings.hide_reports > 0 and notice.kind in ("reply", "quote")
+        return has_words and self.posts.get("reports", notice.new_id - 1) >= self.max_reports
+
     def _products(self) -> tuple[ProductView, ...]:
         return tuple(
             ProductView(*row) for row in self.store.query("SELECT product_name, sales FROM product ORDER BY product_id")
@@ -267,24 +292,20 @@ class SocialView(SocialState):
             ConfigError: If the user has no account.
         """
         viewer = self.viewer(user_id)
-        names = self.settings.actions
+        names = self._actions
         return SocialFacts(
             user_id=user_id,
             step=self.step,
             followers=self.users.get("followers", user_id),
             followings=self.users.get("followings", user_id),
             feed=self.items(viewer, self.feed(user_id)),
-            notices=tuple(notice for notice in self.inbox.of(user_id) if not _is_hidden(notice, viewer)),
+            notices=tuple([notice for notice in self.inbox.of(user_id) if not self._is_hidden(notice, viewer)]),
             followed=tuple(viewer.followed[:MAX_LISTED].tolist()) if "unfollow" in names else (),
             muted=tuple(viewer.muted[:MAX_LISTED].tolist()) if "unmute" in names else (),
             products=self._products() if "purchase_product" in names else (),
-            groups=() if GROUP_ACTIONS.isdisjoint(names) else self.groups(user_id),
+            groups=self.groups(user_id) if self._sees_groups else (),
             open_groups=self._open_groups(user_id) if "join_group" in names else (),
         )
-
-
-def _is_hidden(notice: Notice, viewer: Viewer) -> bool:
-    return notice.user_id in viewer.muted_ids
 
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:

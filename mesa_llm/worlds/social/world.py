@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import filterfalse, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -129,11 +129,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
 
     def expect(self, agent_ids: Sequence[int]) -> None:
         """Pick the feeds of users who are about to look, all at once, and read what these show."""
-        users = [agent_id for agent_id in agent_ids if agent_id in self.names]
+        users = [agent_id for agent_id in agent_ids if self.is_user(agent_id)]
         viewers = self.viewers(users)
         feeds = self.feeds(viewers)
         self._feeds = dict(zip(users, feeds, strict=True))
-        self._viewers = {user_id: viewers[index] for index, user_id in enumerate(users)}
+        self._viewers = dict(zip(users, viewers.each(), strict=True))
         self.load_views(post_id for feed in feeds for post_id in feed)
         self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
@@ -179,12 +179,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         match action:
             case "follow":
                 followed = () if self.is_original else self.viewer(facts.user_id).followed_ids
-                return tuple([user_id for user_id in users if user_id not in followed])
+                return tuple(filterfalse(followed.__contains__, users))
             case "unfollow":
-                followed = self.viewer(facts.user_id).followed_ids
-                return tuple([user_id for user_id in users if user_id in followed])
+                return tuple(filter(self.viewer(facts.user_id).followed_ids.__contains__, users))
             case "mute":
-                return tuple([user_id for user_id in users if user_id not in facts.muted]) if facts.muted else users
+                return tuple(filterfalse(facts.muted.__contains__, users)) if facts.muted else users
             case "unmute":
                 return facts.muted
             case "join_group":
@@ -480,7 +479,8 @@ def rated(facts: SocialFacts, argument: str, vote: int) -> tuple[int, ...]:
         if argument == "post_id" and item.vote == vote:
             found += (post.post_id, post.source_id)
         under = post.replies if argument == "post_id" else post.comments
-        found += [view.reply_id for view in under if view.vote == vote]
+        if under:
+            found += [view.reply_id for view in under if view.vote == vote]
     return tuple(dict.fromkeys(found))
 
 
