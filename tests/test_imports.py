@@ -1,6 +1,7 @@
 """How the parts of the package import each other: few parts, short chains, no circles."""
 
 from functools import cache
+from graphlib import TopologicalSorter
 
 import grimp
 import pytest
@@ -28,3 +29,8 @@ def test_no_chain_of_imports_among_its_parts_is_longer_than_eight(parts) -> None
 
     longest = max(map(chain, sorted(parts)), key=len)
     assert len(longest) - 1 <= 8, longest
+
+
+def test_no_module_imports_itself_by_way_of_others_not_even_for_its_types() -> None:
+    graph = grimp.build_graph("mesa_llm", "models", cache_dir=None)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()

@@ -77,15 +77,13 @@ class CognitiveBiasesModel(LLMModel):
             raise ConfigError(f"biases: there is no {unknown[0]!r}; there are: {', '.join(BIASES)}")
         self.names = list(dict.fromkeys(chosen.biases or BIASES))
         self.tests = self._loaded() if chosen.tests else self._made()
-        self._tasks: dict[str, tuple[BiasTest, Role]] = {
-            one.label(role): (one, role) for step in self.tests for one in step for role in ROLES
-        }
         self.world = Questionnaire()
         self.worlds = (self.world,)
         self._extracted = 0
         self.activation = CognitiveBiasesModel.tests_of_step
         for _ in range(chosen.n_agents):
-            self.decider_class(self, config=AgentConfig(settings=Settings(temperature=0.0)), memory=chosen.memory)
+            config = AgentConfig(settings=Settings(temperature=0.0))
+            self.decider_class(self, chosen.susceptibility, config=config, memory=chosen.memory)
         reporters: dict[str, Any] = {name: [self.mean_of, [name]] for name in self.names}
         self.datacollector = DataCollector(
             model_reporters={**reporters, "mean_absolute": "mean_absolute", "valid_share": "valid_share"}
@@ -114,10 +112,6 @@ class CognitiveBiasesModel(LLMModel):
         columns = [self.random.sample(found, min(n, len(found))) for found in by_bias.values() if found]
         return [[column[step] for column in columns if step < len(column)] for step in range(n)]
 
-    def task_of(self, label: str) -> tuple[BiasTest, Role]:
-        """Return the test that a sheet is of, and whether it is its control or its treatment."""
-        return self._tasks[label]
-
     # -- what is asked
 
     def tests_of_step(self) -> list[list[Turn]]:
@@ -132,10 +126,11 @@ class CognitiveBiasesModel(LLMModel):
 
     def _turn(self, agent: Decider, test: BiasTest, role: Role) -> Turn:
         label, text = test.label(role), test.text(role).rstrip()
-        if self._is_two_step(agent):
-            return Turn(agent, self.world.ask(agent.unique_id, Sheet.of(Item(f"{label}, free", text))))
         options = tuple(f"Option {number}" for number in range(1, test.metric.n_options + 1))
-        return Turn(agent, self.world.ask(agent.unique_id, Sheet.of(Item(label, text, options))))
+        item = Item(label, text, options, (test, role))
+        if self._is_two_step(agent):
+            item = Item(f"{label}, free", text, facts=(test, role))
+        return Turn(agent, self.world.ask(agent.unique_id, Sheet.of(item)))
 
     def next_stage(self, acted: list[Any]) -> list[Turn]:
         """Ask once a step which option each free answer picked; nobody else."""
@@ -157,7 +152,7 @@ class CognitiveBiasesModel(LLMModel):
         options = test.text(role).rpartition("Answer Options:\n")[2].strip()
         words = quoted(str(next(iter(written.values()))), MAX_QUOTED)
         text = self.prompt("extract.md", options=options, written=words)
-        return Turn(agent, self.world.ask(agent.unique_id, Sheet.of(Item(label, text))))
+        return Turn(agent, self.world.ask(agent.unique_id, Sheet.of(Item(label, text, facts=(test, role)))))
 
     def end_step(self) -> None:
         """End after the last tests."""

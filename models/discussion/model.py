@@ -14,6 +14,7 @@ from mesa_llm import (
     LLM,
     ConfigError,
     Failure,
+    HumanLLM,
     Label,
     LLMModel,
     LLMOptions,
@@ -25,7 +26,8 @@ from mesa_llm import (
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
-from mesa_llm.worlds.room import EndRule, Manner, Rules, Verdict
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.room import Clock, EndRule, Line, Manner, Room, Verdict
 from models.discussion.agents import Person, verdict_by_rule
 from models.discussion.config import IMPLIED_MODELS, MANNERS, DiscussionPlan, read_plan
 from models.discussion.scores import attitudes, missing_answers, talk_table
@@ -106,10 +108,19 @@ class DiscussionModel(LLMModel):
         n_rooms = self.plan.n_rooms or chosen.n_rooms
         names = ["room", *(f"room {index + 1}" for index in range(1, n_rooms))]
         self.sessions = [
-            Session(self, self.plan, index if self.plan.n_rooms else 0, name) for index, name in enumerate(names)
+            Session(
+                self,
+                self._opened(name),
+                self.plan,
+                index if self.plan.n_rooms else 0,
+                manner=chosen.manner,
+                memory=chosen.memory,
+                people_play=chosen.people_play and not isinstance(self.llm, HumanLLM),
+            )
+            for index, name in enumerate(names)
         ]
         self.worlds = tuple(session.room for session in self.sessions)
-        self.batch: list[Any] = []
+        self.batch: list[list[Line]] = []
         self._stages_left: Iterator[list[Turn]] = iter(())
         self.datacollector = DataCollector(
             model_reporters={
@@ -131,6 +142,21 @@ class DiscussionModel(LLMModel):
         given = {"max_num_msgs": chosen.max_messages, "max_minutes": chosen.max_minutes}
         end = plan.end.model_copy(update={name: value for name, value in given.items() if value is not None})
         return plan.model_copy(update={"end": end})
+
+    def _opened(self, name: str) -> Room:
+        """Open a room. The original's clock counts how often its code reads the time."""
+        plan, chosen = self.plan, self.scenario
+        is_original = chosen.rules == "original"
+        return Room(
+            plan.experiment.scenario,
+            Clock("10:00:01", 1.0, 1.0, 0.0) if is_original else Clock(**plan.clock.model_dump()),
+            self.end_rules_of(plan),
+            name=name,
+            rules=chosen.rules,
+            has_whispers=plan.experiment.whispers and not is_original,
+            shows_time_left=chosen.shows_time_left,
+            max_shown=chosen.max_shown,
+        )
 
     def scenario_changed(self) -> None:
         """Hand the end of conversations, and what people read, on to the rooms."""
@@ -196,7 +222,7 @@ class DiscussionModel(LLMModel):
 
     def _first_stage(self) -> list[list[Turn]]:
         if self.scenario.rules == "original" and self.plan.n_rooms:
-            self._stages_left = original_batch(self.sessions)
+            self._stages_left = original_batch(self.sessions, self.batch)
         else:
             self._stages_left = merged([session.step() for session in self.sessions if not session.end])
         return [next(self._stages_left, [])]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mesa_llm.worlds.room import Line, SurveyAnswer
+from models.discussion.config import PersonPlan
 from models.discussion.model import DiscussionModel
 from models.discussion.session import Session
 from models.exports import export, rerun
+
+Plans = Mapping[int, PersonPlan]
+"""Mesa `unique_id` of everybody → who it is."""
 
 
 def sauce_output(model: DiscussionModel) -> Any:
@@ -23,24 +28,25 @@ def sauce_output(model: DiscussionModel) -> Any:
         For each room `chat_entry` (what was said) and `survey_question` (what was asked aside, at which number of
         messages, with `chat_entry`). Prompts stand once in the run log, and are null here.
     """
-    outputs = [_of_room(session) for session in model.sessions]
+    plans: Plans = {person.unique_id: person.plan for person in model.persons}
+    outputs = [_of_room(session, plans) for session in model.sessions]
     for session, output in zip(model.sessions, outputs, strict=True):
         if session.is_original and model.plan.n_rooms:
-            batches = [[_entry(session, line) for line in lines] for lines in model.batch]
+            batches = [[_entry(plans, line) for line in lines] for lines in model.batch]
             for record in output["survey_question"]:
                 record["chat_entry"] = batches
     return outputs if len(outputs) > 1 or model.plan.n_rooms else outputs[0]
 
 
-def _of_room(session: Session) -> dict[str, Any]:
-    said = [_entry(session, line) for line in session.lines()]
+def _of_room(session: Session, plans: Plans) -> dict[str, Any]:
+    said = [_entry(plans, line) for line in session.lines()]
     if session.is_original:
-        everything = [_entry(session, line) for line in session.room.lines]
+        everything = [_entry(plans, line) for line in session.room.lines]
         asked = [(record.question.id, record.n_lines, everything) for record in session.records]
     else:
         given: dict[tuple[str, int], list[dict[str, Any]]] = {}
         for answer in session.room.answers:
-            given.setdefault((answer.question, answer.after), []).append(_answer(session, answer))
+            given.setdefault((answer.question, answer.after), []).append(_answer(plans, answer))
         asked = [(question, after, entries) for (question, after), entries in given.items()]
     texts = {question.id: question.question for question in session.plan.experiment.survey_questions}
     records = [
@@ -50,16 +56,15 @@ def _of_room(session: Session) -> dict[str, Any]:
     return {"chat_entry": said, "survey_question": records}
 
 
-def _entry(session: Session, line: Line) -> dict[str, Any]:
-    return _written(session, line.speaker_id, line.speaker, line.text, line.time or None)
+def _entry(plans: Plans, line: Line) -> dict[str, Any]:
+    return _written(plans, line.speaker_id, line.speaker, line.text, line.time or None)
 
 
-def _answer(session: Session, answer: SurveyAnswer) -> dict[str, Any]:
-    return _written(session, answer.agent_id, answer.name, answer.answer, None)
+def _answer(plans: Plans, answer: SurveyAnswer) -> dict[str, Any]:
+    return _written(plans, answer.agent_id, answer.name, answer.answer, None)
 
 
-def _written(session: Session, agent_id: int, name: str, text: Any, time: str | None) -> dict[str, Any]:
-    plans = {person.unique_id: person.plan for person in session.model.persons}
+def _written(plans: Plans, agent_id: int, name: str, text: Any, time: str | None) -> dict[str, Any]:
     entity = {
         "person_type": plans[agent_id].class_,
         "background_story": plans[agent_id].background_story,

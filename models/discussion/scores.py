@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from mesa_llm.worlds.room.clock import seconds_of
-
-if TYPE_CHECKING:
-    from models.discussion.session import Session
+from models.discussion.session import Session
 
 
 def talk_table(sessions: Iterable[Session]) -> pd.DataFrame:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mesa_llm import AgentConfig, Failure, HumanLLM, Turn
+from mesa_llm import AgentConfig, Failure, LLMModel, Turn
 from mesa_llm.world import RNG
 from mesa_llm.worlds.room import (
     Agreement,
     AllOf,
-    Clock,
     EndRule,
     Everyone,
     EveryoneSilent,
     Host,
     JudgedAgreement,
     Line,
+    Manner,
     MaxLines,
     MaxTime,
     MaxTurns,
@@ -29,9 +28,6 @@ from mesa_llm.worlds.room import (
 )
 from models.discussion.agents import Moderator, Person, ScriptedPerson, config_of
 from models.discussion.config import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
-
-if TYPE_CHECKING:
-    from models.discussion.model import DiscussionModel
 
 Stages = Iterator[list[Turn]]
 """The stages of a step, each made when the one before is done."""
@@ -68,29 +64,34 @@ class Session:
         records: Questions asked so far, under the original rules.
     """
 
-    def __init__(self, model: DiscussionModel, plan: DiscussionPlan, index: int, name: str) -> None:
-        """Seat the persons. The original's clock counts how often its code reads the time.
+    def __init__(
+        self,
+        model: LLMModel,
+        room: Room,
+        plan: DiscussionPlan,
+        index: int = 0,
+        *,
+        manner: Manner | None = None,
+        memory: str = "none",
+        people_play: bool = True,
+    ) -> None:
+        """Seat the persons.
 
         Args:
             model: The model.
+            room: The room, empty.
             plan: What is to happen.
             index: Which of the plan's lists of names is theirs.
-            name: Name of the room.
+            manner: How people come to speak; None: as the plan has it.
+            memory: What people remember with.
+            people_play: Whether the persons that the plan calls human are played by people.
         """
-        scenario = model.scenario
-        self.model, self.plan = model, plan
-        self.is_original = scenario.rules == "original"
-        self.room = Room(
-            plan.experiment.scenario,
-            Clock("10:00:01", 1.0, 1.0, 0.0) if self.is_original else Clock(**plan.clock.model_dump()),
-            model.end_rules_of(plan),
-            name=name,
-            rules=scenario.rules,
-            has_whispers=plan.experiment.whispers and not self.is_original,
-            shows_time_left=scenario.shows_time_left,
-            max_shown=scenario.max_shown,
-        )
-        self.persons = [self._seat(person) for person in plan.persons_in(index)]
+        self.model, self.room, self.plan = model, room, plan
+        self.is_original = room.rules == "original"
+        self.persons = [
+            self._seat(person, manner, memory, is_played=people_play and person.class_ in PEOPLE)
+            for person in plan.persons_in(index)
+        ]
         self.host = host_of(plan.host, model.random)
         self.moderator: Moderator | None = None
         if plan.host.class_ == "moderator":
@@ -101,14 +102,13 @@ class Session:
         self._asked_at: dict[str, int] = {}
         self._periods: dict[str, int] = {}
 
-    def _seat(self, plan: PersonPlan) -> Person:
+    def _seat(self, plan: PersonPlan, manner: Manner | None, memory: str, *, is_played: bool) -> Person:
         kind = ScriptedPerson if plan.class_ == "fake_person" else Person
         is_scripted = kind is ScriptedPerson
-        llm = "rule" if is_scripted else "human" if self._is_played(plan) else None
-        scenario = self.model.scenario
+        llm = "rule" if is_scripted else "human" if is_played else None
         config = config_of(plan, is_original=self.is_original)
-        person = kind(self.model, self.room, plan, config=config, memory=scenario.memory, llm=llm)
-        manner = plan.manner if self.is_original or is_scripted else scenario.manner or plan.manner
+        person = kind(self.model, self.room, plan, config=config, memory=memory, llm=llm)
+        manner = plan.manner if self.is_original or is_scripted else manner or plan.manner
         is_discussant = plan.class_ == "async_group_discussant"
         self.room.seat(
             Member(
@@ -124,11 +124,6 @@ class Session:
             )
         )
         return person
-
-    def _is_played(self, plan: PersonPlan) -> bool:
-        """Check whether a person at the terminal plays it; one who plays all agents plays it anyway."""
-        is_played = plan.class_ in PEOPLE and self.model.scenario.people_play
-        return is_played and not isinstance(self.model.llm, HumanLLM)
 
     # -- a step
 
@@ -238,19 +233,20 @@ def original_is_due(question: SurveyPlan, n_lines: int, *, is_end: bool) -> bool
     return n_lines in iterations or (is_end and -1 in iterations)
 
 
-def original_batch(sessions: list[Session]) -> Stages:
+def original_batch(sessions: list[Session], batch: list[list[Line]]) -> Stages:
     """Iterate over a step of SAUCE's batches: all rooms in step, and surveys by the length of one list for all.
 
     Args:
         sessions: The rooms.
+        batch: What was answered to surveys so far; answers of this step are added.
     """
     host, first = sessions[0].host, sessions[0].room
     if not any(session.room.end for session in sessions):
-        yield from _batch_surveys(sessions, is_end=False)
+        yield from _batch_surveys(sessions, batch, is_end=False)
         seats = [list(first.members).index(agent_id) for agent_id in host.call(first)]
         yield from merged([session.turn(seats) for session in sessions])
     if any(session.room.end for session in sessions):
-        yield from _batch_surveys(sessions, is_end=True)
+        yield from _batch_surveys(sessions, batch, is_end=True)
         for session in sessions:
             session.end = session.end or "the shortest room is full"
     if any(person.is_mute for session in sessions for person in session.persons):
@@ -258,8 +254,7 @@ def original_batch(sessions: list[Session]) -> Stages:
             session.end = "a fake person ran out of lines"
 
 
-def _batch_surveys(sessions: list[Session], *, is_end: bool) -> Stages:
-    batch = sessions[0].model.batch
+def _batch_surveys(sessions: list[Session], batch: list[list[Line]], *, is_end: bool) -> Stages:
     for asking in sessions:
         questions = asking.plan.experiment.survey_questions
         due = [one for one in questions if original_is_due(one, len(batch), is_end=is_end)]

@@ -83,7 +83,8 @@ class EmergentAnalogiesModel(LLMModel):
         self.worlds = (self.world,)
         self.activation = EmergentAnalogiesModel.problems_of_step
         for _ in range(self.scenario.n_agents):
-            Solver(self, config=AgentConfig(settings=Settings(temperature=0.0)), memory=self.scenario.memory)
+            config = AgentConfig(settings=Settings(temperature=0.0))
+            Solver(self, self.scenario.skill, config=config, memory=self.scenario.memory)
         names = list(dict.fromkeys(problem.category for problem in self.problems.values()))
         reporters: dict[str, Any] = {name: [self.accuracy, [name]] for name in names}
         self.datacollector = DataCollector(

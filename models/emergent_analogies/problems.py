@@ -64,7 +64,9 @@ class Problem:
         if self.choices or not is_bound:
             return Sheet(self.label, (Item(self.label, self.text, self.choices, self),))
         elements = self.elements or (("",),)
-        items = [Item(f"{self.label}, {number}", f"element {number}", one) for number, one in enumerate(elements, 1)]
+        items = [
+            Item(f"{self.label}, {number}", f"element {number}", one, self) for number, one in enumerate(elements, 1)
+        ]
         return Sheet(self.label, tuple(items), self.text)
 
 

@@ -93,7 +93,8 @@ class EmotionBenchModel(LLMModel):
         self.worlds = (self.world,)
         self.activation = EmotionBenchModel.repetition
         for _ in range(chosen.n_agents):
-            Respondent(self, config=AgentConfig(settings=Settings(temperature=0.0)), memory=chosen.memory)
+            config = AgentConfig(settings=Settings(temperature=0.0))
+            Respondent(self, self._by_label, chosen.sensitivity, config=config, memory=chosen.memory)
         reporters: dict[str, Any] = {
             f"{one.name}, {kind}": [self.mean_of, [one.name, kind]]
             for one in self.instrument.subscales
@@ -164,14 +165,6 @@ class EmotionBenchModel(LLMModel):
         for occasion, scores in self._scored():
             if occasion.text and not occasion.is_twin:
                 found.setdefault((occasion.emotion, occasion.factor), []).append(scores)
-        return found
-
-    def twin_scores(self) -> dict[str, list[Scores]]:
-        """Return the scores of each sheet in a pleasant twin, by emotion."""
-        found: dict[str, list[Scores]] = {}
-        for occasion, scores in self._scored():
-            if occasion.is_twin:
-                found.setdefault(occasion.emotion, []).append(scores)
         return found
 
     def changes(self) -> list[Change]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib.ticker import MaxNLocator
@@ -11,8 +11,7 @@ from mesa_llm.text import counted
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from models.oasis.model import OasisModel
 from models.oasis.spreading import SpreadingModel
-from models.oasis.studies import CURVES, SpreadingStudy, line_of
-from models.oasis.study import Band, Findings, Study, bands_of, course
+from models.oasis.study import Band, Findings, bands_of, course, line_of
 
 LABELS = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
 """Measure → what the legend calls it."""
@@ -82,21 +81,21 @@ def study_figure(findings: Findings) -> Figure:
     return figure
 
 
-def course_figure(study: Study | SpreadingStudy) -> Callable[[Any], Figure]:
+def course_figure(study: str, measures: Sequence[str]) -> Callable[[Any], Figure]:
     """Return a function that draws one run of a study's model, as `study_figure` draws many.
 
     Args:
-        study: The study.
+        study: Name of the study.
+        measures: What it follows over the steps.
     """
 
     def draw(model: Any) -> Figure:
         if isinstance(model, SpreadingModel):
             curves = model.curves()
-            panels = {name: {"this run": line_of(getattr(curves, name))} for name in CURVES}
+            panels = {name: {"this run": line_of(getattr(curves, name))} for name in measures}
         else:
-            measures = study.measures if isinstance(study, Study) else ()
             panels = {"this run": bands_of(course(model, measures, int(model.time))[None], measures)}
-        return study_figure(Findings(study.name, (model.run_seed,), int(model.time), panels, {}, 0.0))
+        return study_figure(Findings(study, (model.run_seed,), int(model.time), panels, {}, 0.0))
 
     return draw
 

@@ -39,7 +39,7 @@ from models.oasis.spreading import (
     split_topics,
     twin_prediction,
 )
-from models.oasis.study import Band, Findings, FloatArray, Results, Study, estimates, log_option, run_model
+from models.oasis.study import Band, Findings, Results, Study, estimates, line_of, log_option, run_model
 from models.social.model import SocialModel
 
 N_SEEDS = 30
@@ -62,6 +62,9 @@ class SpreadingStudy:
 
     steps: int = MINUTES - 1
     """Number of steps of a run, of a minute each."""
+
+    measures: tuple[str, ...] = CURVES
+    """Curves that are followed over the minutes."""
 
     def run(
         self,
@@ -117,15 +120,6 @@ def curve_bands(
     """
     bands = {arm: Band(*bootstrap(np.array([getattr(one, name) for one in own]))) for arm, own in runs.items()}
     return bands | {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
-
-
-def line_of(values: FloatArray) -> Band:
-    """Return a single curve as a band without width.
-
-    Args:
-        values: Values by step or minute.
-    """
-    return Band(values, values, values)
 
 
 def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves) -> dict[str, Estimate]:

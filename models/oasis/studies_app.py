@@ -25,7 +25,7 @@ PAGES: dict[str, Any] = {
     name: LLMPage(
         STUDIES[name].model,
         components=[
-            drawn_by(course_figure(STUDIES[name])),
+            drawn_by(course_figure(name, STUDIES[name].measures)),
             (FeedReader, FEED_TAB),
             (ThreadReader, FEED_TAB),
             *PARTS.get(name, ()),

@@ -179,6 +179,15 @@ def bands_of(runs: FloatArray, measures: Sequence[str]) -> dict[str, Band]:
     return {name: Band(*bootstrap(runs[:, row])) for row, name in enumerate(measures)}
 
 
+def line_of(values: FloatArray) -> Band:
+    """Return a single curve as a band without width.
+
+    Args:
+        values: Values by step or minute.
+    """
+    return Band(values, values, values)
+
+
 def estimates(figures: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
     """Average the figures of several seeds, with bootstrap intervals.
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from mesa_llm import ConfigError, Label, LLMOptions, Observation
 from mesa_llm.memory import SavedLife, SavedLives, import_memory, neutral, scrambled, within_tokens
 from models.cognitive_biases.agents import Decider
+from models.cognitive_biases.cases import BiasTest
 from models.cognitive_biases.model import CognitiveBiasesModel, CognitiveBiasesScenario
 from models.shachi.neutral import NEUTRAL
 
@@ -63,10 +64,10 @@ class CarriedDecider(Decider):
 
     def rule(self, seen: Observation) -> str:
         """Choose as any decider of the model does, moved by memory, with a scatter that is the same in all arms."""
-        chosen = self.model.scenario
-        scatter = random.Random(f"{self.model.run_seed} {self.unique_id} {seen.label}").gauss(0, chosen.noise)
-        bias = self.model.task_of(seen.label)[0].bias
-        return self.choose(seen, max(-1.0, min(1.0, chosen.susceptibility + scatter + self._moved(bias))))
+        noise = self.model.scenario.noise
+        scatter = random.Random(f"{self.model.run_seed} {self.unique_id} {seen.label}").gauss(0, noise)
+        test: BiasTest = seen.facts.items[0].facts[0]
+        return self.choose(seen, max(-1.0, min(1.0, self.susceptibility + scatter + self._moved(test.bias))))
 
     def _moved(self, bias: str) -> float:
         messages = [message.content for message in self.memory.messages()]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, Field, create_model
 
 from mesa_llm import LLMAgent, Observation, ToolCall
-from models.sotopia.judge import AGREED, SHARE
+from mesa_llm.worlds.room import Room
 
-if TYPE_CHECKING:
-    from models.sotopia.episodes import Episode
+SHARE = re.compile(r"\b(\d+) of 10\b")
+"""A share of what somebody came for, as rule twins name it."""
+
+AGREED = "Agreed"
+"""How rule twins accept."""
 
 SILENT = 0.08
 """Probability that a rule twin does nothing in a turn; as large is that of a gesture."""
@@ -67,33 +71,30 @@ class Person(LLMAgent):
     """Somebody who takes part in an episode.
 
     Attributes:
-        episode: The episode.
+        room: Where it is.
         seat: Its seat, from 0.
+        is_tested: Whether it is the model under test that plays it.
         firmness: How much of what it came for its rule twin insists on, from 0 to 1.
     """
 
-    def __init__(self, model: Any, episode: Episode, seat: int, **components: Any) -> None:
-        """Place a person in an episode.
+    def __init__(self, model: Any, room: Room, seat: int, is_tested: bool, **components: Any) -> None:
+        """Place a person in the room of an episode.
 
         Args:
             model: The model.
-            episode: The episode.
+            room: Where it is.
             seat: Its seat, from 0.
+            is_tested: Whether it is the model under test that plays it.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
-        self.episode, self.seat = episode, seat
-        self.worlds = (episode.room,)
+        self.room, self.seat, self.is_tested = room, seat, is_tested
+        self.worlds = (room,)
         self.firmness: float = model.random.random()
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether it is the model under test that plays it."""
-        return self.seat in self.episode.tested_seats
 
     def rule(self, seen: Observation) -> ToolCall:
         """Bargain: ask for a share of what it came for, give way step by step, accept what is enough, then leave."""
-        lines = [line for line in self.episode.room.lines if line.is_heard_by(self.unique_id) and line.kind == "say"]
+        lines = [line for line in self.room.lines if line.is_heard_by(self.unique_id) and line.kind == "say"]
         if any(line.text.startswith(AGREED) for line in lines):
             return ToolCall("leave")
         mood = self.random.random()
@@ -131,45 +132,61 @@ def move_type(n_persons: int) -> type[ScriptMove]:
     return create_model("Move", __base__=ScriptMove, person=person)
 
 
+class Scene(Protocol):
+    """What an author writes for: an `Episode`."""
+
+    room: Room
+    persons: list[Person]
+    end: str
+
+    def script_prompt(self) -> str:
+        """Write what an author reads."""
+        ...
+
+    def play(self, move: ScriptMove) -> None:
+        """Let one move of a script happen, as a turn."""
+        ...
+
+
 class Author(LLMAgent):
     """Writes every part of an episode, at once or move by move.
 
     Attributes:
-        episode: The episode.
+        scene: The episode.
     """
 
-    def __init__(self, model: Any, episode: Episode, **components: Any) -> None:
+    def __init__(self, model: Any, scene: Scene, **components: Any) -> None:
         """Place an author beside an episode.
 
         Args:
             model: The model.
-            episode: The episode.
+            scene: The episode.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
-        self.episode = episode
-        self.worlds = (episode.room,)
+        self.scene = scene
+        self.worlds = (scene.room,)
 
     def observe(self) -> Observation:
         """Read the scene with all secrets and goals, and what has been written."""
-        move: Any = move_type(len(self.episode.persons))
+        move: Any = move_type(len(self.scene.persons))
         n_moves = Field(min_length=1, max_length=2 * self.model.scenario.max_turns)
         answer = move if self.model.is_stepwise else Annotated[list[move], n_moves]
-        return Observation(self.episode.script_prompt(), answer=answer, label="script", world=self.episode.room.name)
+        return Observation(self.scene.script_prompt(), answer=answer, label="script", world=self.scene.room.name)
 
     def receive(self, answer: Any, label: str, world: str) -> str:
         """Let the scene go on as it was written."""
         moves = [answer] if isinstance(answer, ScriptMove) else list(answer)
         for move in moves:
-            if not self.episode.end:
-                self.episode.play(move)
+            if not self.scene.end:
+                self.scene.play(move)
         return ""
 
     def rule(self, seen: Observation) -> Any:
         """Write what the rule twins would do, one after the other, or the next move of whose turn it is."""
-        persons = self.episode.persons
+        persons = self.scene.persons
         if self.model.is_stepwise:
-            number = self.episode.room.n_turns % len(persons)
+            number = self.scene.room.n_turns % len(persons)
             call = persons[number].rule(seen)
             return {"person": number + 1, "kind": call.name, "text": call.arguments.get("text", "")}
         moves: list[dict[str, Any]] = []

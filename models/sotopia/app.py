@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from mesa_llm.viz.style import COLOURS
 from mesa_llm.viz.tables import Row
 from models.sotopia.charts import goal_figure, score_figure
 from models.sotopia.episodes import Episode
+from models.sotopia.judge import Dimension
 from models.sotopia.model import SotopiaModel
 from models.sotopia.scores import agreement
 from models.sotopia.visibility import WHOLE, portrait
@@ -60,16 +62,16 @@ def episode_items(episode: Episode) -> list[dict[str, Any]]:
     return [item for _, item in sorted(items, key=lambda item: item[0])]
 
 
-def person_values(episode: Episode, seat: int) -> dict[str, Any]:
+def person_values(episode: Episode, seat: int, dimensions: Sequence[Dimension]) -> dict[str, Any]:
     """Return who somebody is, what it wants, and what the judges say of it.
 
     Args:
         episode: The episode.
         seat: Its seat.
+        dimensions: What is rated.
     """
     own = [one for one in episode.ratings if one.seat == seat]
     judged = [one for one in own if one.scores is not None]
-    dimensions = episode.model.dimensions
     first = judged[0].scores if judged else None
     return {
         "name": episode.characters[seat].name,
@@ -111,7 +113,7 @@ def Reader(model: SotopiaModel) -> None:
             "relation": RELATIONS.get(episode.situation.relation, "They are of one family"),
             "n_turns": episode.room.n_turns,
             "end": f"Over: {episode.end}." if episode.end else "",
-            "persons": [person_values(episode, seat) for seat in range(len(episode.persons))],
+            "persons": [person_values(episode, seat, model.dimensions) for seat in range(len(episode.persons))],
             "items": episode_items(episode),
         }
     solara.Select("Meeting", values=list(episodes), value=title, on_value=pick, dense=True)

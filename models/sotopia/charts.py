@@ -8,7 +8,7 @@ import numpy as np
 
 from mesa_llm.text import clip
 from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, frame
-from models.sotopia.scores import GOAL, OVERALL, interval, normalised, score_table
+from models.sotopia.scores import GOAL, OVERALL, interval, normalised
 
 if TYPE_CHECKING:
     from models.sotopia.model import SotopiaModel
@@ -24,7 +24,7 @@ def score_figure(model: SotopiaModel) -> Figure:
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes: Any = figure.subplots()
     frame(axes, f"Scores, judged by {model.judge or 'nobody'}" if model.n_judged else "Scores")
-    scores: Any = score_table(model)
+    scores: Any = model.scores()
     tested: Any = scores[scores["tested"]].dropna(subset=[OVERALL])
     if tested.empty:
         return _empty(figure, axes)
@@ -51,7 +51,7 @@ def goal_figure(model: SotopiaModel) -> Figure:
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     axes: Any = figure.subplots()
     frame(axes, "Goals reached, by scene (0 to 10)")
-    scores: Any = score_table(model)
+    scores: Any = model.scores()
     if GOAL not in scores or scores[GOAL].isna().all():
         return _empty(figure, axes)
     names = {key: one.codename or key for key, one in model.cast.situations.items()}

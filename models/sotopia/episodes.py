@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Protocol
 
 from mesa_llm import AgentConfig, Settings, ToolError
 from mesa_llm.worlds.room import (
@@ -23,13 +24,10 @@ from mesa_llm.worlds.room import (
 )
 from mesa_llm.worlds.room.text import turns
 from models.discussion.agents import Moderator
-from models.sotopia.agents import Author, Person, ScriptMove
-from models.sotopia.cast import Pairing
-from models.sotopia.judge import AGREED, SHARE, Rating
+from models.sotopia.agents import AGREED, SHARE, Author, Person, ScriptMove
+from models.sotopia.cast import Cast, Pairing
+from models.sotopia.scenario import SotopiaScenario
 from models.sotopia.visibility import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
-
-if TYPE_CHECKING:
-    from models.sotopia.model import SotopiaModel, SotopiaScenario
 
 CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLeft: "left", Stale: "stale"}
 """End rule → code of the reason, for results."""
@@ -46,6 +44,52 @@ def end_rules(scenario: SotopiaScenario) -> tuple[EndRule, ...]:
     """Return what ends an episode."""
     leaving: EndRule = JustLeft() if scenario.rules == "original" else TooFewLeft()
     return (MaxTurns(scenario.max_turns), leaving, Stale(scenario.max_stale))
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What one judgement says of one person."""
+
+    episode: int
+    """Index of the episode."""
+
+    seat: int
+    """Seat of the person, from 0."""
+
+    judge: str
+    """Who judged."""
+
+    sample: int
+    """Which judgement of this judge it is, from 0."""
+
+    is_swapped: bool
+    """Whether the judge read of the persons in the reverse order."""
+
+    scores: Mapping[str, int] | None
+    """Dimension → score; None: there is no judgement that can be used."""
+
+    reasons: Mapping[str, str]
+    """Dimension → reason."""
+
+    failure: str = ""
+    """Why there is none."""
+
+
+class EpisodeModel(Protocol):
+    """What an episode needs of its model: any `SotopiaModel`."""
+
+    scenario: SotopiaScenario
+    cast: Cast
+    random: Random
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether an author writes move by move."""
+        ...
+
+    def prompt(self, name: str, **values: Any) -> str:
+        """Fill in a file of the model's folder `prompts`."""
+        ...
 
 
 class Episode:
@@ -68,7 +112,7 @@ class Episode:
         ratings: What the judges say of it.
     """
 
-    def __init__(self, model: SotopiaModel, index: int, pairing: Pairing, tested_seats: Sequence[int]) -> None:
+    def __init__(self, model: EpisodeModel, index: int, pairing: Pairing, tested_seats: Sequence[int]) -> None:
         """Seat the persons.
 
         Args:
@@ -105,7 +149,8 @@ class Episode:
             persona="" if chosen.lite or reads_once else self.own_portrait(seat),
             settings=Settings(temperature=chosen.temperature),
         )
-        person = Person(self.model, self, seat, config=config, memory=chosen.memory)
+        is_tested = seat in self.tested_seats
+        person = Person(self.model, self.room, seat, is_tested, config=config, memory=chosen.memory)
         member = Member(person.unique_id, character.name, "interact", is_timed=False, reads_once=reads_once)
         self.room.seat(replace(member, brief=self.brief(seat)))
         return person

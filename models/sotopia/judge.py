@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
-from mesa_llm import ConfigError, Failure, Settings
+from mesa_llm import ConfigError, Decision, Failure, Settings
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.room.text import turns
+from models.sotopia.episodes import Episode, Rating
+from models.sotopia.scenario import SotopiaScenario
 from models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
-
-if TYPE_CHECKING:
-    from models.sotopia.episodes import Episode
-    from models.sotopia.model import SotopiaModel
 
 MAX_REASON = 600
 """Maximum number of characters of the reason of a score."""
@@ -144,39 +141,33 @@ def judgement_type(dimensions: tuple[Dimension, ...], n_persons: int = 2) -> typ
     return create_model("Judgement", **persons)
 
 
-@dataclass(frozen=True)
-class Rating:
-    """What one judgement says of one person."""
+class JudgingModel(Protocol):
+    """What judging needs of a model: any `SotopiaModel`."""
 
-    episode: int
-    """Index of the episode."""
+    scenario: SotopiaScenario
+    dimensions: tuple[Dimension, ...]
+    n_judge_failures: int
 
-    seat: int
-    """Seat of the person, from 0."""
+    @property
+    def judges(self) -> list[str | LLM]:
+        """Who judges."""
+        ...
 
-    judge: str
-    """Who judged."""
+    def judge_name(self, judge: str | LLM) -> str:
+        """Return what a judge is called in results."""
+        ...
 
-    sample: int
-    """Which judgement of this judge it is, from 0."""
-
-    is_swapped: bool
-    """Whether the judge read of the persons in the reverse order."""
-
-    scores: Mapping[str, int] | None
-    """Dimension → score; None: there is no judgement that can be used."""
-
-    reasons: Mapping[str, str]
-    """Dimension → reason."""
-
-    failure: str = ""
-    """Why there is none."""
+    def consult(
+        self, llm: str | LLM, prompts: Sequence[str], *, answer: Any, settings: Settings, rule: Callable[[str], Any]
+    ) -> list[Decision | Failure]:
+        """Ask a language model that takes no part."""
+        ...
 
 
 @dataclass(frozen=True)
 class _Job:
     episode: Episode
-    judge: str | LLM
+    judge: str
     sample: int
     is_swapped: bool
 
@@ -187,7 +178,7 @@ class _Job:
         return seats[::-1] if self.is_swapped else seats
 
 
-def judge_episodes(model: SotopiaModel, episodes: Sequence[Episode]) -> list[Rating]:
+def judge_episodes(model: JudgingModel, episodes: Sequence[Episode]) -> list[Rating]:
     """Let all judges of a model judge episodes; what fails is asked again, and then stays missing.
 
     Args:
@@ -196,8 +187,9 @@ def judge_episodes(model: SotopiaModel, episodes: Sequence[Episode]) -> list[Rat
     """
     chosen, ratings = model.scenario, list[Rating]()
     for judge in model.judges:
+        name = model.judge_name(judge)
         jobs = [
-            _Job(episode, judge, sample, is_swapped)
+            _Job(episode, name, sample, is_swapped)
             for episode in episodes
             for sample in range(chosen.judgements)
             for is_swapped in ((False, True) if chosen.swap else (False,))
@@ -216,7 +208,7 @@ def judge_episodes(model: SotopiaModel, episodes: Sequence[Episode]) -> list[Rat
     return ratings
 
 
-def _consulted(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job]) -> dict[_Job, Any]:
+def _consulted(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job]) -> dict[_Job, Any]:
     """Ask one judge for judgements, those of rooms with as many people together, as these have one form."""
     found: dict[_Job, Any] = {}
     for n_persons in sorted({len(job.seats) for job in jobs}):
@@ -225,11 +217,11 @@ def _consulted(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job]) -> d
     return found
 
 
-def _consulted_alike(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job], answer: Any) -> dict[_Job, Any]:
+def _consulted_alike(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job], answer: Any) -> dict[_Job, Any]:
     if judge == "rule":  # it looks at the episodes, and reads nothing
         prompts = [str(index) for index in range(len(jobs))]
     else:
-        prompts = [judge_prompt(model, job.episode, job.seats) for job in jobs]
+        prompts = [judge_prompt(job.episode, job.seats, model.dimensions) for job in jobs]
     by_prompt = dict(zip(prompts, jobs, strict=True))
 
     def by_rule(prompt: str) -> dict[str, Any]:
@@ -247,53 +239,43 @@ def _rows(job: _Job, decision: Any) -> list[Rating]:
         marks = dict(getattr(decision.answer, f"agent_{place}"))
         scores = {name: mark.score for name, mark in marks.items()}
         reasons = {name: mark.reasoning for name, mark in marks.items()}
-        rows.append(Rating(job.episode.index, seat, _name(job), job.sample, job.is_swapped, scores, reasons))
+        rows.append(Rating(job.episode.index, seat, job.judge, job.sample, job.is_swapped, scores, reasons))
     return rows
 
 
 def _lacking(job: _Job, seat: int, reason: str) -> Rating:
-    return Rating(job.episode.index, seat, _name(job), job.sample, job.is_swapped, None, {}, reason)
+    return Rating(job.episode.index, seat, job.judge, job.sample, job.is_swapped, None, {}, reason)
 
 
-def _name(job: _Job) -> str:
-    return job.episode.model.judge_name(job.judge)
-
-
-def judge_prompt(model: SotopiaModel, episode: Episode, seats: Sequence[int]) -> str:
+def judge_prompt(episode: Episode, seats: Sequence[int], dimensions: Sequence[Dimension]) -> str:
     """Write what a judge reads: everything, secrets and goals included.
 
     Args:
-        model: The model.
         episode: The episode.
         seats: Seats in the order in which the persons are presented.
+        dimensions: What is rated.
     """
-    is_original = model.scenario.rules == "original"
-    lines = [one for one in episode.room.lines if not (is_original and "did nothing" in one.text)]
+    rules = episode.model.scenario.rules
+    lines = [one for one in episode.room.lines if not (rules == "original" and "did nothing" in one.text)]
     persons = [
         {
             "number": number,
             "name": episode.characters[seat].name,
             "portrait": portrait(episode.characters[seat], WHOLE),
-            "goal": visible_text(episode.goals[seat], ENVIRONMENT, rules=model.scenario.rules) or "none.",
+            "goal": visible_text(episode.goals[seat], ENVIRONMENT, rules=rules) or "none.",
         }
         for number, seat in enumerate(seats, 1)
     ]
-    return model.prompt(
+    return episode.model.prompt(
         "judge.md",
-        text=visible_text(episode.situation.text, ENVIRONMENT, rules=model.scenario.rules),
+        text=visible_text(episode.situation.text, ENVIRONMENT, rules=rules),
         persons=persons,
         happened=turns(lines) or "Nothing.",
-        dimensions=[one.text for one in model.dimensions],
+        dimensions=[one.text for one in dimensions],
     )
 
 
 # -- the rule twin of a judge
-
-SHARE = re.compile(r"\b(\d+) of 10\b")
-"""A share of what somebody came for, as rule twins name it."""
-
-AGREED = "Agreed"
-"""How rule twins accept."""
 
 
 def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[Dimension]) -> dict[str, Any]:

@@ -43,16 +43,17 @@ def action_text(line: Line | None) -> str:
             return "left the conversation"
 
 
-def episode_log(episode: Episode, tag: str = "") -> dict[str, Any]:
+def episode_log(model: SotopiaModel, episode: Episode, tag: str = "") -> dict[str, Any]:
     """Return an episode in the form of Sotopia's `EpisodeLog`.
 
     The form knows no missing score: where there is no judgement, `rewards` are 0 and `reasoning` says so.
 
     Args:
+        model: The model.
         episode: The episode.
         tag: What the log is filed under.
     """
-    model, names = episode.model, [one.name for one in episode.characters]
+    names = [one.name for one in episode.characters]
     scores: Any = model.scores()
     own = scores[scores["episode"] == episode.index].sort_values("seat")
     dimensions = [one.name for one in model.dimensions]
@@ -117,7 +118,7 @@ def episode_logs(model: SotopiaModel, tag: str = "") -> list[dict[str, Any]]:
         model: The model.
         tag: What the logs are filed under.
     """
-    return [episode_log(episode, tag) for episode in model.episodes if episode.end]
+    return [episode_log(model, episode, tag) for episode in model.episodes if episode.end]
 
 
 def read_episode_logs(path: str | Path) -> pd.DataFrame:

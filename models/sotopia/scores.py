@@ -7,17 +7,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from mesa_llm import ConfigError
+from models.sotopia.episodes import Episode
 from models.sotopia.judge import STANDARD, TABLE_ORDER, Dimension, intraclass, krippendorff_alpha
-
-if TYPE_CHECKING:
-    from models.sotopia.model import SotopiaModel
 
 GOAL = "goal"
 
@@ -109,18 +107,19 @@ def _reduced(rows: Sequence[Row]) -> tuple[dict[str, Any], str]:
 # -- tables of a run
 
 
-def rating_table(model: SotopiaModel) -> pd.DataFrame:
+def rating_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) -> pd.DataFrame:
     """Return all judgements.
 
     Args:
-        model: The model.
+        episodes: The episodes of a run.
+        dimensions: What is rated.
 
     Returns:
         One row a judgement and person: episode, situation, pair, seat, tested, judge, sample, swapped, failure, and
         each dimension, NaN where the judgement is missing.
     """
     rows: list[dict[str, Any]] = []
-    for episode in model.episodes:
+    for episode in episodes:
         for one in episode.ratings:
             scores = one.scores or {}
             rows.append(
@@ -134,29 +133,30 @@ def rating_table(model: SotopiaModel) -> pd.DataFrame:
                     "sample": one.sample,
                     "swapped": one.is_swapped,
                     "failure": one.failure,
-                    **{d.name: float(scores.get(d.name, math.nan)) for d in model.dimensions},
+                    **{d.name: float(scores.get(d.name, math.nan)) for d in dimensions},
                 }
             )
     names = ["episode", "situation", "pair", "seat", "tested", "judge", "sample", "swapped", "failure"]
-    return pd.DataFrame(rows, columns=[*names, *(one.name for one in model.dimensions)])
+    return pd.DataFrame(rows, columns=[*names, *(one.name for one in dimensions)])
 
 
-def score_table(model: SotopiaModel) -> pd.DataFrame:
+def score_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) -> pd.DataFrame:
     """Return the scores of all who played: means over the judgements that there are.
 
     Args:
-        model: The model.
+        episodes: The episodes of a run.
+        dimensions: What is rated.
 
     Returns:
         One row an episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements (how
         many count), each dimension, and `overall`, their mean; NaN where nothing was judged.
     """
-    ratings = rating_table(model)
-    names = [one.name for one in model.dimensions]
+    ratings = rating_table(episodes, dimensions)
+    names = [one.name for one in dimensions]
     means: Any = ratings.groupby(["episode", "seat"])[names].mean()
     counts: Any = ratings.dropna(subset=names).groupby(["episode", "seat"]).size()
     rows: list[dict[str, Any]] = []
-    for episode in model.episodes:
+    for episode in episodes:
         for seat, character in enumerate(episode.characters):
             key = (episode.index, seat)
             scores = means.loc[key].to_dict() if key in means.index else dict.fromkeys(names, math.nan)
@@ -201,20 +201,20 @@ def slices(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return found
 
 
-def summary_of(model: SotopiaModel) -> dict[str, Any]:
+def summary_of(scores: pd.DataFrame, dimensions: Sequence[Dimension]) -> dict[str, Any]:
     """Return the scores of a run by name.
 
     Args:
-        model: The model.
+        scores: As from `score_table`.
+        dimensions: What is rated.
     """
-    scores = score_table(model)
     found: dict[str, Any] = {}
-    has_goal = any(one.name == GOAL for one in model.dimensions)
+    has_goal = any(one.name == GOAL for one in dimensions)
     for name, part in slices(scores).items() if has_goal else ():
         found[f"GOAL {name}"] = float(part.loc[part["tested"], GOAL].mean())
-    found |= means_of(scores, model.dimensions)
-    codes = {one.name: found[one.code] for one in model.dimensions}
-    found["min-max"] = float(np.mean(list(normalised(codes, model.dimensions).values())))
+    found |= means_of(scores, dimensions)
+    codes = {one.name: found[one.code] for one in dimensions}
+    found["min-max"] = float(np.mean(list(normalised(codes, dimensions).values())))
     if has_goal:
         found["success"] = success_rate(scores)
     tested: Any = scores[scores["tested"]]
@@ -320,7 +320,26 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def compare(first: SotopiaModel, second: SotopiaModel, *, across_judges: bool = False) -> pd.DataFrame:
+class Run(Protocol):
+    """A run that can be compared: any `SotopiaModel`."""
+
+    dimensions: tuple[Dimension, ...]
+
+    @property
+    def judge(self) -> str | None:
+        """Names of all judges; None: nobody judges."""
+        ...
+
+    def ratings(self) -> pd.DataFrame:
+        """Return all judgements, as `rating_table` does."""
+        ...
+
+    def scores(self) -> pd.DataFrame:
+        """Return the scores, as `score_table` does."""
+        ...
+
+
+def compare(first: Run, second: Run, *, across_judges: bool = False) -> pd.DataFrame:
     """Compare two runs, episode by episode; see `paired`.
 
     Args:
@@ -339,7 +358,7 @@ def compare(first: SotopiaModel, second: SotopiaModel, *, across_judges: bool = 
         )
     if first.dimensions != second.dimensions:
         raise ConfigError("the two runs were not rated on the same dimensions")
-    table = paired(score_table(first), score_table(second), [*(one.name for one in first.dimensions), OVERALL])
+    table = paired(first.scores(), second.scores(), [*(one.name for one in first.dimensions), OVERALL])
     table.attrs["judges"] = judges
     return (
         table.assign(judge=judges[0])
@@ -348,11 +367,11 @@ def compare(first: SotopiaModel, second: SotopiaModel, *, across_judges: bool = 
     )
 
 
-def distance_to_published(model: SotopiaModel, name: str, *, across_judges: bool = False) -> float:
+def distance_to_published(run: Run, name: str, *, across_judges: bool = False) -> float:
     """Compute the mean absolute distance of the seven means from those of the paper, as in Shachi's table 1.
 
     Args:
-        model: The run.
+        run: The run.
         name: Name of the model in the paper's table, such as `GPT-4`.
         across_judges: Whether it may have been judged by another judge than the paper's.
 
@@ -365,11 +384,11 @@ def distance_to_published(model: SotopiaModel, name: str, *, across_judges: bool
         names = ", ".join(table.loc[table["setting"].str.startswith("all 90"), "model"].unique())
         raise ConfigError(f"the paper's table has no model {name!r}; it has {names}")
     judge = str(rows["judge"].iloc[0])
-    if not (across_judges or all(judge in one for one in str(model.judge).split(" + "))):
+    if not (across_judges or all(judge in one for one in str(run.judge).split(" + "))):
         raise ConfigError(
-            f"{judge} judged the published runs and {model.judge} these; say across_judges=True to compare them anyway"
+            f"{judge} judged the published runs and {run.judge} these; say across_judges=True to compare them anyway"
         )
-    means = means_of(score_table(model), model.dimensions)
+    means = means_of(run.scores(), run.dimensions)
     if lacking := [code for code in rows["measure"] if code not in means]:
         raise ConfigError(f"{', '.join(lacking)} were not rated here; the paper's table has the standard dimensions")
     return float(np.mean([abs(means[row["measure"]] - row["value"]) for row in rows.to_dict("records")]))
@@ -378,19 +397,19 @@ def distance_to_published(model: SotopiaModel, name: str, *, across_judges: bool
 # -- judges
 
 
-def agreement(model: SotopiaModel) -> pd.DataFrame:
+def agreement(run: Run) -> pd.DataFrame:
     """Compute how far the judgements of a run agree, by dimension.
 
     Args:
-        model: The model.
+        run: The run.
 
     Returns:
         One row a dimension: icc and alpha over judges and their judgements; first_gain (mean gain of a person whom
         the judge reads of first, over the same person read of last), NaN where there is nothing to compare.
     """
-    ratings = rating_table(model)
+    ratings = run.ratings()
     rows: dict[str, dict[str, float]] = {}
-    for one in model.dimensions:
+    for one in run.dimensions:
         raters = ratings.pivot_table(
             index=["judge", "sample", "swapped"], columns=["episode", "seat"], values=one.name, dropna=False
         )

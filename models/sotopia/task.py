@@ -9,7 +9,7 @@ from mesa_llm import ConfigError
 from mesa_llm.benchmark import Measure, PublishedError, Reference, Task, mean_of
 from models.sotopia.judge import STANDARD
 from models.sotopia.model import SotopiaModel
-from models.sotopia.scores import means_of, normalised, published, score_table
+from models.sotopia.scores import means_of, normalised, published
 
 RESPONDENT = "GPT-4"
 """Whose published means runs are compared with."""
@@ -27,7 +27,7 @@ def means() -> dict[str, float]:
 
 def scores(model: SotopiaModel) -> Mapping[str, float]:
     """Return the mean of each dimension over those under test."""
-    return means_of(score_table(model), model.dimensions)
+    return means_of(model.scores(), model.dimensions)
 
 
 def with_judge(*, llm: Any = "rule", judge: str | None = None, **options: Any) -> SotopiaModel:

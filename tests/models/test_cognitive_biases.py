@@ -67,6 +67,11 @@ def test_in_two_steps_no_option_and_one_that_is_not_there_make_a_test_invalid() 
     assert (results["valid_share"], results["Anchoring, invalid"], results["HaloEffect, invalid"]) == (0, 1, 1)
 
 
+def test_a_free_answer_that_fails_is_given_by_rule_where_that_is_wanted() -> None:
+    model = run(answers="two_step", llm=ScriptedLLM(lambda request: ""), on_error="rule", biases=["HaloEffect"])
+    assert model.results()["HaloEffect"] == pytest.approx(0.5)
+
+
 def test_a_number_out_of_range_is_counted_for_its_task() -> None:
     model = run(llm=ScriptedLLM(lambda request: {"answer": "Option 99"}), biases=["Anchoring"])
     assert set(model.world.lacking()) == {"Anchoring 1 control", "Anchoring 1 treatment"}

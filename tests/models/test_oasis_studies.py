@@ -338,7 +338,7 @@ def test_what_is_taken_out_of_a_network_is_missed() -> None:
 def test_each_study_has_a_page_that_draws_a_single_run(name) -> None:
     page = PAGES[name]
     model = STUDIES[name].model(rng=1, n_agents=12)
-    figure = course_figure(STUDIES[name])
+    figure = course_figure(name, STUDIES[name].measures)
     assert len(figure(model).axes) >= 1
     model.run(2)
     assert len(figure(model).axes) >= 1

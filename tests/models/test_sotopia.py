@@ -18,7 +18,7 @@ from models.sotopia.agents import demand
 from models.sotopia.app import EPISODE, episode_items, person_values, title_of
 from models.sotopia.cast import ORIGINAL, RELATIONS, load_cast
 from models.sotopia.charts import goal_figure, score_figure
-from models.sotopia.judge import intraclass, krippendorff_alpha
+from models.sotopia.judge import intraclass, judge_prompt, krippendorff_alpha
 from models.sotopia.model import SotopiaModel
 from models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
 from models.sotopia.scores import agreement, compare, distance_to_published, interval, normalised, paired, published
@@ -158,9 +158,7 @@ def test_hidden_tags_and_a_design_without_personas_leave_the_goal() -> None:
 
 
 def judge_text(model: SotopiaModel) -> str:
-    from models.sotopia.judge import judge_prompt
-
-    return judge_prompt(model, model.episodes[0], [0, 1])
+    return judge_prompt(model.episodes[0], [0, 1], model.dimensions)
 
 
 # -- judges
@@ -455,7 +453,7 @@ def test_intervals_are_drawn_over_scenes_and_pairs_are_matched() -> None:
 def test_the_page_shows_a_meeting_with_goals_scores_and_reasons() -> None:
     model = finished(n_dyads=2)
     episode = model.episodes[0]
-    persons = [person_values(episode, seat) for seat in (0, 1)]
+    persons = [person_values(episode, seat, model.dimensions) for seat in (0, 1)]
     shown = markup(EPISODE, text="-", relation="-", n_turns=1, end="", persons=persons, items=episode_items(episode))
     assert title_of(episode) == "1. night_boat: Inês & Anand"
     for part in ("GOAL", "by its share of what was agreed", "Get the seat tonight", "<i>left</i>"):

@@ -6,6 +6,7 @@ from mesa_llm.worlds.room.hosts import Everyone, Host, Moderated, RandomHost, Ro
 from mesa_llm.worlds.room.rules import (
     Agreement,
     AllOf,
+    Conversation,
     EndRule,
     EveryoneSilent,
     JudgedAgreement,
@@ -17,12 +18,13 @@ from mesa_llm.worlds.room.rules import (
     TooFewLeft,
 )
 from mesa_llm.worlds.room.state import Kind, Line, Manner, Member, Move, Ruling, Silence, SurveyAnswer
-from mesa_llm.worlds.room.world import Room, Rules, Verdict, Wish
+from mesa_llm.worlds.room.world import Room, Verdict, Wish
 
 __all__ = [
     "Agreement",
     "AllOf",
     "Clock",
+    "Conversation",
     "EndRule",
     "Everyone",
     "EveryoneSilent",
@@ -42,7 +44,6 @@ __all__ = [
     "Room",
     "RoomFacts",
     "RoundRobin",
-    "Rules",
     "Ruling",
     "Silence",
     "Stale",

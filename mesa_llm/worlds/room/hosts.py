@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mesa_llm.world import RNG
-
-if TYPE_CHECKING:
-    from mesa_llm.worlds.room.world import Room
+from mesa_llm.worlds.room.world import Room
 
 
 class Host(Protocol):

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from mesa_llm.worlds.room.world import Room
+from mesa_llm.worlds.room.clock import Clock
+from mesa_llm.worlds.room.state import Line, Member, Move, Ruling, SurveyAnswer
+
+
+class Conversation(Protocol):
+    """What end rules know of a room; for the meaning of each attribute see `Room`."""
+
+    clock: Clock
+    members: dict[int, Member]
+    lines: list[Line]
+    moves: list[Move]
+    answers: list[SurveyAnswer]
+    rulings: list[Ruling]
+    n_turns: int
+    n_silent_turns: int
+
+    @property
+    def present(self) -> list[int]:
+        """Numbers of those whose last move was not to leave, in the order they sit."""
+        ...
 
 
 class EndRule(Protocol):
     """Says when a conversation is over."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         ...
 
@@ -25,7 +43,7 @@ class MaxLines:
     maximum: int
     """Number of lines; none or fewer end it before it begins."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         return f"{len(room.lines)} lines" if len(room.lines) >= self.maximum else ""
 
@@ -37,7 +55,7 @@ class MaxTurns:
     maximum: int
     """Number of turns."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         return f"{room.n_turns} turns" if room.n_turns >= self.maximum else ""
 
@@ -49,7 +67,7 @@ class MaxTime:
     seconds: float
     """Seconds since the room was opened."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         return "the time is up" if room.clock.elapsed_s >= self.seconds else ""
 
@@ -61,7 +79,7 @@ class EveryoneSilent:
     turns: int
     """Number of turns in a row in which nobody spoke."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         return f"nobody spoke for {room.n_silent_turns} turns" if room.n_silent_turns >= self.turns else ""
 
@@ -73,7 +91,7 @@ class Stale:
     maximum: int
     """Maximum number of such moves."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         count = 0
         for move in reversed(room.moves):
@@ -94,7 +112,7 @@ class TooFewLeft:
     minimum: int = 2
     """Number of people that it takes."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         present = room.present
         if not room.members or len(present) >= self.minimum:
@@ -107,7 +125,7 @@ class TooFewLeft:
 class JustLeft:
     """Ends a conversation of two if one of the last two moves is to leave."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         left = [move.agent_id for move in room.moves[-2:] if move.kind == "leave"]
         names = [room.members[one].name for one in left if one is not None]
@@ -121,7 +139,7 @@ class Agreement:
     question: str
     """Id of the question."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         last = {answer.agent_id: answer.answer for answer in room.answers if answer.question == self.question}
         given = [last.get(agent_id) for agent_id in room.members]
@@ -136,12 +154,12 @@ class JudgedAgreement:
     every: int
     """Number of lines between two rulings."""
 
-    def is_due(self, room: Room) -> bool:
+    def is_due(self, room: Conversation) -> bool:
         """Check whether the judge is to be asked now: once at each multiple of the number of lines."""
         n_lines = len(room.lines)
         return n_lines > 0 and n_lines % self.every == 0 and all(ruling.after != n_lines for ruling in room.rulings)
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         return "a judge found agreement" if room.rulings and room.rulings[-1].agreed else ""
 
@@ -153,13 +171,13 @@ class AllOf:
     parts: tuple[EndRule, ...]
     """The rules."""
 
-    def reason(self, room: Room) -> str:
+    def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
         reasons = [part.reason(room) for part in self.parts]
         return " and ".join(reasons) if reasons and all(reasons) else ""
 
 
-def first_reason(rules: Iterable[EndRule], room: Room) -> str:
+def first_reason(rules: Iterable[EndRule], room: Conversation) -> str:
     """Return the reason of the first rule that ends a conversation; empty: none does."""
     return next((reason for rule in rules if (reason := rule.reason(room))), "")
 
