@@ -210,11 +210,6 @@ class Board:
         """Number of followers, by user id."""
         return self._users["followers"]
 
-    @property
-    def is_hidden(self) -> BoolArray | None:
-        """Whether nobody is shown a post any more, as it was reported too often; None: all are shown."""
-        return self._posts["reports"] >= self._hide_reports if self._hide_reports else None
-
     def is_shown(self, rows: IntArray) -> BoolArray:
         """Check which posts may be shown: neither they nor what they pass on was reported too often."""
         if not self._hide_reports:

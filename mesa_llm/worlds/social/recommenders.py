@@ -104,11 +104,6 @@ def top_level(board: Board) -> IntArray:
     return rows[is_top_level(board, rows)]
 
 
-def best_first(rows: IntArray, score: FloatArray | IntArray) -> IntArray:
-    """Sort rows by falling score; among equals the earlier row stays first."""
-    return rows[np.argsort(-score, kind="stable")]
-
-
 def without_muted(rows: IntArray, board: Board, viewer: Viewer) -> IntArray:
     """Leave out what muted users published, and what others share of theirs."""
     if not len(viewer.muted):
