@@ -41,7 +41,7 @@ from mesa_llm.worlds.social.board import (
     is_top_level,
 )
 from mesa_llm.worlds.social.columns import BoolArray, FloatArray, IntArray, Ragged
-from mesa_llm.worlds.social.followed import Shortlists, followed_posts, shortlists
+from mesa_llm.worlds.social.shortlists import Shortlists, followed_posts, shortlists
 
 __all__ = ["KINDS", "ORIGINAL", "QUOTE", "REPLY", "REPOST", "Board", "Ragged", "Ranking", "Viewer", "Viewers"]
 
