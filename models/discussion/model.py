@@ -107,15 +107,16 @@ class DiscussionModel(LLMModel):
         self._check_providers()
         n_rooms = self.plan.n_rooms or chosen.n_rooms
         names = ["room", *(f"room {index + 1}" for index in range(1, n_rooms))]
+        plays_all = isinstance(self.llm, HumanLLM)  # whoever plays all agents plays these persons anyway
         self.sessions = [
             Session(
                 self,
-                self._opened(name),
+                self._open_room(name),
                 self.plan,
                 index if self.plan.n_rooms else 0,
                 manner=chosen.manner,
                 memory=chosen.memory,
-                people_play=chosen.people_play and not isinstance(self.llm, HumanLLM),
+                people_play=chosen.people_play and not plays_all,
             )
             for index, name in enumerate(names)
         ]
@@ -143,7 +144,7 @@ class DiscussionModel(LLMModel):
         end = plan.end.model_copy(update={name: value for name, value in given.items() if value is not None})
         return plan.model_copy(update={"end": end})
 
-    def _opened(self, name: str) -> Room:
+    def _open_room(self, name: str) -> Room:
         """Open a room. The original's clock counts how often its code reads the time."""
         plan, chosen = self.plan, self.scenario
         is_original = chosen.rules == "original"

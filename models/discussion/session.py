@@ -69,11 +69,11 @@ class Session:
         model: LLMModel,
         room: Room,
         plan: DiscussionPlan,
-        index: int = 0,
+        index: int,
         *,
-        manner: Manner | None = None,
-        memory: str = "none",
-        people_play: bool = True,
+        manner: Manner | None,
+        memory: str,
+        people_play: bool,
     ) -> None:
         """Seat the persons.
 
