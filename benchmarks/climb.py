@@ -15,7 +15,7 @@ from alone import SEED, WORLDS, Alone
 from cell import measured
 from shares import Shares
 
-from mesa_llm.registry import find_model
+from mesa_llm.model.registry import find_model
 
 Kind = Literal["world", "model"]
 

@@ -64,17 +64,21 @@ class Shares:
         """Count one method of one object as a part."""
         setattr(owner, name, self.wrapped(part, getattr(owner, name)))
 
-    def watch(self, owner: Any, part_of: Callable[[str], str]) -> None:
-        """Count all public methods of one object as parts, by their names; it gets a class of its own.
+    def watch(self, owner: Any, part_of: Callable[[str], str | None]) -> None:
+        """Count the public methods of one object as parts, by their names; it gets a class of its own.
 
         An own class, since tools are found in the class of a world, and not in the world.
+
+        Args:
+            owner: The object.
+            part_of: Returns the part that a method belongs to, by its name; None: that of whoever calls it.
         """
         kind = type(owner)
         if kind in self._kinds.values():
             return
         if kind not in self._kinds:
             methods = {name: method for name, method in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
-            watched = {name: self.wrapped(part_of(name), method) for name, method in methods.items()}
+            watched = {name: self.wrapped(part, method) for name, method in methods.items() if (part := part_of(name))}
             self._kinds[kind] = type(kind.__name__, (kind,), watched)
         owner.__class__ = self._kinds[kind]
 

@@ -4,7 +4,8 @@ Each size has a process of its own. Users are invented, follow ten others by pre
 their rule twins; up to 10,000 of them, drawn anew, act in a step. Times are processor seconds. `build_s` makes the
 model; `step_s` is the median of whole steps; `world_s` the median, over further steps, of the part of a step that the
 world takes: feeds and what is seen, actions, and SQLite. `growth` is the time of the last five steps, for each user who
-acted, over that of steps 8 to 12. `stub_ms` is the time of a decision of a language model in the process that answers
+acted, over that of steps 8 to 12: medians of five each, as now and then a step pays for a round of Python's garbage
+collector through all that there is. `stub_ms` is the time of a decision of a language model in the process that answers
 at once, with prompts, records and all. `prompt_change` is how much longer, in percent, its prompts are in the last
 five steps of a hundred than in steps 8 to 12, and `log_bytes` what a decision takes of the run log. `look_ratio` is
 one action and the next look among 300,000 posts, over the same among 1,000.
@@ -33,6 +34,7 @@ from sides import HERE, NotRun, environment_of, last_line
 from mesa_llm.engine.activation import RandomShare
 from mesa_llm.llm.scripted import ScriptedLLM, call
 from mesa_llm.records import Reply, Request
+from mesa_llm.tools.tool import marked_methods
 from mesa_llm.worlds.social import Account, FeedName, SocialWorld
 from models.social.model import SocialModel
 
@@ -49,6 +51,9 @@ PEER_PACKAGES = ("mcp<2", "camel-oasis==0.2.5")
 """The other side, and what it does not start without: newer versions of `mcp` lack what it imports."""
 
 PEER_SIZES = (100, 1_000)
+
+ENTRIES = ("expect", "observe", "end_step", "totals", "largest_cascade")
+"""Methods of the world that a step calls, besides tools and actions."""
 
 EARLY = slice(7, 12)
 """Steps that later ones are compared with."""
@@ -87,7 +92,7 @@ def scale(users: int, preset: str, steps: int) -> dict[str, Any]:
         "active": median(active),
         "step_s": median(seconds),
         "agent_ms": 1e3 * median(each),
-        "growth": sum(each[-5:]) / sum(each[EARLY]) if steps >= 20 else None,
+        "growth": median(each[-5:]) / median(each[EARLY]) if steps >= 20 else None,
         "peak_mb": peak_mb(),
         "world_s": world_s(model),
         "posts": len(model.world.posts),
@@ -96,9 +101,10 @@ def scale(users: int, preset: str, steps: int) -> dict[str, Any]:
 
 
 def world_s(model: SocialModel, steps: int = 3) -> float:
-    """Measure what the world takes of a step."""
+    """Measure what the world takes of a step: the stopwatch is pressed where a step enters it, not inside."""
     shares = Shares(closed=("world",))
-    shares.watch(model.world, lambda name: "world")
+    entries = {*ENTRIES, *marked_methods(type(model.world))}
+    shares.watch(model.world, lambda name: "world" if name in entries else None)
     found: list[float] = []
     for _ in range(steps):
         shares.reset()
@@ -154,34 +160,38 @@ def records(users: int, preset: str, steps: int = 100) -> dict[str, Any]:
     return {"prompt_characters": means[-1], "prompt_change": change, "log_bytes": n_bytes / decisions}
 
 
-def look(feed: FeedName, posts: int, users: int = 1_000, repeats: int = 300) -> float:
-    """Measure one action and the next look, in microseconds, among so many posts."""
+def looker(feed: FeedName, posts: int, users: int = 1_000) -> Callable[[int], float]:
+    """Return what times, in seconds, one action and the next look among so many posts, given the number of the turn."""
     world = SocialWorld("x", feed=feed, rng=1)
     world.sign_up_many(Account(user) for user in range(1, users + 1))
-    draw = iter(range(10**9))
     world.follow_many([(user, 1 + (user * 7 + 13 * k) % users) for user in range(1, users + 1) for k in range(1, 11)
                        if 1 + (user * 7 + 13 * k) % users != user])  # fmt: skip
     for post in range(posts):
         world.create_post(1 + post % users, "Has anybody else been thinking about the weather?")
     world.end_step()
     world.observe(1)
-    times: list[float] = []
-    for index in range(repeats):
-        user, post_id = 1 + next(draw) % users, 1 + (index * 7919) % posts
+
+    def look(index: int) -> float:
+        user, post_id = 1 + index % users, 1 + (index * 7919) % posts
         before = time.process_time()
         if world.author_of(post_id) != user:
             world.like_post(user, post_id)
         world.observe(user)
-        times.append(time.process_time() - before)
-    return 1e6 * median(times)
+        return time.process_time() - before
+
+    return look
 
 
-def looks() -> dict[str, Any]:
-    """Compare one action and the next look among few and among many posts, for each feed."""
+def looks(repeats: int = 300) -> dict[str, Any]:
+    """Compare one action and the next look among few and among many posts, for each feed.
+
+    The two take turns, so that a busy moment of the machine falls on both.
+    """
     ratios = {}
     for feed in ("newest", "simswarm", "reddit_hot", "x"):
-        few, many = look(feed, 1_000), look(feed, 300_000)
-        ratios[feed] = many / few
+        sides = looker(feed, 1_000), looker(feed, 300_000)
+        few, many = zip(*([look(index) for look in sides] for index in range(repeats)), strict=True)
+        ratios[feed] = median(many) / median(few)
     return {"look_ratios": ratios, "look_ratio": max(ratios.values())}
 
 

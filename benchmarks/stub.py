@@ -30,7 +30,7 @@ class Terms(NamedTuple):
     """What the endpoint grants."""
 
     latency_ms: float = 0.0
-    """Milliseconds until a request is answered."""
+    """Milliseconds from the arrival of a request to its reply, which is written meanwhile."""
 
     most_in_flight: int = 0
     """Requests answered at once; what comes on top is refused with 429. 0: any number."""
@@ -188,15 +188,18 @@ class Exchange(asyncio.Protocol):
             return
         counts.in_flight += 1
         counts.most_in_flight = max(counts.most_in_flight, counts.in_flight)
-        if self._gate.terms.fits:
-            reply = fitting(body)
-        else:
-            reply = CALL if HAS_TOOLS.search(body) and not CALLS_NOTHING.search(body) else TEXT
         latency_s = self._gate.terms.latency_ms / 1000
-        if latency_s:
-            asyncio.get_running_loop().call_later(latency_s, self._answer, reply)
-        else:
-            self._answer(reply)
+        if not latency_s:
+            self._answer(self._reply_to(body))
+            return
+        loop = asyncio.get_running_loop()
+        due = loop.time() + latency_s
+        loop.call_at(due - latency_s / 2, lambda: loop.call_at(due, self._answer, self._reply_to(body)))
+
+    def _reply_to(self, body: bytes) -> bytes:
+        if self._gate.terms.fits:
+            return fitting(body)
+        return CALL if HAS_TOOLS.search(body) and not CALLS_NOTHING.search(body) else TEXT
 
     def _answer(self, reply: bytes) -> None:
         self._counts.in_flight -= 1

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bare import bare_wall_s
 from cell import Cell, measured, run_cell
 from ours import steps
 
 from mesa_llm import Access, LLMModel
 from mesa_llm.benchmark import Task, find_task
+from mesa_llm.llm.openai.connection import Connections, Response
 
 ITEM_BY_ITEM = {
     "administrations": 100,
@@ -35,9 +36,18 @@ WIDE: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @contextmanager
-def model_of(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
-    """Make the model of a task, which asks the endpoint and keeps its run log in a file."""
+def access_of(cell: Cell) -> Iterator[Access]:
+    """Open the way to the endpoint, which several models can share with all its connections."""
     access = Access(api_base=cell.base, concurrency=cell.concurrency)
+    try:
+        yield access
+    finally:
+        access.close()
+
+
+@contextmanager
+def model_of(task: Task, access: Access, **parameters: Any) -> Iterator[LLMModel]:
+    """Make the model of a task, which asks the endpoint and keeps its run log in a file."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "run.sqlite")
         model = task.make(
@@ -47,16 +57,15 @@ def model_of(task: Task, cell: Cell, **parameters: Any) -> Iterator[LLMModel]:
             yield model
         finally:
             model.close()
-            access.close()
 
 
 def task(cell: Cell) -> dict[str, Any]:
     """Measure whole steps of a task in its published setting, until it has made so many decisions."""
     published = find_task(cell.name)
     small = published.as_quick()
-    with model_of(small, cell) as model:  # loads the code, and is not measured
+    with access_of(cell) as access, model_of(small, access) as model:  # loads the code, and is not measured
         model.run(min(small.max_steps, 6))
-    with model_of(published, cell) as model:
+    with access_of(cell) as access, model_of(published, access) as model:
         model.step()  # connects
         usage_before, n_before, stages = model.usage, model.engine.decisions, [0]
         gather = model.engine.gather
@@ -75,14 +84,38 @@ def task(cell: Cell) -> dict[str, Any]:
 
 
 def wide(cell: Cell) -> dict[str, Any]:
-    """Measure the second of two wide steps."""
+    """Measure the second of two wide steps, over connections that an equal run has made; then libcurl alone."""
     name, parameters = WIDE[cell.name]
-    with model_of(find_task(name), cell, **parameters) as model:
-        model.step()
-        before = model.engine.decisions
-        begun = time.perf_counter()
-        model.step()
-        return {"wall_s": time.perf_counter() - begun, "decisions": model.engine.decisions - before}
+    published = find_task(name)
+    with access_of(cell) as access:
+        with model_of(published, access, **parameters) as model:
+            model.step()
+            with bodies_collected() as bodies:
+                model.step()
+        with model_of(published, access, **parameters) as model:
+            model.step()
+            before = model.engine.decisions
+            with measured() as stretch:
+                model.step()
+            decisions = model.engine.decisions - before
+            return {**vars(stretch), "decisions": decisions, "bare_wall_s": bare_wall_s(cell.base, bodies)}
+
+
+@contextmanager
+def bodies_collected() -> Iterator[list[bytes]]:
+    """Collect the bodies of the requests that are sent in the block."""
+    bodies: list[bytes] = []
+    post = Connections.post
+
+    async def collect(self: Connections, body: bytes) -> Response:
+        bodies.append(body)
+        return await post(self, body)
+
+    Connections.post = collect
+    try:
+        yield bodies
+    finally:
+        Connections.post = post
 
 
 if __name__ == "__main__":

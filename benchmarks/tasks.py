@@ -6,7 +6,7 @@ action), as many at once as decide at once in the task. Each in a fresh process,
 loading code and connecting are not measured. CPU is processor time of all threads of the asking process.
 
 Then steps that ask as much as they can at once, at 200 ms: questionnaires item by item, and dyads, where there are
-such tasks.
+such tasks. Beside them stands how near libcurl alone comes with the same requests to the same endpoint.
 
 A goal that is missed by more than half fails the run.
 """
@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
+import numpy as np
 from cell import Cell
 from goals import Goal, figure_text, table
 from overhead import load
@@ -81,8 +82,13 @@ def width_of(readings: list[dict[str, Any]]) -> float:
 
 
 def plain_cost_us(readings: Readings, width: float) -> float | None:
-    """Return what a decision of the plain engine costs at the nearest width that was measured."""
-    return cost_us(readings[plain(min(WIDTHS, key=lambda one: abs(math.log(one / width))))])
+    """Return what a decision of the plain engine costs where as many decide at once.
+
+    What a step costs besides its decisions is shared by them: between two widths that were measured, the cost is linear
+    in the share of one decision.
+    """
+    costs = {1 / one: cost for one in reversed(WIDTHS) if (cost := cost_us(readings[plain(one)])) is not None}
+    return float(np.interp(1 / width, list(costs), list(costs.values()))) if costs else None
 
 
 def widest(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
@@ -99,10 +105,15 @@ def widest(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
     return readings, troubles
 
 
-def ideal_percent(reading: dict[str, Any]) -> float:
-    """Return how near a step comes to what latency alone would take, in percent."""
+def ideal_percent(reading: dict[str, Any], wall: str = "wall_s") -> float:
+    """Return how near a step comes to what latency alone would take, in percent.
+
+    Args:
+        reading: What was measured.
+        wall: Whose time: the step's, or `bare_wall_s`, that of libcurl with the same requests and without the step.
+    """
     ideal_s = math.ceil(reading["decisions"] / CONCURRENCY) * LATENCY_MS / 1000
-    return 100 * ideal_s / reading["wall_s"]
+    return 100 * ideal_s / reading[wall]
 
 
 def times_plain(readings: Readings, name: str) -> float | None:
@@ -145,6 +156,20 @@ def costs(readings: Readings, troubles: dict[str, str]) -> str:
     return table([*head, f"× plain, {WIDTHS[-1]} at once", "requests a decision", "failed %"], rows)
 
 
+def widths(wide: Readings) -> str:
+    """Write the table of wide steps, beside the floor: what libcurl alone needs for the same requests."""
+    rows = [
+        [
+            name,
+            f"{median(one['decisions'] for one in found):,.0f}",
+            *(f"{median(ideal_percent(one, wall) for one in found):.0f}" for wall in ("wall_s", "bare_wall_s")),
+        ]
+        for name, found in wide.items()
+        if found
+    ]
+    return table(["wide step", "decisions", "% of the latency ideal", "libcurl alone"], rows)
+
+
 def main() -> int:
     """Measure, print, and say by the exit status whether a goal is missed by more than half."""
     parser = argparse.ArgumentParser(description="Measure what decisions of the benchmark's tasks cost our own code.")
@@ -164,7 +189,7 @@ def main() -> int:
         print(json.dumps({"readings": readings, "wide": wide, "goals": rows, "troubles": troubles | wide_troubles}))
     else:
         print(f"{datetime.now(UTC).date()}, {given.rounds} rounds, {load()}.\n")
-        print(costs(readings, troubles))
+        print(costs(readings, troubles), widths(wide), sep="\n\n")
         for name, trouble in [*broken.items(), *wide_troubles.items()]:
             print(f"{name}: not run: {trouble}")
         print("\n" + table(["goal", "wanted", "measured", ""], [goal.row for goal in held]))

@@ -34,7 +34,7 @@ from goals import figure_text, table
 from overhead import load
 from sides import HERE, environment
 
-from mesa_llm.registry import find_models
+from mesa_llm.model.registry import find_models
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 QUICK = (10, 100, 1_000)

@@ -16,15 +16,15 @@ from types import ModuleType
 from typing import Any, get_origin
 
 import mesa_llm
+from mesa_llm.model.registry import ModelEntry, find_models
 from mesa_llm.model.scenario import Parameter, parameters_of
-from mesa_llm.registry import ModelEntry, find_models
 
 ROOT = Path(__file__).resolve().parents[1]
 
 PARTS = {
-    "Models and runs": ["model", "engine", "runlog", "sweep", "statistics", "reports", "testing", "registry"],
+    "Models and runs": ["model", "engine", "runlog", "sweep", "statistics", "reports", "testing", "model.registry"],
     "Agents": ["agents", "config", "memory", "tools", "space", "population"],
-    "Language models": ["llm", "records", "errors", "text"],
+    "Language models": ["llm", "records", "canonical", "errors", "text"],
     "Worlds": [
         "world",
         "worlds.auction",
@@ -79,8 +79,16 @@ def reference_page(module: ModuleType) -> str:
     for name, value in public(module):
         text += f"\n.. {directive_of(value)}:: {name}\n"
         if inspect.isclass(value):
-            text += "   :members:\n   :show-inheritance:\n"
+            text += f"   :members:\n   :inherited-members: {', '.join(foreign_bases(value))}\n   :show-inheritance:\n"
     return text + "```\n"
+
+
+def foreign_bases(kind: type[Any]) -> list[str]:
+    """Name the bases of a class whose members are not listed with its own: other packages', and public ones."""
+    public_classes = [getattr(mesa_llm, name) for name in mesa_llm.__all__]
+    documented = {base for public in kind.__mro__[1:] if public in public_classes for base in public.__mro__}
+    bases = [base for base in kind.__mro__ if base in documented or not is_within(base.__module__, "mesa_llm")]
+    return sorted({base.__name__ for base in bases})
 
 
 def public(module: ModuleType) -> list[tuple[str, Any]]:

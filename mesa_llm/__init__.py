@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mesa_llm.engine.access import Access
     from mesa_llm.engine.activation import ByType, Hourly, Turn, one_at_a_time
     from mesa_llm.engine.plain import connect
-    from mesa_llm.engine.server import ToolServer
     from mesa_llm.engine.survey import Question
+    from mesa_llm.engine.tool_server import ToolServer
     from mesa_llm.errors import BudgetSpent, ConfigError, DecisionError, MesaLLMError, ReplayError, Stopped, ToolError
     from mesa_llm.llm.endpoints import Endpoint
     from mesa_llm.llm.human.desk import HumanLLM
@@ -112,7 +112,7 @@ _HOME = {
     ),
     "runlog.log": ("RunLog",),
     "space": ("MovesOnGrid",),
-    "engine.server": ("ToolServer",),
+    "engine.tool_server": ("ToolServer",),
     "engine.survey": ("Question",),
     "testing": ("check_model",),
     "text": ("one_line", "quoted"),

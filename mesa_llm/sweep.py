@@ -24,14 +24,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
+from mesa_llm.canonical import plain
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
 from mesa_llm.llm.limits import Purse
 from mesa_llm.llm.purse import RemotePurse, served
+from mesa_llm.model.identity import class_named, name_of, setting_digest
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import OPTIONS, class_named, name_of, setting_digest
+from mesa_llm.model.options import OPTIONS
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.records import plain
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,8 +20,8 @@ from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow
 from mesa_llm.llm.schema.sampling import draw
 from mesa_llm.llm.scripted import RandomLLM, ScriptedLLM
+from mesa_llm.model.registry import ModelEntry, find_model
 from mesa_llm.records import Reply, Request, ToolCall, options_for
-from mesa_llm.registry import ModelEntry, find_model
 
 HEADINGS = (
     "Question",
@@ -329,7 +329,7 @@ def check_results(entry: ModelEntry) -> Iterator[CheckResult]:
     """Hold a model to all checks that apply to it, one after the other, whatever comes of them.
 
     Args:
-        entry: The model, from `mesa_llm.registry.find_model`.
+        entry: The model, from `mesa_llm.model.registry.find_model`.
     """
     for name, check in CHECKS.items():
         if name in PACKAGE_CHECKS and not entry.package:

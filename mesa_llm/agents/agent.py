@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import mesa
 
 from mesa_llm.agents.conversion import check_components, enter
+from mesa_llm.agents.deliberation import DeliberationMixin
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.observation import join
-from mesa_llm.agents.strategies import Decide, is_plan, open_decide
+from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.tools import ToolMixin
-from mesa_llm.config import AgentConfig, ConfigMixin, Reasoning, Settings
+from mesa_llm.agents.upkeep import tend_memories
+from mesa_llm.canonical import canonical_json
+from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.decision import Query, decide
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.reading import answer_schema, check_decision, plain_answer, written_answer
-from mesa_llm.engine.survey import JUDGING, advise, tend_memories
-from mesa_llm.engine.transports import OpenedModel
-from mesa_llm.errors import ConfigError, ParseError, ToolError, TransportError
-from mesa_llm.llm.protocol import LLM
+from mesa_llm.engine.reading import plain_answer, written_answer
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
-from mesa_llm.records import (
-    ChatMessage,
-    Decision,
-    Failure,
-    Observation,
-    Outcome,
-    Prompt,
-    Request,
-    ToolCall,
-    canonical_json,
-)
+from mesa_llm.records import Decision, Failure, Observation, Outcome, ToolCall
 from mesa_llm.space import describe_surroundings
 from mesa_llm.text import quoted
 from mesa_llm.tools.toolbox import ToolBox
@@ -44,23 +32,10 @@ from mesa_llm.world import Receiver, unit_of
 A = TypeVar("A", bound="LLMMixin")
 
 
-class LLMMixin:
+class LLMMixin(DeliberationMixin):
     """Lets an agent observe, decide and act with a language model, its rule twin, or the random baseline."""
 
     __slots__ = ()
-
-    is_minded = True
-    request_purpose = "decide"
-    request_series = ""
-    _llm: str | LLM | None = None
-    _worlds: tuple[Any, ...] | None = None
-    _roles: Mapping[str, Any] = MappingProxyType({})
-    _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
-    model: Any
-    unique_id: Any
-    config: AgentConfig
-    memory: Any
-    random: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make the mixin's `step` that of the class, on whichever side of the Mesa class the mixin stands.
@@ -76,72 +51,10 @@ class LLMMixin:
         if not issubclass(steps, LLMMixin):
             cls.step = LLMMixin.step
 
-    def __init__(self, *args: Any, llm: str | LLM | None = None, **kwargs: Any) -> None:
-        """Store what the agent thinks with.
-
-        Args:
-            *args: Passed on.
-            llm: Model string or transport; None: the choice of the Mesa model.
-            **kwargs: Passed on.
-        """
-        if llm is not None:
-            self._llm = llm
-        super().__init__(*args, **kwargs)
-
     def __repr__(self) -> str:
         """Return its class, id and name."""
         name = getattr(getattr(self, "config", None), "name", "")
         return f"<{type(self).__name__} {getattr(self, 'unique_id', '?')}{name and f': {name}'}>"
-
-    # -- what it thinks with
-
-    @property
-    def llm(self) -> str | LLM:
-        """What the agent thinks with."""
-        if self._llm is not None:
-            return self._llm
-        choose = getattr(self.model, "llm_of", None)
-        return choose(self) if choose is not None else "rule"
-
-    @llm.setter
-    def llm(self, llm: str | LLM | None) -> None:
-        self._llm = llm
-
-    @property
-    def opened(self) -> OpenedModel:
-        """The agent's language model, opened; its capabilities are read here, never off its name."""
-        return engine_of(self.model).open(self.llm)
-
-    @property
-    def worlds(self) -> tuple[Any, ...]:
-        """The worlds the agent lives in, by default those that its model lives in now. Set them before it observes."""
-        own: tuple[Any, ...] | None = self._worlds
-        if own is not None:
-            return own
-        model = self.model
-        return tuple(getattr(model, "present_worlds", None) or getattr(model, "worlds", ()))
-
-    @worlds.setter
-    def worlds(self, worlds: Iterable[Any] | None) -> None:
-        self._worlds = None if worlds is None else tuple(worlds)
-
-    @property
-    def roles(self) -> Mapping[str, Any]:
-        """Name of a world → the agent's `Role` there, in models that visit their worlds in turn."""
-        return self._roles
-
-    @roles.setter
-    def roles(self, roles: Mapping[str, Any]) -> None:
-        design = getattr(self.model, "design", None)
-        if design is not None:
-            roles = {world: replace(role, config=design.config_over(role.config)) for world, role in roles.items()}
-        self._roles = roles
-
-    @property
-    def now(self) -> int:
-        """The step that is being decided."""
-        now = getattr(self.model, "now", None)
-        return int(self.model.time) if now is None else now
 
     # -- observe
 
@@ -170,204 +83,6 @@ class LLMMixin:
         if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
             parts.append(f"News from elsewhere:\n{news}")
         return _with_text(seen, "\n\n".join(filter(None, (seen.text, *parts)))) if parts else seen
-
-    # -- decide
-
-    def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Build the prompt: shared instructions first, then who the agent is, its memories, and its observation."""
-        shared = getattr(self.model, "instructions_text", "")
-        system = "\n\n".join(filter(None, (shared, seen.instructions, self.config.text)))
-        remembered = self.memory.recall(seen.cue or seen.text, self.now)
-        memory = f"What you remember:\n{remembered}" if remembered else ""
-        user = "\n\n".join(filter(None, (memory, seen.text))) or "Decide."
-        history = self.memory.messages()
-        first = (ChatMessage("system", system),) if system else ()
-        return Prompt((*first, *history, ChatMessage("user", user)))
-
-    @property
-    def waits_by_itself(self) -> bool:
-        """Whether its own `decide`, or that of the design, may wait for something."""
-        return type(self).decide is not LLMMixin.decide or self._design_decides is not None
-
-    @property
-    def _design_decides(self) -> Decide | None:
-        design = getattr(self.model, "design", None)
-        return None if design is None or design.decide is None else open_decide(design.decide)
-
-    async def settle(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation, and check the decision, whoever makes it; called by the engine."""
-        decide = self._design_decides
-        if decide is not None:
-            decision = self._checked_again(await decide(self, seen), seen)
-        else:
-            decision = await self.decide(seen)
-            if type(self).decide is not LLMMixin.decide:
-                decision = self._checked_again(decision, seen)
-        self._settled = decision.labelled(seen.label)
-        return self._settled
-
-    def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
-        """Check the decision of a custom `decide`, in which tools may have shown a language model more options."""
-        agent: Any = self
-        if isinstance(decision, Decision) and decision.keys:
-            box: ToolBox = agent.toolbox(seen)
-            if any(bound.tool.shows_more for bound in box.values()):
-                seen = replace(seen, options={})
-        return self.checked(decision, seen, self.opened.name)
-
-    async def decide(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation: one request, plus tool calls and one repair; reads only.
-
-        If an action is wanted and none is possible, no language model is asked. Override to decide in another way; an
-        override may also return an action, a list of actions or an answer.
-
-        Raises:
-            ConfigError: If the agent's config leaves it no action at all.
-        """
-        opened = self.opened
-        if opened.llm is None:
-            return self.rule_decision(seen)
-        query = await self._query_to(opened, seen)
-        return await decide(query) if isinstance(query, Query) else query
-
-    async def query_for(self, seen: Observation) -> Query | Decision | Failure:
-        """Prepare what its language model is asked on an observation, for a `decide` or a hook of one's own.
-
-        Each call takes a number for its request, and looks its memory up.
-
-        Args:
-            seen: What the agent observes.
-
-        Returns:
-            The query, for `mesa_llm.engine.decision.decide`; or, if there is nothing to ask, the decision to do nothing
-            or the failure of its memory.
-
-        Raises:
-            ConfigError: If the agent's config leaves it no action at all, or it thinks by rule.
-        """
-        return await self._query_to(self.opened, seen)
-
-    async def _query_to(self, opened: OpenedModel, seen: Observation) -> Query | Decision | Failure:
-        engine = engine_of(self.model)
-        agent: Any = self
-        box: ToolBox = agent.toolbox(seen)
-        if seen.answer is None and not box.has_actions:
-            agent.demand_actions()
-            return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
-        if agent.servers and opened.is_language_model:
-            box = box.joined(await engine.servers.tools(agent.servers, self.now)).only(agent.config.tools)
-        salt = engine.salt(self.unique_id, self.now)
-        try:
-            prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
-        except TransportError as error:  # a memory that is looked up by a remote embedding model
-            reason = f"the memory could not be looked up: {error}"
-            return Failure(self.unique_id, reason, type(error).__name__, opened.name)
-        request = Request(
-            opened.named(self.config.adapter),
-            prompt,
-            salt,
-            tools=box.specs if seen.answer is None else box.readers,
-            schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
-            settings=self.request_settings,
-            options=seen.options,
-            adapter=self.config.adapter,
-            max_actions=seen.max_actions,
-        )
-        return engine.query(opened, seen, box, request, self.request_reasoning(opened))
-
-    async def consult(
-        self,
-        llm: str | LLM,
-        prompt: str | Sequence[ChatMessage],
-        *,
-        answer: Any = str,
-        purpose: str = "advice",
-        settings: Settings = JUDGING,
-        reasoning: Reasoning = "none",
-        rule: Callable[[str], Any] | None = None,
-    ) -> Decision | Failure:
-        """Ask another language model while deciding, in `decide` or a design's hook: an adviser, a critic, a planner.
-
-        Recorded, replayed and budgeted like decisions, and counted under its purpose. Reads only; between decisions,
-        use `model.consult`.
-
-        Args:
-            llm: Who is asked.
-            prompt: A text, or a whole conversation that ends with a question.
-            answer: Type of the answer: anything pydantic can check.
-            purpose: What for, in one word.
-            settings: How it is sampled.
-            reasoning: Whether it reasons before it answers.
-            rule: What answers for `llm="rule"`, called with the prompt.
-
-        Returns:
-            A decision with the `answer`, or the failure that says why there is none.
-
-        Raises:
-            ConfigError: If the purpose is taken, or a rule is consulted and there is none.
-        """
-        options = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
-        return await advise(self, llm, prompt, purpose=purpose, **options)
-
-    @property
-    def request_settings(self) -> Mapping[str, Any]:
-        """Sampling settings of its requests: its config's, with the reply length that the Mesa model sets."""
-        settings = self.config.settings.sent
-        reply_tokens = getattr(self.model, "reply_tokens", None)
-        return settings if reply_tokens is None else {**settings, "max_tokens": reply_tokens}
-
-    def request_reasoning(self, opened: OpenedModel) -> Reasoning:
-        """Return how the agent reasons before it decides: as the Mesa model sets, else as its config does.
-
-        Args:
-            opened: Its language model; rules, people and the random baseline do not reason.
-        """
-        if not opened.is_language_model:
-            return "none"
-        return getattr(self.model, "reasoning", None) or self.config.reasoning
-
-    def rule(self, seen: Observation) -> Any:
-        """Decide by rule: the rule twin. Override it; draw only from `self.random`.
-
-        Returns:
-            An action (`ToolCall`), a list of them, an answer of the type asked for, or None to do nothing.
-        """
-        raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
-
-    def rule_decision(self, seen: Observation) -> Decision | Failure:
-        """Return the decision of the rule twin, checked."""
-        return self.checked(self.rule(seen), seen, "rule")
-
-    def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
-        """Return a decision that has passed the check; a failure if it does not.
-
-        Args:
-            decided: What was decided, see `as_decision`.
-            seen: The observation it was decided on.
-            by: Who decided.
-
-        Raises:
-            ConfigError: If the agent's config leaves it no action at all.
-        """
-        agent: Any = self
-        if seen.answer is None and agent.config.tools is not None:
-            agent.demand_actions()
-        is_answer = seen.answer is not None and isinstance(decided, list) and not decided
-        decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
-        if decision.agent != self.unique_id or decision.label not in ("", seen.label):
-            decision_label, expected_label = (
-                f" on {label!r}" if label else "" for label in (decision.label, seen.label)
-            )
-            reason = (
-                f"agent {decision.agent} has decided that{decision_label}, not agent {self.unique_id}{expected_label}"
-            )
-            return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
-        if isinstance(decision, Failure):
-            return decision
-        try:
-            return check_decision(decision, seen, agent.toolbox(seen))
-        except ParseError as error:
-            return Failure(self.unique_id, str(error), "Invalid", decision.by, decision.keys)
 
     # -- act
 
@@ -524,30 +239,6 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
 
 class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMethodOverride]
     """A Mesa agent that thinks."""
-
-
-def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
-    """Convert what a rule, a person or an outside controller decided into a decision.
-
-    Args:
-        agent: Mesa `unique_id`.
-        decided: A `Decision` or `Failure`, which is returned as it is; an action or a list of actions, an answer, or
-            None to do nothing.
-        by: Who decided.
-    """
-    match decided:
-        case Decision() | Failure():
-            return decided
-        case None:
-            return Decision(agent, by=by)
-        case ToolCall():
-            return Decision(agent, actions=(decided,), by=by)
-        case [*calls] if calls and all(isinstance(call, ToolCall) for call in calls):
-            return Decision(agent, actions=tuple(calls), by=by)
-        case []:
-            return Decision(agent, by=by)
-        case _:
-            return Decision(agent, answer=decided, by=by)
 
 
 def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:

@@ -12,13 +12,13 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from mesa_llm.agents.strategies import STRATEGIES, Decide, strategy_named
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import AgentConfig, Reasoning, Settings, demand_reasoning
-from mesa_llm.engine.server import ToolServer, checked_servers
+from mesa_llm.engine.tool_server import ToolServer, checked_servers
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.memory import Memory, open_memory
-from mesa_llm.records import canonical_json
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
 

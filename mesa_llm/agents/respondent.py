@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mesa_llm.agents.agent import LLMAgent
 from mesa_llm.records import Decision, Failure, Observation, Outcome
-
-if TYPE_CHECKING:  # its scores load scipy.stats, of which other agents have no need
-    from mesa_llm.worlds.questionnaire import Questionnaire
 
 UNREADABLE = frozenset({"Unparsed", "Invalid", "BadReply"})
 """Kinds of failure after which there was a reply, in which no answer could be read."""
@@ -20,6 +15,5 @@ class Respondent(LLMAgent):
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Hand the answer in, or report that there is none: the items of the sheet then count as such."""
         if isinstance(decision, Failure):
-            world: Questionnaire = self.model.world
-            world.fail(self.unique_id, decision.label, is_unparsable=decision.kind in UNREADABLE)
+            self.model.world.fail(self.unique_id, decision.label, is_unparsable=decision.kind in UNREADABLE)
         return super().act(decision, seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mesa_llm.engine.server import ToolServer, checked_servers
+from mesa_llm.engine.tool_server import ToolServer, checked_servers
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Observation
 from mesa_llm.tools.toolbox import ToolBox, checked_tools

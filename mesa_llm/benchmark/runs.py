@@ -20,8 +20,9 @@ from mesa_llm.benchmark.task import Task
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import MesaLLMError, NothingDecided, Stopped
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.identity import setting_digest
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import setting_digest
+from mesa_llm.model.rehearsal import Cost, rehearse
 from mesa_llm.records import Usage
 from mesa_llm.text import counted
 
@@ -274,3 +275,31 @@ def _readable(error: Exception, plan: Plan) -> Exception:
         return error
     logger.error("%s, seed %d, broke", plan.task.name, plan.seed, exc_info=error)
     return MesaLLMError(f"the task broke: {type(error).__name__}: {error}")
+
+
+def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> dict[str, Cost]:
+    """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.rehearsal.rehearse`.
+
+    The first run of each task and candidate is rehearsed; the others are assumed to cost as much. Replies that run logs
+    already hold are not deducted.
+
+    Args:
+        plans: The runs.
+        access: Access that the runs would use.
+        **options: Options of all models.
+
+    Returns:
+        Name of the task → cost of its runs together.
+
+    Raises:
+        ConfigError: If a task's parameters cannot be, or a model string names nothing.
+    """
+    each: dict[tuple[str, str], Cost] = {}
+    costs: dict[str, Cost] = {}
+    for plan in plans:
+        name, key = plan.task.name, (plan.task.name, plan.candidate.name)
+        if key not in each:
+            run = {"access": access, "design": plan.candidate.design, **options}
+            each[key] = rehearse(plan.make, plan.task.max_steps, **run).total
+        costs[name] = costs.get(name, Cost()) + each[key]
+    return costs

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_type_hints
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.registry import find_parts, part_named, same_name
+from mesa_llm.model.registry import find_parts, part_named, same_name
 
 Level = Literal[1, 2, 3]
 """Complexity of a task: one agent alone (1), several who read the same news (2), several who talk to each other (3)."""

@@ -14,9 +14,8 @@ from tqdm import tqdm
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.cross import Cross, candidates_of, cross_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.benchmark.rehearsal import rehearse
 from mesa_llm.benchmark.report import Report, report_of, usage_of
-from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
+from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs, rehearse_plans
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
@@ -166,7 +165,7 @@ def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
             (task.name, pair.partition(".")[2]) for task in tasks if task.name.replace("-", "_") == task_name
         ]
     else:
-        applications = [(task.name, pair) for task in tasks if name in _known(task)]
+        applications = [(task.name, pair) for task in tasks if name in _parameter_names(task)]
     if not applications:
         there_are = ", ".join(task.name for task in tasks)
         raise ConfigError(f"--set {pair}: wanted name=value or TASK.name=value, for a parameter of {there_are}")
@@ -185,7 +184,7 @@ def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
     return [task.measured_by(chosen[task.name]) if task.name in chosen else task for task in tasks]
 
 
-def _known(task: Task) -> set[str]:
+def _parameter_names(task: Task) -> set[str]:
     return {parameter.name for parameter in parameters_of(task.model_class)}
 
 
@@ -233,7 +232,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     """
     tested = [one for one in benchmark.tested if _llm_of(one) not in ("rule", "random", "human")]
     plans = benchmark.plans(tested)
-    costs = rehearse(plans, benchmark.access, **benchmark.options)
+    costs = rehearse_plans(plans, benchmark.access, **benchmark.options)
     total = sum(costs.values(), Cost())
     figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": CAVEAT}
     if as_json:

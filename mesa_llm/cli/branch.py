@@ -17,10 +17,11 @@ from mesa_llm.cli.run import listed_as, recording_of, run_model
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.branch import Branch, branch, branch_seeds
-from mesa_llm.model.model import USAGE, LLMModel
-from mesa_llm.model.options import class_named
+from mesa_llm.model.identity import class_named
+from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.model.stages import USAGE
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm.text import table as text_table

@@ -18,7 +18,7 @@ from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecid
 from mesa_llm.text import printable
 
 if TYPE_CHECKING:
-    from mesa_llm.registry import ModelEntry
+    from mesa_llm.model.registry import ModelEntry
 
 Say = Callable[[str], None]
 """Where the lines of a command go."""
@@ -106,7 +106,7 @@ def warn(text: str) -> None:
 
 def model_named(name: str) -> ModelEntry:
     """Find the model that was typed; a `module:Class` is looked for in the working directory as well."""
-    from mesa_llm.registry import find_model
+    from mesa_llm.model.registry import find_model
 
     if ":" in name:
         look_here()

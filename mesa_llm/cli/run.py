@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 from tqdm import tqdm
 
+from mesa_llm.canonical import plain
 from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError, NothingDecided
 from mesa_llm.model.recording import Recording
-from mesa_llm.records import Usage, plain
-from mesa_llm.registry import demand_listed, find_models
+from mesa_llm.model.registry import demand_listed, find_models
+from mesa_llm.records import Usage
 from mesa_llm.text import counted, spreadsheet_cell
 
 if TYPE_CHECKING:

@@ -36,11 +36,11 @@ def values_of(kind: type[LLMModel], typed: Sequence[str]) -> dict[str, list[Any]
         name = name.replace("-", "_")
         if name in values:
             raise ConfigError(f"--vary {pair}: {name} is varied twice; name all its values at once")
-        values[name] = [parameters(kind, [f"{name}={one}"], None)[name] for one in _listed(pair, text)]
+        values[name] = [parameters(kind, [f"{name}={one}"], None)[name] for one in _values_in(pair, text)]
     return values
 
 
-def _listed(pair: str, text: str) -> list[str]:
+def _values_in(pair: str, text: str) -> list[str]:
     if not text.startswith("["):
         return [one.strip() for one in text.split(",") if one.strip()]
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.reading import MAX_TEXT, REASONING, answer_schema, read, thought_in
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
@@ -23,7 +24,6 @@ from mesa_llm.records import (
     Salt,
     ToolCall,
     ToolSpec,
-    canonical_json,
 )
 from mesa_llm.tools.toolbox import ToolBox
 

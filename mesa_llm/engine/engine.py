@@ -11,17 +11,17 @@ import signal
 import threading
 import time as clock
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.collector import collector_running
+from mesa_llm.engine.collector import collector_paused, collector_running
 from mesa_llm.engine.decision import Query
 from mesa_llm.engine.loop import EventLoop, run_now, submit
-from mesa_llm.engine.servers import ToolServers
+from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
 from mesa_llm.errors import Absent, ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
@@ -41,6 +41,8 @@ SeriesKey = tuple[int, str, str]
 STRIDE = 1024
 """Request numbers reserved for one turn; each question takes eight of them, to leave room for its follow-ups."""
 
+SENT_TOGETHER = 32
+"""Number of requests that are written before they are sent: the replies to them come while others are written."""
 
 GRACE_S = 5.0
 """Maximum number of seconds to wait for cancelled requests to end."""
@@ -116,7 +118,7 @@ class Engine:
         decisions: Number of decisions made so far.
         absences: Number of those that people left to others, as they did not answer or were not there; they count as
             failures, too.
-        servers: The servers whose tools agents may call.
+        tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
         should_stop: Returns whether to stop at once what is about to be asked.
@@ -145,7 +147,7 @@ class Engine:
         self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
-        self.servers = ToolServers(self.runlog, run_seed)
+        self.tool_sessions = ToolSessions(self.runlog, run_seed)
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
         self._running: concurrent.futures.Future[Any] | None = None
@@ -415,14 +417,19 @@ class Engine:
                 except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
                     errors[index] = error
 
-        workers: list[Awaitable[None]] = []
-        for indices, concurrency in jobs:
-            queue = iter(indices)
-            workers += [worker(queue) for _ in range(min(concurrency, len(indices)))]
-        await asyncio.gather(*workers)
+        async with asyncio.TaskGroup() as workers:
+            with collector_paused():
+                for indices, concurrency in jobs:
+                    queue = iter(indices)
+                    for n_begun in range(1, 1 + min(concurrency, len(indices))):
+                        workers.create_task(worker(queue))
+                        if n_begun % SENT_TOGETHER == 0:
+                            await asyncio.sleep(0)
+                for _ in range(2):  # the last ones are written in the next pass of the event loop, and then sent
+                    await asyncio.sleep(0)
         if errors:
             raise errors[min(errors)]
-        if self._in_flight.is_ending and any(result is None for result in results):
+        if any(result is None for result in results):
             raise Stopped("stopped before everybody was asked; nothing has happened in this step yet")
 
     def _count_decision(self, decision: Decision | Failure, purpose: str) -> Decision | Failure:
@@ -438,7 +445,7 @@ class Engine:
 
     def close(self) -> None:
         """Close connections and the run log."""
-        self.servers.close()
+        self.tool_sessions.close()
         self._transports.close()
         self.runlog.close()
 

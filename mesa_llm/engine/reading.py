@@ -17,9 +17,10 @@ from typing import Any, NoReturn, cast
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
+from mesa_llm.canonical import plain
 from mesa_llm.config import Reasoning
 from mesa_llm.errors import ParseError, ToolError
-from mesa_llm.records import Decision, Observation, Reply, ToolCall, plain
+from mesa_llm.records import Decision, Observation, Reply, ToolCall
 from mesa_llm.tools.tool import describe, plain_schema
 from mesa_llm.tools.toolbox import ToolBox
 

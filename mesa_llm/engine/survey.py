@@ -1,32 +1,29 @@
 """Questions asked aside: never in the conversation, never in the digest of decisions.
 
-Agents are surveyed, memories summed up, and language models that take no part consulted: all in the same way.
+Agents are surveyed, and language models that take no part consulted: both in the same way.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.decision import decide
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.reading import answer_schema, check_decision
 from mesa_llm.engine.transports import OpenedModel
-from mesa_llm.errors import ConfigError, ParseError, TransportError
+from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.human.desk import HumanLLM
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.memory.reflection import Insight, Insights, Questions, Reflection, ReflectiveMemory
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, canonical_json
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:
     import pandas as pd
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -355,76 +352,6 @@ async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage]
 
 def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     return (ChatMessage("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
-
-
-def tend_memories(agents: Iterable[Any]) -> None:
-    """Have memories summarised that are about to forget, and those reflected on that are due, by their agents' models.
-
-    All agents at once. Agents without a language model write no summaries, and reflect by rule; a failed summary leaves
-    the memory as it is.
-    """
-    jobs: list[Aside] = []
-    reflecting: list[Any] = []
-    for agent in agents:
-        is_asked = agent.opened.is_language_model
-        memory: Any = agent.memory if is_asked else getattr(agent, "_memory", None)  # where none is, none is made
-        if isinstance(memory, ReflectiveMemory) and memory.is_due(agent.now):
-            if is_asked:
-                reflecting.append(agent)
-            else:
-                memory.reflect_by_rule(agent.now, agent.unit_in())
-        elif is_asked and (text := memory.summary_request()) is not None:
-            jobs.append(Aside(agent, "memory", (ChatMessage("user", text),)))
-    _summarise(jobs)
-    if reflecting:
-        _reflect(reflecting)
-
-
-def _summarise(jobs: Sequence[Aside]) -> None:
-    summaries = engine_of(jobs[0].agent.model).gather(jobs, [Observation()] * len(jobs)) if jobs else []
-    for job, summary in zip(jobs, summaries, strict=True):
-        if isinstance(summary, Decision):
-            job.agent.memory.keep_summary(str(summary.answer))
-
-
-def _reflect(agents: Sequence[Any]) -> None:
-    """Ask for the questions of each reflection, and then for the insights of each question.
-
-    The memory holds the questions meanwhile: a reflection that was interrupted goes on with them.
-    """
-    engine = engine_of(agents[0].model)
-    jobs = [
-        _reflection(agent, agent.memory.questions_prompt(), Questions)
-        for agent in agents
-        if not agent.memory.open_questions
-    ]
-    for job, questions in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
-        job.agent.memory.keep_questions(questions.answer if isinstance(questions, Decision) else (), job.now)
-    reflections = [(agent, reflection) for agent in agents for reflection in _looked_up(agent)]
-    jobs = [_reflection(agent, reflection.prompt, Insights) for agent, reflection in reflections]
-    answers: dict[int, list[tuple[Reflection, list[Insight]]]] = {}
-    for (agent, reflection), insights in zip(
-        reflections, engine.gather(jobs, [Observation()] * len(jobs)), strict=True
-    ):
-        if isinstance(insights, Decision):
-            answers.setdefault(agent.unique_id, []).append((reflection, insights.answer))
-    for agent in agents:
-        if agent.memory.open_questions:
-            agent.memory.conclude(answers.get(agent.unique_id, ()), agent.now, agent.unit_in())
-
-
-def _reflection(agent: Any, prompt: str, answer: Any) -> Aside:
-    system = (ChatMessage("system", agent.config.text),) if agent.config.text else ()
-    return Aside(agent, "reflection", (*system, ChatMessage("user", prompt)), answer)
-
-
-def _looked_up(agent: Any) -> list[Reflection]:
-    """Return the questions of an agent with what it remembers of them; none if its memory cannot be looked up."""
-    try:
-        return agent.memory.reflections(agent.now)
-    except TransportError as error:  # a remote embedding model
-        logger.warning("agent %s does not reflect: its memory could not be looked up: %s", agent.unique_id, error)
-        return []
 
 
 def _prompt(agent: Any, question: Question, scene: Observation) -> tuple[ChatMessage, ...]:

@@ -10,13 +10,14 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerTrouble
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.openai.errors import Complaint, complaint_of, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
-from mesa_llm.records import Reply, Request, compact_json
+from mesa_llm.records import Reply, Request
 
 MAX_TEXT = 2_000_000
 """Longest text of a reply, in characters."""

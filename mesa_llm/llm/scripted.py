@@ -9,12 +9,13 @@ import asyncio
 import random
 from collections.abc import Callable
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
 from mesa_llm.llm.human.terminal import TerminalHuman
 from mesa_llm.llm.replies import Answer, as_reply, call
 from mesa_llm.llm.schema.flat import choice_schema
 from mesa_llm.llm.schema.sampling import draw, sample_value
-from mesa_llm.records import Reply, Request, ToolCall, canonical_json
+from mesa_llm.records import Reply, Request, ToolCall
 
 __all__ = [
     "HumanDesk",

@@ -16,11 +16,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
 from mesa_llm.memory.component import KINDS, memory_from_json, past_memory
 from mesa_llm.memory.entry import Memory, MemoryEntry, SavedMemory, estimate_tokens
 from mesa_llm.memory.stream import StreamMemory
-from mesa_llm.records import ChatMessage, canonical_json
+from mesa_llm.records import ChatMessage
 from mesa_llm.tools.tool import describe
 
 Use = Literal["replace", "merge", "readonly"]

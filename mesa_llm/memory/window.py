@@ -47,7 +47,7 @@ class WindowMemory(EntryMemory):
         self.k = whole_number("k", k, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 32)
         self._characters = 0
-        self._lines: list[str] = []  # those of the first entries, as far as they were recalled
+        self._lines: list[str] = []  # of the entries
 
     def add(self, entry: MemoryEntry) -> None:
         """Remember something; the oldest is forgotten beyond `k` entries or `max_tokens`."""
@@ -56,13 +56,12 @@ class WindowMemory(EntryMemory):
         if not line_entry.text:
             return
         self._entries.append(line_entry)
-        self._characters += len(line_entry.line) + 1
+        self._lines.append(line_entry.line)
+        self._characters += len(self._lines[-1]) + 1
         while len(self._entries) > self.k or self._characters > max_characters:
-            oldest = self._entries.pop(0)
-            line = self._lines.pop(0) if self._lines else oldest.line
-            self._characters -= len(line) + 1
+            del self._entries[0]
+            self._characters -= len(self._lines.pop(0)) + 1
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return all that is kept, one line each, oldest first."""
-        self._lines += [entry.line for entry in self._entries[len(self._lines) :]]
         return "\n".join(self._lines)

@@ -12,14 +12,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.identity import class_named, parameter_as_json
 from mesa_llm.model.interventions import Change, Intervention, Minds, intervention_from
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named, parameter_as_json
 from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.records import canonical_json
 from mesa_llm.runlog.log import RunLog
 
 if TYPE_CHECKING:

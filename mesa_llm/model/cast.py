@@ -204,7 +204,8 @@ def read_cast(text: str) -> list[Character]:
 
     Args:
         text: The reply, with a JSON list in a fenced block, or between the first `[` and the last `]`. What is no
-            object with a name in it is left out, as are names that are too short.
+            object with a name in it is left out, as are names that are too short; whatever stands for a name, a type
+            or a summary is taken as text.
 
     Raises:
         ValueError: If there is no such list, or nobody is left in it.
@@ -218,12 +219,10 @@ def read_cast(text: str) -> list[Character]:
         raise ValueError(f"wanted a JSON list of objects with name, type and summary, got {text!r:.80}") from None
     people: list[Character] = []
     for one in written:
-        try:
-            fields = {key: value for key, value in one.items() if value is not None} if isinstance(one, dict) else one
-            people.append(Character.model_validate(fields))
-        except ValidationError:
-            continue
-    named = [one for one in people if len(one.name.strip()) >= MIN_NAME]
-    if not named:
+        fields: dict[str, Any] = one if isinstance(one, dict) else {}
+        name, kind, summary = (str(fields.get(key, "")).strip() for key in ("name", "type", "summary"))
+        if len(name) >= MIN_NAME:
+            people.append(Character(name=name[:MAX_NAME], type=kind or "person", summary=summary))
+    if not people:
         raise ValueError(f"nobody is named in {text!r:.80}")
-    return [one.model_copy(update={"name": one_line(one.name, MAX_NAME)}) for one in named]
+    return people

@@ -6,23 +6,21 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import Capabilities
 from mesa_llm.model.scenario import LLMScenario
-from mesa_llm.records import Event, canonical_json
+from mesa_llm.records import Event
 from mesa_llm.text import clip, one_line, quoted
 from mesa_llm.tools.tool import describe
 from mesa_llm.world import Changeable, Publisher
-
-if TYPE_CHECKING:
-    from mesa_llm.model.model import LLMModel
 
 SOURCE = "outside"
 """Source of the events that tell of interventions."""
@@ -184,7 +182,7 @@ class Interventions:
         log: What was done so far, in order.
     """
 
-    def __init__(self, model: LLMModel) -> None:
+    def __init__(self, model: Any) -> None:
         """Read what the log of a model holds.
 
         Args:
@@ -198,7 +196,7 @@ class Interventions:
         self._recorded: list[dict[str, Any]] = rows if isinstance(rows, list) else []
 
     @property
-    def _model(self) -> LLMModel:
+    def _model(self) -> Any:
         model = self._model_ref()
         if model is None:
             raise ConfigError("the model of these interventions is gone")
@@ -350,12 +348,12 @@ def description(intervention: Intervention) -> str:
             return f"agents think with {one_line(canonical_json(names), 200)}"
 
 
-def publishers(model: LLMModel) -> list[str]:
+def publishers(model: Any) -> list[str]:
     """Return the names of the worlds that have posts."""
     return [world.name for world in model.worlds if isinstance(world, Publisher)]
 
 
-def variables(model: LLMModel) -> dict[tuple[str, str], Any]:
+def variables(model: Any) -> dict[tuple[str, str], Any]:
     """Return the variables that may be changed during a run: (world, name) → its present value.
 
     Those of the model's scenario come first, under the world `""`.
@@ -367,7 +365,7 @@ def variables(model: LLMModel) -> dict[tuple[str, str], Any]:
     return own
 
 
-def meaning_of(model: LLMModel, world: str, variable: str) -> str:
+def meaning_of(model: Any, world: str, variable: str) -> str:
     """Return what a variable is that may be changed during a run, and its range, as its scenario or world declares it.
 
     Args:
@@ -383,7 +381,7 @@ def meaning_of(model: LLMModel, world: str, variable: str) -> str:
     return " ".join(filter(None, (parameter.meaning, f"({parameter.range})" if parameter.range else "")))
 
 
-def check(model: LLMModel, intervention: Intervention) -> None:
+def check(model: Any, intervention: Intervention) -> None:
     """Check that a model has what an intervention bears on.
 
     Raises:
@@ -406,7 +404,7 @@ def check(model: LLMModel, intervention: Intervention) -> None:
                 raise ConfigError("minds: give an llm, a design, or both")
 
 
-def readers_of(model: LLMModel, news: News) -> tuple[frozenset[int] | None, str]:
+def readers_of(model: Any, news: News) -> tuple[frozenset[int] | None, str]:
     """Return who reads news: agents (None: all), and the world that they look at (empty: any).
 
     Raises:
@@ -427,7 +425,7 @@ def readers_of(model: LLMModel, news: News) -> tuple[frozenset[int] | None, str]
     return frozenset(by_name[str(reader)] for reader in news.to), ""
 
 
-def owner_of(model: LLMModel, change: Change) -> Changeable | None:
+def owner_of(model: Any, change: Change) -> Changeable | None:
     """Return the world whose variable is changed; None: it is the model's scenario.
 
     Raises:
@@ -445,7 +443,7 @@ def owner_of(model: LLMModel, change: Change) -> Changeable | None:
     return worlds[owners[0]] if owners[0] else None
 
 
-def apply(model: LLMModel, intervention: Intervention) -> None:
+def apply(model: Any, intervention: Intervention) -> None:
     """Do to a model what an intervention says.
 
     Raises:
@@ -470,7 +468,7 @@ def apply(model: LLMModel, intervention: Intervention) -> None:
             model.change_minds(llm, design)
 
 
-def _change_scenario(model: LLMModel, name: str, value: Any) -> None:
+def _change_scenario(model: Any, name: str, value: Any) -> None:
     """Put a scenario with another value in place of a model's own."""
     scenario: LLMScenario = model.scenario
     fields = {field: getattr(scenario, field) for field in type(scenario).fields}

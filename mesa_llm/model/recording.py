@@ -11,8 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.model.identity import class_named, parameter_from_json
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named, constructor, parameter_from_json
+from mesa_llm.model.options import constructor
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.tool import describe

@@ -11,9 +11,10 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mesa_llm.agents.agent import as_decision
+from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.strategies import Decide, open_decide
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.access import Access, Route
 from mesa_llm.engine.reading import plain_answer
 from mesa_llm.engine.transports import ACCESS_OPTIONS
@@ -24,7 +25,7 @@ from mesa_llm.llm.litellm import count_tokens, price
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.llm.scripted import RandomLLM
 from mesa_llm.model.model import LLMModel
-from mesa_llm.records import Decision, Failure, Observation, Reply, Request, canonical_json
+from mesa_llm.records import Decision, Failure, Observation, Reply, Request
 
 THOUGHT = "What matters here is weighed in a few sentences, one after the other. " * 5
 """Stand-in for a reply in free text that no rule twin writes: about 70 tokens."""

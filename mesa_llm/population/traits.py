@@ -226,7 +226,7 @@ class DrawnPeople(People):
     def _profile(self, index: int, gender: str, given: int, family: int, profession: int) -> tuple[str, str, str]:
         given_names = GIVEN_NAMES[gender]
         name = f"{given_names[given % len(given_names)]} {FAMILY_NAMES[family]}"
-        bio = f"{PROFESSIONS[profession]}. Here for {_listed(self.topics(index))}."
+        bio = f"{PROFESSIONS[profession]}. Here for {_enumeration(self.topics(index))}."
         return name, f"{name.replace(' ', '_').lower()}_{index + 1}", bio
 
     def follow_edges(self, probability: float = 0.2, *, rng: random.Random | int) -> npt.NDArray[np.int64]:
@@ -331,8 +331,8 @@ def _reddit_topics(n: int, generator: np.random.Generator) -> CodeArray:
 
 def _persona(mbti: str, topics: tuple[str, ...]) -> str:
     company, evidence, judgement, order = (LEANINGS[letter] for letter in mbti)
-    return f"{company}; {evidence}; {judgement}, and {order}. You follow what is said about {_listed(topics)}."
+    return f"{company}; {evidence}; {judgement}, and {order}. You follow what is said about {_enumeration(topics)}."
 
 
-def _listed(items: tuple[str, ...]) -> str:
+def _enumeration(items: tuple[str, ...]) -> str:
     return " and ".join(part for part in (", ".join(items[:-1]), items[-1]) if part)

@@ -7,11 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from mesa_llm.engine.activation import minded
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.beliefs import tone
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class DeedTables:
         deeds: What was done, in the order done.
     """
 
-    def __init__(self, deeds: Iterable[Deed], rules: Literal["corrected", "original"] = "corrected") -> None:
+    def __init__(self, deeds: Iterable[Deed], rules: Rules = "corrected") -> None:
         """Take what was done.
 
         Args:

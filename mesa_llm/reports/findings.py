@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mesa_llm.model.model import USAGE, LLMModel
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.stages import USAGE
 from mesa_llm.reports.deeds import DeedTables, names_of
 from mesa_llm.reports.export import tables_of
 from mesa_llm.reports.report import Coalition, Finding, Phase, Quotation, Report
@@ -271,8 +272,8 @@ def spans(last_step: int) -> list[tuple[str, int, int]]:
 
 
 def weeks_text(first_day: int, last_day: int) -> str:
-    """Return the weeks of some days, counted from 1: `Week 2`, `Weeks 1-3`."""
-    first, last = (math.ceil(day / 7) for day in (first_day, last_day))
+    """Return the weeks of some days, counted from 1: `Week 2`, `Weeks 1-3`; days before the first count as it."""
+    first, last = (max(1, math.ceil(day / 7)) for day in (first_day, last_day))
     return f"Week {first}" if first == last else f"Weeks {first}-{last}"
 
 

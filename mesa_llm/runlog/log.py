@@ -7,46 +7,33 @@ written at the end of each step, together with the digest of the run so far.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
-import os
 import sqlite3
-import threading
 import time as clock
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, cast
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
-from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, canonical_json
-from mesa_llm.runlog.file import WriteLock, begin_to_write, open_to_read, open_to_write
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request
+from mesa_llm.runlog.database import Mode
+from mesa_llm.runlog.queries import Queries
 from mesa_llm.runlog.tables import (
     FORMAT,
     IN_COLUMNS,
-    SCHEMA,
-    SQL_ERRORS,
-    Texts,
-    columns,
     connect,
     difference,
     failure_of,
-    keys_of,
     line_of,
-    loaded,
     readable,
     reply_of,
     storable,
     stored_keys,
     stored_reply,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Mode = Literal["record", "replay", "read"]
 
 _INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
 
@@ -66,10 +53,6 @@ CAPABILITIES = "capabilities"
 _REPLACED_AFTER = "asked_again_after"
 """In the manifest: number of the last call of the story that another one replaced, when failures were asked again."""
 
-_USAGE = """
-SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s)
-FROM calls WHERE :agent IS NULL OR agent = :agent GROUP BY model ORDER BY model"""
-
 _DELETE_ANSWER = (
     "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
 )
@@ -77,11 +60,8 @@ _DELETE_ANSWER = (
 CHECKPOINT_EVERY_S = 0.05
 """Seconds between two checkpoints of steps that brought no new reply."""
 
-_WRITERS: weakref.WeakValueDictionary[Path, RunLog] = weakref.WeakValueDictionary()
-"""Which log of this process writes a file."""
 
-
-class RunLog:
+class RunLog(Queries):
     """Record, replay, resume and trace of one run.
 
     Attributes:
@@ -116,25 +96,13 @@ class RunLog:
         Raises:
             ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
         """
-        self.path = Path(path) if path is not None and str(path) != ":memory:" else None
-        self.mode: Mode = mode
+        super().__init__(path, mode)
         self._retry_failures = retry_failures
         self._may_differ = ask_again
-        self._lock = threading.RLock()
-        self._is_closed = False
-        self._process = os.getpid()
-        self._fault: str | None = None  # why nothing can be written any more
-        self._is_used = self._is_written = False
-        self._write_lock: WriteLock | None = None
-        self._replies = self._open()
-        self._trace = connect(":memory:") if mode == "replay" else self._replies
-        if mode == "replay" or self.path is None:
-            self._trace.executescript(SCHEMA)
-        self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self._parent, self._parent_steps = parent, parent_steps
+        self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
-        self._texts = Texts(self._replies)
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
         self._replaced = 0  # calls up to this one may belong to a story that another one has replaced
         self._is_replaced = False  # whether this run is in the other one
@@ -146,118 +114,7 @@ class RunLog:
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
 
-    def _open(self) -> sqlite3.Connection:
-        if self.path is None:
-            if self.mode != "record":
-                raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
-            return connect(":memory:")
-        if self.mode != "record" and not self.path.is_file():
-            raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
-        try:
-            if self.mode != "record":
-                database = open_to_read(self.path)
-                if self.mode == "read":
-                    database.text_factory = _decode
-                return database
-            self._close_unused(self.path.resolve())
-            database, self._write_lock = open_to_write(self.path)
-        except (*SQL_ERRORS, OSError) as error:
-            is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError))
-            hint = f". If it is a damaged one: mesa-llm inspect {self.path} --salvage NEW.sqlite" if is_damaged else ""
-            raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
-        _WRITERS[self.path.resolve()] = self
-        return database
-
-    @staticmethod
-    def _close_unused(path: Path) -> None:
-        """Close what this process left open without a step: the log of a model whose constructor failed later on."""
-        other = _WRITERS.get(path)
-        if other is None or other._is_closed:
-            return
-        del other
-        gc.collect()
-        other = _WRITERS.get(path)
-        if other is not None and not other._is_used:
-            other.close()
-
-    def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
-        try:
-            return database.execute(query).fetchone()[0]
-        except SQL_ERRORS as error:
-            self.close()
-            raise self._damage_error(error) from error
-
-    def _damage_error(self, error: Exception) -> ConfigError:
-        return ConfigError(
-            f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
-            f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
-        )
-
-    def _give_up(self, error: sqlite3.Error) -> ConfigError:
-        """Stop using a log that cannot be written."""
-        with suppress(sqlite3.Error):
-            self._trace.rollback()
-        self._fault = (
-            f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded before "
-            "is kept, and the same run with the same log goes on as soon as there is room"
-        )
-        return ConfigError(self._fault)
-
-    def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
-        """Read rows.
-
-        Raises:
-            ConfigError: If the file is damaged.
-        """
-        try:
-            with self._lock:
-                return source.execute(query, values).fetchall()
-        except SQL_ERRORS as error:
-            raise self._damage_error(error) from error
-
-    @property
-    def _recorded(self) -> sqlite3.Connection:
-        """The recording that replies are looked up in."""
-        self._check_open()
-        return self._replies
-
-    @property
-    def _db(self) -> sqlite3.Connection:
-        """The database that this run writes."""
-        self._check_open()
-        return self._trace
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            name = f" {str(self.path)!r}" if self.path is not None else ""
-            raise ConfigError(f"the run log{name} is closed; to go on, make the model anew with the same log=")
-
-    def _check_writable(self) -> None:
-        self._check_open()
-        if self._fault is not None:
-            raise ConfigError(self._fault)
-        if self._process != os.getpid() and self.path is not None:
-            raise ConfigError(
-                f"{str(self.path)!r} is being recorded by process {self._process}, which this one was forked from; "
-                "make the model anew here, with another log="
-            )
-        if not self._is_written and self._write_lock is not None:
-            self._is_written = True
-            try:
-                begin_to_write(self._trace)
-            except sqlite3.Error as error:
-                raise self._give_up(error) from error
-
     # -- what the run is
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """Identity of the run: model, parameters, seed, versions. Empty before the first run."""
-        rows = self._query(self._recorded, "SELECT name, value FROM manifest")
-        try:
-            return {str(name): loaded(value) for name, value in rows}
-        except ValueError as error:
-            raise self._damage_error(error) from error
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         """Write the identity of the run; refuse a file that holds another one.
@@ -454,26 +311,6 @@ class RunLog:
         if commit:
             self.commit()
 
-    def models(self) -> list[str]:
-        """List the names, model and endpoint, that replies were recorded under; not where nothing but failures came."""
-        replied = "SELECT DISTINCT model FROM calls WHERE error_kind IS NULL ORDER BY model"
-        with self._lock:
-            return [name for (name,) in self._recorded.execute(replied)]
-
-    def commit(self) -> None:
-        """Commit the recorded replies, so that they outlive the process.
-
-        Raises:
-            ConfigError: If it cannot be written, as on a full disk.
-        """
-        with self._lock:
-            if self._is_closed:
-                return
-            try:
-                self._trace.commit()
-            except sqlite3.Error as error:
-                raise self._give_up(error) from error
-
     def _checkpoint(self) -> None:
         """Move commits from the write-ahead log into the file; waits for nobody."""
         if self._write_lock is not None:
@@ -587,151 +424,6 @@ class RunLog:
         """Digest of all steps closed so far: decisions, outcomes, events, messages, collected rows."""
         return self._digest.hexdigest()
 
-    # -- reading
-
-    def table(self, name: str) -> pd.DataFrame:
-        """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`."""
-        import pandas as pd
-
-        return pd.DataFrame.from_records(list(self.rows(name)), columns=columns()[name])
-
-    def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Read a table row by row, however large it is; prompts and keys are readable.
-
-        Args:
-            name: See `table`.
-            agent: Only rows of this agent, where the table says whose they are.
-
-        Raises:
-            ConfigError: If there is no such table, or the file is damaged.
-        """
-        if name not in columns():
-            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
-        source = self._recorded if name in ("calls", "texts") else self._db
-        is_one = agent is not None and "agent" in columns()[name]
-        query = (
-            f"SELECT rowid, * FROM {name} WHERE rowid > :after{' AND agent = :agent' * is_one} ORDER BY rowid LIMIT 500"
-        )
-        after = -1
-        while True:
-            batch = self._query(source, query, {"after": after, "agent": agent})
-            for row_id, *row in batch:
-                if row_id <= after:
-                    raise self._damage_error(ValueError(f"the rows of {name} are out of order"))
-                after = int(row_id)
-                yield self._readable(name, row)
-            if len(batch) < 500:
-                return
-
-    def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
-        """Put texts in place of their numbers, and digits in place of bytes."""
-        if table == "decisions":
-            *values, keys, label = row
-            return *values, keys_of(keys), label
-        if table != "calls":
-            return tuple(row)
-        key, agent, time, purpose, call, model, prompt, parameters, options, *rest = row
-        with self._lock:
-            texts = self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
-        return keys_of(key), agent, time, purpose, call, model, *texts, *rest
-
-    def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
-        """Read the rows of a table about one agent in one step, as `rows` does.
-
-        Args:
-            name: `calls`, `decisions`, `actions` or `answers`.
-            time: The step.
-            agent: The agent's number.
-        """
-        source = self._recorded if name == "calls" else self._db
-        query = f"SELECT * FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
-        return [self._readable(name, row) for row in self._query(source, query, (time, agent))]
-
-    def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Read the end of a table, as pages do, however long it is.
-
-        Args:
-            name: See `table`.
-            size: Maximum number of rows.
-            skip: Number of rows at the end that are left out.
-
-        Returns:
-            The rows by column, the last first; and the number of rows in the table.
-
-        Raises:
-            ConfigError: If there is no such table, or the file is damaged.
-        """
-        if name not in columns():
-            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
-        source = self._recorded if name in ("calls", "texts") else self._db
-        rows = self._query(source, f"SELECT * FROM {name} ORDER BY rowid DESC LIMIT ? OFFSET ?", (size, skip))
-        count = self._read_one(source, f"SELECT count(*) FROM {name}")
-        return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
-
-    def agents(self) -> list[int]:
-        """Return the numbers of all agents that were asked something or decided, in order."""
-        tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
-        batches = [self._query(source, f"SELECT DISTINCT agent FROM {name}") for name, source in tables.items()]
-        return sorted({agent for rows in batches for (agent,) in rows if isinstance(agent, int)})
-
-    def calls(self) -> pd.DataFrame:
-        """Every request with its reply or error, tokens, dollars and latency."""
-        return self.table("calls")
-
-    def decisions(self) -> pd.DataFrame:
-        """Every decision asked for; `kind` and `reason` are set where it failed."""
-        return self.table("decisions")
-
-    def actions(self) -> pd.DataFrame:
-        """Every action run, with what came of it."""
-        return self.table("actions")
-
-    def events(self) -> pd.DataFrame:
-        """Every event the worlds told of."""
-        return self.table("events")
-
-    def messages(self) -> pd.DataFrame:
-        """Every message delivered between agents."""
-        return self.table("messages")
-
-    def steps(self) -> pd.DataFrame:
-        """One row a step: what the model collected, and the digest so far."""
-        return self.table("steps")
-
-    def failures(self) -> list[str]:
-        """Return the reasons of all failed decisions, in order."""
-        rows = self._query(self._db, "SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
-        return [str(reason) for (reason,) in rows]
-
-    def calls_of(self, agent: int, limit: int = 20, last_step: int | None = None) -> list[dict[str, Any]]:
-        """Return the latest requests made for an agent with their replies, newest first.
-
-        Args:
-            agent: The agent's number.
-            limit: Maximum number of requests.
-            last_step: Only requests up to this step; None: all, in a replay also those of steps to come.
-        """
-        query = (
-            "SELECT * FROM calls WHERE agent = ? AND (? IS NULL OR time <= ?) ORDER BY time DESC, rowid DESC LIMIT ?"
-        )
-        rows = self._query(self._recorded, query, (agent, last_step, last_step, limit))
-        return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
-
-    def usage(self, agent: int | None = None) -> pd.DataFrame:
-        """Sum what a run used: one row a model.
-
-        Args:
-            agent: Only what this agent used.
-
-        Returns:
-            model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s.
-        """
-        import pandas as pd
-
-        rows = self._query(self._recorded, _USAGE, {"agent": agent})
-        names = ["model", "calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s"]
-        return pd.DataFrame(rows, columns=names)
-
     def keep_answer(self, row: Mapping[str, Any]) -> None:
         """Note an answer given aside; it is no part of the run's digest.
 
@@ -745,35 +437,16 @@ class RunLog:
         try:
             with self._lock, self._trace:
                 texts = {name: storable(value) if isinstance(value, str) else value for name, value in row.items()}
-                self._trace.execute(
-                    "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)", texts
-                )
+                self._trace.execute(_ANSWER, texts)
                 self._trace.execute(_DELETE_ANSWER, {**texts, "before": self._answers_before})
         except sqlite3.Error as error:
             raise self._give_up(error) from error
 
     def close(self) -> None:
-        """Close the file; it then stands alone. What could not be written was said when it was."""
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-            if self._process != os.getpid():
-                return  # it is the other process's to close
-            with suppress(sqlite3.Error):
-                self._trace.commit()
-                if self._write_lock is not None:
-                    self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is
-            if self._parent is not None:
-                self._parent.close()
-            self._replies.close()
-            self._trace.close()
-            if self._write_lock is not None:
-                self._write_lock.free()
-
-
-def _decode(encoded: bytes) -> str:
-    return encoded.decode("utf-8", "replace")
+        """Close the file, and that of the parent; what could not be written was said when it was."""
+        super().close()
+        if self._parent is not None:
+            self._parent.close()
 
 
 def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:

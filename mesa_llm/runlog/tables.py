@@ -12,8 +12,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 from mesa_llm import errors
+from mesa_llm.canonical import canonical_json, compact_json, schema_json
 from mesa_llm.errors import TransportError
-from mesa_llm.records import Reply, Request, ToolCall, ToolSpec, canonical_json, compact_json, schema_json
+from mesa_llm.records import Reply, Request, ToolCall, ToolSpec
 
 FORMAT = 3
 """Version of the layout; it stands in `PRAGMA user_version`, and in the manifest."""

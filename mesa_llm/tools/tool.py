@@ -18,8 +18,9 @@ import docstring_parser
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs, SchemaError
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import ToolSpec, canonical_json
+from mesa_llm.records import ToolSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 

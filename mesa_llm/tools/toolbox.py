@@ -172,7 +172,9 @@ class ToolBox(Mapping[str, Bound]):
         A name that two worlds share is prefixed with the world's name (`market_comment`), unless both mean the
         very same function (`do_nothing`).
         """
-        plan = _plan(type(agent), tuple([(type(world), world.name) for world in worlds]), tuple(functions))
+        may_clash = len(worlds) > 1
+        kinds = tuple([(type(world), world.name if may_clash else "") for world in worlds])
+        plan = _plan(type(agent), kinds, tuple(functions))
         owners = [getattr(function, "__self__", None) for function in functions]
         own = [() if owner is None else (owner,) for owner in owners]
         return cls(plan, ((agent,), *[(world, agent_id) for world in worlds], *own))

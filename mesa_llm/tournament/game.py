@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.registry import find_parts, part_named, same_name
+from mesa_llm.model.registry import find_parts, part_named, same_name
 
 FORFEIT = "forfeit"
 """What stands in a history in place of a move that a player did not make."""

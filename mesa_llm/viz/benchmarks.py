@@ -20,7 +20,7 @@ from mesa_llm.benchmark.cross import Cross
 from mesa_llm.benchmark.report import Report, RunRow
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.recording import Recording
-from mesa_llm.registry import demand_listed, find_model
+from mesa_llm.model.registry import demand_listed, find_model
 from mesa_llm.text import counted
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.exhibit import exhibit

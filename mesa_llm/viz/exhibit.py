@@ -10,7 +10,7 @@ from typing import Any
 from reacton.core import Element
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.registry import ModelEntry
+from mesa_llm.model.registry import ModelEntry
 from mesa_llm.viz.markup import fault_text, label_of
 from mesa_llm.viz.page import LLMPage, show
 from mesa_llm.viz.parameters import Choice

@@ -16,7 +16,8 @@ from reacton import use_memo
 from reacton.core import Element
 from solara.core import component
 
-from mesa_llm.model.model import USAGE, LLMModel
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.stages import USAGE
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import label_of

@@ -12,11 +12,12 @@ from reacton import use_memo, use_state
 from reacton.ipyvue import use_event
 from solara.core import component
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
 from mesa_llm.llm.human.desk import HumanDesk, Question
 from mesa_llm.llm.human.questions import LEFT_OUT, NUMBERS, FormField, NotOffered, Offer, offers_of, still_possible
 from mesa_llm.llm.schema.description import description_of
-from mesa_llm.records import Reply, Request, ToolCall, canonical_json
+from mesa_llm.records import Reply, Request, ToolCall
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.trace import call_text
 

@@ -59,7 +59,7 @@ def AgentInspector(model: LLMModel) -> None:
         PickAgent(agents, agent_id, inspected.set)
         thoughts: list[Thought] = []
         with steady(model):
-            facts = who(agents[agent_id])
+            facts = portrait(agents[agent_id])
             with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
                 thoughts = thoughts_of(model, agent_id)
         with solara.Div(classes=["mesa-llm-split"]):
@@ -113,7 +113,7 @@ def called(agent: Any) -> str:
     return f"{agent.unique_id} · {agent.config.name or type(agent).__name__}"
 
 
-def who(agent: Any) -> dict[str, str | int]:
+def portrait(agent: Any) -> dict[str, str | int]:
     """Return who an agent is, what it sees now, and what comes to its mind; reads only.
 
     Args:

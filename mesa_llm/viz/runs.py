@@ -21,8 +21,8 @@ from solara.core import component
 
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.llm.address import split_name
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import name_of
 from mesa_llm.runlog.file import open_to_read
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted
@@ -290,12 +290,12 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen)
             solara.Text("This run is kept nowhere.")
         Picture("this run", use_memo(lambda: offered(model), [model, model.now]))
         if folder is not None:
-            _RecordedRuns(factory, folder, path, reopen, model.now - 1).key(f"looked {n_looks} times")
+            _RecordedRuns(factory, folder, path, reopen).key(f"looked {n_looks} times")
             solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
 
 
 @component
-def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: Reopen, step: int) -> None:
+def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: Reopen) -> None:
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
     solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
     if not runs:

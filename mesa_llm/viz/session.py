@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 from mesa_llm.errors import MesaLLMError
 from mesa_llm.llm.human.desk import HumanDesk
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import name_of
 from mesa_llm.model.recording import Recording
-from mesa_llm.registry import demand_listed
+from mesa_llm.model.registry import demand_listed
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.model.model import LLMModel
-from mesa_llm.records import ToolSpec, canonical_json
+from mesa_llm.records import ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.toolbox import ToolBox
@@ -189,7 +190,7 @@ def _offered_tools(parameters: dict[str, Any], specs: Mapping[str, ToolSpec]) ->
 
 def _call(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> Call:
     parameters: dict[str, Any] = json.loads(row["parameters"])
-    prompt = tuple(Line(message["role"], _said(message)) for message in json.loads(row["prompt"]))
+    prompt = tuple(Line(message["role"], _message_text(message)) for message in json.loads(row["prompt"]))
     reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
     calls_text = "\n".join(call_text(name, arguments) for name, arguments, _ in reply["tool_calls"])
     return Call(
@@ -210,7 +211,7 @@ def _indented(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False, indent=1)) if value else ""
 
 
-def _said(message: dict[str, Any]) -> str:
+def _message_text(message: dict[str, Any]) -> str:
     calls = [call["function"] for call in message.get("tool_calls", ())]
     lines = [message["content"], *(f"{call['name']}({call['arguments']})" for call in calls)]
     return shortened("\n".join(filter(None, lines)))

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import BaseModel, Field
 
 from mesa_llm import ChatMemory, Decision, Failure, LLMAgent, MemoryEntry, Observation, Outcome, ToolCall, ToolError
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.reading import written_answer
-from mesa_llm.records import ChatMessage, canonical_json
+from mesa_llm.records import ChatMessage
 from mesa_llm.text import one_line, quoted
 from mesa_llm.worlds.auction import DESIRES, Account, AuctionFacts, dollars
 from models.auction_arena import twins

@@ -9,20 +9,19 @@ from typing import Any
 
 import solara
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
+from mesa_llm.viz.style import DOLLARS
 from mesa_llm.worlds.auction import Account, Auction, Bidding, BidRecord, Sale
 from models.auction_arena.model import LOTS, AuctionArena
 from models.auction_arena.twins import TWINS
 
 TEMPLATES = Path(__file__).parent / "templates"
-
-DOLLARS = StrMethodFormatter("${x:,.0f}")
 
 COLOURS = ("#2563eb", "#f97316", "#16a34a", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#475569", "#dc2626", "#65a30d")
 """Colours of bidders, in the order in which they were created; after the last, the first again."""

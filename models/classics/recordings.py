@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from mesa_llm import ConfigError, LLMModel
-from mesa_llm.model.options import class_named
+from mesa_llm.model.identity import class_named
 from mesa_llm.model.recording import Recording, advance_to
 
 FILE = "recording.sqlite"

@@ -16,11 +16,11 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.llm.embeddings import embedder
-from mesa_llm.text import one_line
+from mesa_llm.text import NOT_KNOWN, one_line
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.questionnaire import Item, Questionnaire, Sheet
 from models.compost.agents import Persona
-from models.compost.scores import Caricature, Cell, Controls, Reply, Rules
-from models.compost.summary import Scores, scores_of, tell
+from models.compost.scores import Caricature, Cell, Controls, Reply, Scores, scores_of
 
 Context = Literal["forum", "interview", "post"]
 """Where the texts appear."""
@@ -233,8 +233,8 @@ class CompostModel(LLMModel):
     def results(self) -> dict[str, Any]:
         """Return both scores of each persona, the mean of all, and what they rest on; None where there is no score."""
         scores = self.scores()
-        rows = {f"individuation: {name}": known(row.mean) for name, row in scores.individuation.items()}
-        rows |= {f"exaggeration: {name}": known(row.mean) for name, row in scores.exaggeration.items()}
+        rows = {f"individuation: {name}": finite(row.mean) for name, row in scores.individuation.items()}
+        rows |= {f"exaggeration: {name}": finite(row.mean) for name, row in scores.exaggeration.items()}
         means = [row.mean for row in scores.exaggeration.values() if not math.isnan(row.mean)]
         return rows | {
             "exaggeration": statistics.fmean(means) if means else None,
@@ -247,10 +247,24 @@ class CompostModel(LLMModel):
 
     def story(self) -> str:
         """Describe in words who is told apart, and who is exaggerated."""
-        return tell(self)
+        scores = self.scores()
+        lines = [
+            f"{name}: individuation {figure(scores.individuation[name].mean)}, exaggeration {figure(row.mean)} "
+            f"({len(row.by_topic)} topics)"
+            for name, row in scores.exaggeration.items()
+            if name in scores.individuation
+        ]
+        ending = (
+            f"{self.n_texts} texts, {self.n_missing} missing, {self.n_unparsable} without a text; "
+            f"{scores.coverage:.0%} of the cells could be scored; vectors of {self.scenario.embedder}."
+        )
+        heading = (
+            "Told from the default persona (0.5 is chance), and exaggerated (0: the default persona, 1: no topic left):"
+        )
+        return "\n".join([heading, *lines, ending])
 
 
-def known(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """Return a number; None in place of NaN."""
     return None if math.isnan(value) else value
 
@@ -260,3 +274,8 @@ def with_article(label: str) -> str:
     label = one_line(label)
     takes_an = label[:1].lower() in "aeiou" or label.startswith(("8", "11-", "18-"))
     return f"{'an' if takes_an else 'a'} {label}"
+
+
+def figure(value: float) -> str:
+    """Write a score; a dash in place of NaN."""
+    return NOT_KNOWN if math.isnan(value) else f"{value:.2f}"

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,14 +20,12 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.worlds import Rules
 
 FloatArray = NDArray[np.floating[Any]]
 
 Embed = Callable[[Sequence[str]], FloatArray]
 """Turns texts into vectors, one row a text."""
-
-Rules = Literal["corrected", "original"]
-"""Whether seed words are found and means taken as they should be, or as the original program does."""
 
 Z_MIN = 1.96
 """z score above which a word tells two groups apart."""
@@ -331,6 +329,64 @@ def individuation(vectors: FloatArray, labels: Sequence[Any]) -> Individuation:
 
 
 # -- summaries
+
+
+@dataclass(frozen=True)
+class PersonaScore:
+    """One score of a persona."""
+
+    mean: float
+    """Mean over topics; NaN without any."""
+
+    error: float
+    """Standard error of the mean; NaN of fewer than two topics."""
+
+    by_topic: Mapping[str, float]
+    """The score on each topic that could be scored."""
+
+    chance: float = CHANCE
+    """What chance gives."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a corpus shows."""
+
+    individuation: Mapping[str, PersonaScore]
+    """Persona → how well its texts can be told from the default persona's: 0.5 is chance, 1 always."""
+
+    exaggeration: Mapping[str, PersonaScore]
+    """Persona → how far its texts lie from the default persona, 0, to the persona without a topic, 1."""
+
+    by_topic: Mapping[str, float]
+    """Topic → mean exaggeration over personas."""
+
+    coverage: float
+    """Share of the cells for which there is an exaggeration."""
+
+
+def scores_of(corpus: Caricature) -> Scores:
+    """Score a corpus.
+
+    Args:
+        corpus: Its measures.
+    """
+    exaggerations = corpus.exaggerations()
+    scored = [topic for topic in corpus.topics if corpus.rules == "original" or topic != corpus.controls.topic]
+    n_cells = len(corpus.personas) * len(scored)
+    n_found = sum(len(row) for name, row in exaggerations.items() if name != corpus.controls.persona)
+    told_apart = corpus.individuations()
+    return Scores(
+        {name: _score({t: one.accuracy for t, one in row.items()}) for name, row in told_apart.items()},
+        {name: _score(exaggerations.get(name, {})) for name in dict.fromkeys([*corpus.personas, *exaggerations])},
+        topic_means(exaggerations),
+        n_found / n_cells if n_cells else 0.0,
+    )
+
+
+def _score(by_topic: Mapping[str, float]) -> PersonaScore:
+    values = list(by_topic.values())
+    return PersonaScore(statistics.fmean(values) if values else math.nan, standard_error(values), by_topic)
 
 
 def topic_means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

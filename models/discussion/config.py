@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -420,51 +421,61 @@ def _is_plan(kind: Any) -> TypeIs[type[BaseModel]]:
 
 def _impossible(plan: DiscussionPlan, rules: Rules) -> list[str]:
     """Return what does not fit together."""
-    faults: list[str] = []
-    n = len(plan.persons)
-    for index, person in enumerate(plan.persons):
-        place = f"persons[{index}]"
-        if len(person.names) != len(person.background_stories):
-            faults.append(f"{place}.names: {len(person.names)} names and {len(person.background_stories)} stories")
-        elif len(person.names) != plan.n_rooms:
-            faults.append(f"{place}.names: {len(person.names)}, where the first person has {plan.n_rooms}")
-        if "background_story" not in person.model_fields_set and not person.names and person.class_ != "fake_person":
-            faults.append(f"{place}.background_story: missing; who {person.name or 'the person'} is, in words")
-        is_nameless = not person.name and (rules == "corrected" or "name" not in person.model_fields_set)
-        if is_nameless and not person.names:
-            faults.append(f"{place}.name: missing; what the others call it")
-        if person.class_ == "fake_person" and not person.things_to_say:
-            faults.append(f"{place}.things_to_say: missing; a fake_person says what stands there")
-        if person.class_ == "async_group_discussant" and not person.opinion:
-            faults.append(f"{place}.opinion: missing; an async_group_discussant has one")
+    faults = list(_person_faults(plan, rules))
     if not faults and rules == "corrected":
         for room in range(max(1, plan.n_rooms)):
             names = [person.name for person in plan.persons_in(room)]
             twice = sorted({name for name in names if names.count(name) > 1})
             faults += [f"persons: {name!r} is there {names.count(name)} times; names have to differ" for name in twice]
-    host, end, questions = plan.host, plan.end, plan.experiment.survey_questions
-    ids = [question.id for question in questions]
-    if rules == "corrected" and len(set(ids)) < len(ids):
-        faults.append(f"survey_questions: ids have to differ, got {', '.join(ids)}")
-    for question in questions:
-        if not {"iterations", "every", "every_minutes"} & question.model_fields_set:
-            faults.append(
-                f"survey_questions.{question.id}.iterations: missing; a list of numbers of messages, in which -1 is "
-                "the end, or 'always'"
-            )
-        if question.scale is not None and question.scale[0] >= question.scale[1]:
-            faults.append(f"survey_questions.{question.id}.scale: {list(question.scale)}; the smaller number first")
-    if host.class_ in HOSTS[:2] and host.start_person_index is None:
-        faults.append(f"host.start_person_index: missing; a number from {-n} to {n - 1}")
-    elif host.start_person_index is not None and not -n <= host.start_person_index < n:
-        faults.append(f"host.start_person_index: {host.start_person_index}; a number from {-n} to {n - 1}")
-    if end.class_ == "iteration" and end.max_num_msgs is None:
-        faults.append("endType.max_num_msgs: missing; a number of messages")
-    if end.agreement and end.agreement not in [question.id for question in questions]:
-        faults.append(f"endType.agreement: no survey question is called {end.agreement!r}")
+    faults += [*_question_faults(plan.experiment.survey_questions, rules), *_course_faults(plan)]
     if plan.session_room is not None and not _room_name(plan):
         faults.append(f"sessionRoom: {plan.session_room!r}; 'base' or 'batch'")
     return faults
+
+
+def _person_faults(plan: DiscussionPlan, rules: Rules) -> Iterator[str]:
+    """Find what single persons lack."""
+    for index, person in enumerate(plan.persons):
+        place = f"persons[{index}]"
+        if len(person.names) != len(person.background_stories):
+            yield f"{place}.names: {len(person.names)} names and {len(person.background_stories)} stories"
+        elif len(person.names) != plan.n_rooms:
+            yield f"{place}.names: {len(person.names)}, where the first person has {plan.n_rooms}"
+        if "background_story" not in person.model_fields_set and not person.names and person.class_ != "fake_person":
+            yield f"{place}.background_story: missing; who {person.name or 'the person'} is, in words"
+        is_nameless = not person.name and (rules == "corrected" or "name" not in person.model_fields_set)
+        if is_nameless and not person.names:
+            yield f"{place}.name: missing; what the others call it"
+        if person.class_ == "fake_person" and not person.things_to_say:
+            yield f"{place}.things_to_say: missing; a fake_person says what stands there"
+        if person.class_ == "async_group_discussant" and not person.opinion:
+            yield f"{place}.opinion: missing; an async_group_discussant has one"
+
+
+def _question_faults(questions: Sequence[SurveyPlan], rules: Rules) -> Iterator[str]:
+    """Find what is wrong with the questions of the surveys."""
+    ids = [question.id for question in questions]
+    if rules == "corrected" and len(set(ids)) < len(ids):
+        yield f"survey_questions: ids have to differ, got {', '.join(ids)}"
+    for question in questions:
+        place = f"survey_questions.{question.id}"
+        if not {"iterations", "every", "every_minutes"} & question.model_fields_set:
+            yield f"{place}.iterations: missing; a list of numbers of messages, in which -1 is the end, or 'always'"
+        if question.scale is not None and question.scale[0] >= question.scale[1]:
+            yield f"{place}.scale: {list(question.scale)}; the smaller number first"
+
+
+def _course_faults(plan: DiscussionPlan) -> Iterator[str]:
+    """Find what is wrong with who is called on, and with the end."""
+    host, end, n = plan.host, plan.end, len(plan.persons)
+    if host.class_ in HOSTS[:2] and host.start_person_index is None:
+        yield f"host.start_person_index: missing; a number from {-n} to {n - 1}"
+    elif host.start_person_index is not None and not -n <= host.start_person_index < n:
+        yield f"host.start_person_index: {host.start_person_index}; a number from {-n} to {n - 1}"
+    if end.class_ == "iteration" and end.max_num_msgs is None:
+        yield "endType.max_num_msgs: missing; a number of messages"
+    if end.agreement and end.agreement not in [question.id for question in plan.experiment.survey_questions]:
+        yield f"endType.agreement: no survey question is called {end.agreement!r}"
 
 
 def _room_name(plan: DiscussionPlan) -> str:
@@ -484,6 +495,8 @@ def _stopped(plan: DiscussionPlan) -> list[str]:
                 f"survey_questions.{question.id}.iterations: a list of numbers of messages; anything else stops SAUCE; "
                 "use rules='corrected'"
             )
+    if "class_" not in plan.end.model_fields_set:
+        faults.append("endType.class: missing; 'iteration' or 'limits'")
     if plan.n_rooms and isinstance(plan.session_room, dict):
         faults.append("sessionRoom: an object stops SAUCE's batches; write a text")
     return faults

@@ -7,23 +7,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mesa_llm import AgentConfig, Failure, HumanLLM, Turn
+from mesa_llm.world import RNG
 from mesa_llm.worlds.room import (
     Agreement,
     AllOf,
     Clock,
     EndRule,
+    Everyone,
     EveryoneSilent,
+    Host,
     JudgedAgreement,
     Line,
     MaxLines,
     MaxTime,
     MaxTurns,
     Member,
+    Moderated,
+    RandomHost,
     Room,
+    RoundRobin,
 )
 from models.discussion.agents import Moderator, Person, ScriptedPerson, config_of
-from models.discussion.config import DiscussionPlan, PersonPlan, SurveyPlan
-from models.discussion.hosts import host_of
+from models.discussion.config import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
 
 if TYPE_CHECKING:
     from models.discussion.model import DiscussionModel
@@ -309,3 +314,22 @@ def end_rules(plan: DiscussionPlan, *, is_original: bool = False) -> list[EndRul
     if end.combine == "all" and rules:
         rules = [AllOf(tuple(rules))]
     return [*rules, EveryoneSilent(end.max_silent_turns or SILENT_ROUNDS * len(plan.persons))]
+
+
+def host_of(plan: HostPlan, rng: RNG) -> Host:
+    """Return the host that a plan describes.
+
+    Args:
+        plan: The plan.
+        rng: Source of random draws.
+    """
+    start = plan.start_person_index or 0
+    match plan.class_:
+        case "Round Robin Host":
+            return RoundRobin(start, plan.skip)
+        case "random":
+            return RandomHost(start, rng)
+        case "moderator":
+            return Moderated()
+        case "everyone":
+            return Everyone()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
@@ -57,14 +58,14 @@ def Homes(model: EconAgentModel) -> None:
     Markup(HOMES, homes=homes.sort_values("coin", ascending=False, kind="stable").reset_index().to_dict("records"))
 
 
-def draw_unemployment(axes: Any, model: EconAgentModel) -> None:
-    """Draw unemployment and interest."""
-    charts.draw_unemployment(axes, model.months, model.years, len(model.households))
+def collected(model: EconAgentModel) -> pd.DataFrame:
+    """Return what the model has collected, a row a month."""
+    return model.datacollector.get_model_vars_dataframe()
 
 
-prices = showing(lambda axes, model: charts.draw_prices(axes, model.months))
-unemployment = showing(draw_unemployment)
-output = showing(lambda axes, model: charts.draw_output(axes, model.months, model.world.economy.prices[0]))
+prices = showing(lambda axes, model: charts.draw_prices(axes, collected(model)))
+unemployment = showing(lambda axes, model: charts.draw_unemployment(axes, collected(model), model.years))
+output = showing(lambda axes, model: charts.draw_output(axes, collected(model)))
 phillips = showing(lambda axes, model: charts.draw_phillips(axes, model.years))
 real_okun = showing(lambda axes, model: charts.draw_okun(axes, model.years))
 nominal_okun = showing(lambda axes, model: charts.draw_okun(axes, model.years, nominal=True))

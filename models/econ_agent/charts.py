@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from mesa_llm.viz.style import GREY, LIGHT, frame
+from mesa_llm.viz.style import GREY, LIGHT, frame, marker
 from mesa_llm.worlds.macro import MONTHS_PER_YEAR, UNEMPLOYED, title_of
 from models.econ_agent.scores import Regression, comparable, nominal_okun, okun, phillips
 
@@ -29,55 +29,59 @@ def published_points() -> pd.DataFrame:
         return pd.read_csv(file)
 
 
-def draw_prices(axes: Any, months: pd.DataFrame) -> None:
-    """Draw the price of the good and the mean wage, month by month.
+def draw_prices(axes: Any, measures: pd.DataFrame) -> None:
+    """Draw the price of the good and the mean wage, from before the first month on.
 
     Args:
         axes: Matplotlib axes.
-        months: A monthly table.
+        measures: What the model has collected, a row a month.
     """
-    x = months["month"] / MONTHS_PER_YEAR
-    axes.plot(x, months["price"], color=BLUE, lw=2.2, label="price, $ a good")
-    axes.plot(x, months["mean_wage"], color=ORANGE, lw=2.2, label="mean wage, $ an hour")
+    x, unit = _time(measures)
+    style = {"lw": 2.2, "ms": 4, "marker": marker(list(measures.index))}
+    axes.plot(x, measures["price"], color=BLUE, label="price, $ a good", **style)
+    axes.plot(x, measures["mean_wage"], color=ORANGE, label="mean wage, $ an hour", **style)
     axes.yaxis.set_major_formatter(DOLLARS)
-    _frame(axes, "Price and wages", "year")
+    _time_frame(axes, "Price and wages", unit)
 
 
-def draw_unemployment(axes: Any, months: pd.DataFrame, years: pd.DataFrame, households: int) -> None:
+def draw_unemployment(axes: Any, measures: pd.DataFrame, years: pd.DataFrame) -> None:
     """Draw unemployment by month and by year, and the interest rate.
 
     Args:
         axes: Matplotlib axes.
-        months: A monthly table.
+        measures: What the model has collected, a row a month.
         years: The yearly table.
-        households: Number of households.
     """
-    x = months["month"] / MONTHS_PER_YEAR
-    axes.plot(x, 1 - months["employed"] / households, color=RED, lw=1, alpha=0.35, label="out of work, month")
+    x, unit = _time(measures)
+    style = {"ms": 4, "marker": marker(list(measures.index))}
+    axes.plot(x, measures["unemployment"], color=RED, lw=1, alpha=0.35, label="out of work, month", **style)
     if len(years):
-        edges = np.arange(len(years) + 1)
+        edges = np.arange(len(years) + 1) * MONTHS_PER_YEAR / unit
         axes.stairs(years["unemployment"], edges, baseline=None, color=RED, lw=2.4, label="year")
-    axes.plot(x, months["interest_rate"], color=GREEN, lw=2, drawstyle="steps-post", label="interest rate")
+    rate = measures["interest_rate"]
+    axes.plot(x, rate, color=GREEN, lw=2, drawstyle="steps-post", label="interest rate", **style)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(bottom=0)
-    _frame(axes, "Unemployment and interest", "year")
+    _time_frame(axes, "Unemployment and interest", unit)
 
 
-def draw_output(axes: Any, months: pd.DataFrame, first_price: float) -> None:
+def draw_output(axes: Any, measures: pd.DataFrame) -> None:
     """Draw what is made in a month, at the price of the day and at the first price.
 
     Args:
         axes: Matplotlib axes.
-        months: A monthly table.
-        first_price: Dollars per good before the first month.
+        measures: What the model has collected, a row a month.
     """
-    x = months["month"] / MONTHS_PER_YEAR
-    before = months["price"].shift(1, fill_value=first_price)
-    axes.plot(x, months["output"] * before, color=BLUE, lw=2.2, label="nominal, $ a month")
-    axes.plot(x, months["output"] * first_price, color=GREEN, lw=2.2, label="real, at the first price")
+    made = measures.iloc[1:]
+    if made.empty:
+        axes.text(0.5, 0.5, "nothing is made before the first month", color=GREY, ha="center", transform=axes.transAxes)
+    x, unit = _time(made)
+    style = {"lw": 2.2, "ms": 4, "marker": marker(list(made.index))}
+    axes.plot(x, made["nominal_gdp"], color=BLUE, label="nominal, $ a month", **style)
+    axes.plot(x, made["real_gdp"], color=GREEN, label="real, at the first price", **style)
     axes.yaxis.set_major_formatter(DOLLARS)
     axes.set_ylim(bottom=0)
-    _frame(axes, "Output (GDP)", "year")
+    _time_frame(axes, "Output (GDP)", unit)
 
 
 def draw_phillips(axes: Any, years: pd.DataFrame, *, compare: bool = True) -> None:
@@ -88,10 +92,10 @@ def draw_phillips(axes: Any, years: pd.DataFrame, *, compare: bool = True) -> No
         years: The yearly table.
         compare: Whether to show the published points.
     """
-    for model, (colour, marker) in PUBLISHED.items() if compare else ():
+    for model, (colour, shape) in PUBLISHED.items() if compare else ():
         points = published_points().query("model == @model")
         axes.scatter(
-            points["unemployment"], points["wage_inflation"], s=26, color=colour, marker=marker, alpha=0.55, label=model
+            points["unemployment"], points["wage_inflation"], s=26, color=colour, marker=shape, alpha=0.55, label=model
         )
     late = years.iloc[1:]
     axes.scatter(late["unemployment"], late["wage_inflation"], s=60, color=BLUE, zorder=3, label="this run")
@@ -158,6 +162,18 @@ def _amount_text(amount: float) -> str:
         if abs(amount) >= unit:
             return f"{amount / unit:g}{name}"
     return f"{amount:g}"
+
+
+def _time(measures: pd.DataFrame) -> tuple[Any, int]:
+    """Return the time of each row, and its unit in months: a month, or a year as soon as two have passed."""
+    unit = MONTHS_PER_YEAR if len(measures) > 2 * MONTHS_PER_YEAR else 1
+    return measures.index.to_numpy() / unit, unit
+
+
+def _time_frame(axes: Any, title: str, unit: int) -> None:
+    _frame(axes, title, "month" if unit == 1 else "year")
+    if len(axes.get_xticks()):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _frame(axes: Any, title: str, xlabel: str) -> None:

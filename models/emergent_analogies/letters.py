@@ -89,13 +89,13 @@ def is_right(text: str, key: Sequence[object], form: Format = "lead") -> bool:
     """Check what continues a letter string, as the original does; empty text, at which that fails, is wrong.
 
     Args:
-        text: The continuation. In brackets, one last `]` is taken off; in sentences leading line breaks, one leading
-            space and one last full stop.
+        text: The continuation. In brackets, one last `]` is taken off; in sentences one last full stop, one leading
+            space and then leading line breaks.
         key: The answer.
         form: How the problem was written.
     """
     if form == "sentence":
-        text = text.lstrip("\n").removeprefix(" ").removesuffix(".")
+        text = text.removesuffix(".").removeprefix(" ").lstrip("\n")
     else:
         text = text.removesuffix("]")
     return text.split(" ") == [str(token) for token in key]

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
 from mesa_llm.engine.activation import RandomShare
-from mesa_llm.records import read_json
 from mesa_llm.text import one_line
+from mesa_llm.worlds.files import read_json
 from mesa_llm.worlds.social import FeedItem, SocialFacts
 from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario

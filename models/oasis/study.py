@@ -16,7 +16,7 @@ from mesa_llm import ConfigError
 from mesa_llm.benchmark.scores import bootstrap
 from mesa_llm.errors import NothingDecided
 from mesa_llm.records import Usage
-from mesa_llm.statistics import Estimate
+from mesa_llm.statistics import Estimate, with_interval
 from mesa_llm.text import counted
 from models.social.model import SocialModel
 
@@ -75,7 +75,7 @@ class Findings:
     def text(self) -> str:
         """Return the figures as lines."""
         width = max(map(len, self.outcomes), default=0)
-        lines = [f"{name:<{width}}  {estimate_text(one)}" for name, one in self.outcomes.items()]
+        lines = [f"{name:<{width}}  {with_interval(one)}" for name, one in self.outcomes.items()]
         return "\n".join([f"{self.study}: {counted(len(self.seeds), 'seed')}, {counted(self.steps, 'step')}", *lines])
 
 
@@ -194,12 +194,6 @@ def estimates(figures: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def estimate_text(one: Estimate) -> str:
-    """Return a figure with its interval, as a text."""
-    interval = "" if one.low is None or one.high is None else f"  [{one.low:.3f}, {one.high:.3f}]"
-    return f"{one.value:.3f}{interval}"
 
 
 def log_option(log: Path | None, study: str, arm: str, seed: int) -> dict[str, Path]:

@@ -14,7 +14,7 @@ from mesa_llm.population import invented
 from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from models.psychobench.agents import Respondent
 from models.psychobench.instruments import load_instruments
-from models.psychobench.scores import ScoreRow, score_rows, tell
+from models.psychobench.scores import ScoreRow, score_rows, summary_of
 
 Order = Literal["random", "published", "published first"]
 """In which order items are presented."""
@@ -176,7 +176,7 @@ class PsychoBenchModel(LLMModel):
 
     def scores(self) -> list[ScoreRow]:
         """Compute all scores of the administrations that are over, beside chance and norms."""
-        return score_rows(self)
+        return score_rows(self.world, self.instruments, [agent.unique_id for agent in self.agents])
 
     def results(self) -> dict[str, Any]:
         """Return the mean of each subscale, None without a complete administration, and what became of the items."""
@@ -191,4 +191,4 @@ class PsychoBenchModel(LLMModel):
 
     def story(self) -> str:
         """Describe in words how the respondents scored, and what could not be scored."""
-        return tell(self)
+        return summary_of(self.scores(), self.totals)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from mesa_llm.worlds.questionnaire import Comparison, Instrument, Norm, Subscale, Summary, compare, summary
-
-if TYPE_CHECKING:
-    from models.psychobench.model import PsychoBenchModel
+from mesa_llm.worlds.questionnaire import (
+    Comparison,
+    Instrument,
+    ItemCount,
+    Norm,
+    Questionnaire,
+    Subscale,
+    Summary,
+    compare,
+    summary,
+)
 
 ALPHA = 0.01
 """Level of the tests against norms."""
@@ -78,16 +85,18 @@ class ScoreRow:
         return (score - self.lowest) / (self.highest - self.lowest)
 
 
-def score_rows(model: PsychoBenchModel) -> list[ScoreRow]:
+def score_rows(world: Questionnaire, instruments: Iterable[Instrument], agent_ids: Sequence[int]) -> list[ScoreRow]:
     """Score all administrations that are over.
 
     Args:
-        model: The model.
+        world: The questionnaires, with their answers.
+        instruments: What is scored.
+        agent_ids: Who answered.
     """
     rows: list[ScoreRow] = []
-    over = range(1, model.world.administration)
-    for instrument in model.instruments:
-        runs = [model.world.scores(instrument, agent.unique_id, step) for agent in model.agents for step in over]
+    over = range(1, world.administration)
+    for instrument in instruments:
+        runs = [world.scores(instrument, agent_id, step) for agent_id in agent_ids for step in over]
         for subscale in instrument.subscales:
             given = [score for run in runs if (score := run[subscale.name]) is not None]
             rows.append(_row(instrument, subscale, summary(given), len(runs) - len(given)))
@@ -112,10 +121,10 @@ def _row(instrument: Instrument, subscale: Subscale, found: Summary, lacking: in
     )
 
 
-def score_table(model: PsychoBenchModel) -> pd.DataFrame:
-    """Return the scores as a table, a row for each subscale and norm; without norms, a row for each subscale."""
+def score_table(scores: Iterable[ScoreRow]) -> pd.DataFrame:
+    """Return scores as a table, a row for each subscale and norm; without norms, a row for each subscale."""
     rows: list[dict[str, object]] = []
-    for row in model.scores():
+    for row in scores:
         fields: dict[str, object] = {name: value for name, value in vars(row).items() if name != "norms"}
         for against in row.norms or (None,):
             norm = {} if against is None else {f"norm_{name}": value for name, value in vars(against.norm).items()}
@@ -124,20 +133,20 @@ def score_table(model: PsychoBenchModel) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tell(model: PsychoBenchModel) -> str:
+def summary_of(scores: Iterable[ScoreRow], totals: ItemCount) -> str:
     """Describe which scores lie furthest from chance, and what could not be scored.
 
     Args:
-        model: The model, after a run.
+        scores: The scores of a run.
+        totals: What became of its items.
     """
-    rows = [row for row in model.scores() if row.n]
+    rows = [row for row in scores if row.n]
     rows.sort(key=lambda row: -abs(row.mean - row.random_mean) / (row.highest - row.lowest))
     lines = [
         f"{row.instrument}: {row.subscale}: {row.mean:.2f} (possible {row.lowest:g} to {row.highest:g}; "
         f"at random {row.random_mean:g})" + "".join(f"; {one.test.relation} {one.norm.group}" for one in row.norms)
         for row in rows[:MAX_LINES]
     ]
-    totals = model.totals
     ending = (
         f"Of {totals.asked} items, {totals.answered} were answered; {totals.out_of_range} answers were not on the "
         f"scale, {totals.unparsable} could not be read, {totals.missing} are missing."

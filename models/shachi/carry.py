@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_be
 from models.cognitive_biases.biases import BIASES
 from models.econ_agent.model import EconAgentModel
 from models.oasis.model import OasisModel
-from models.shachi.carried import DIRECTIONS, CarriedModel
 from models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells
+from models.shachi.other_life import DIRECTIONS, CarriedModel
 from models.shachi.two_worlds import OTHER_POST
 
 PLACEBOS = ("neutral", "shuffled", "other topic")
@@ -96,7 +97,7 @@ def study_memory(
         lives = {name: _lives_of(runs, name, people, months) for name in SOURCES}
         tables = []
         for source, other in OTHER.items():
-            files = {"lives": str(lives[source]), "other_lives": str(lives[other])}
+            files = {"lives": lives[source], "other_lives": lives[other]}
             found = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
             tables.append(scores_table(found).assign(source=source))
     finally:
@@ -114,8 +115,13 @@ def study_memory(
     )
 
 
-def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> Path:
-    """Let agents live in a source with the first seed, and write what they remember into a file of the study."""
+def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> str:
+    """Let agents live in a source with the first seed, and write what they remember into a file of the study.
+
+    Returns:
+        The file, as seen from the folder of a sweep, so that the study's folder can be moved; its name holds a digest
+        of its contents.
+    """
     source = SOURCES[name]
     is_economy = source.model is EconAgentModel
     steps = source.steps if not is_economy or months is None else months
@@ -123,9 +129,11 @@ def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> 
     sweep = f"life {name}"
     rows = runs.sweep(sweep, source.model, fixed=fixed, steps=steps, seeds=runs.setup.seeds[:1])
     (row,) = rows.to_dict("records")
-    path = runs.folder / f"lives {name}.json"
-    lives_in(source.model, runs.folder / sweep / row["log"], row["seed"], steps, runs.setup, fixed).write(path)
-    return path
+    lives = lives_in(source.model, runs.folder / sweep / row["log"], row["seed"], steps, runs.setup, fixed)
+    digest = hashlib.sha256(lives.text().encode()).hexdigest()[:12]
+    path = runs.folder / f"lives {name} {digest}.json"
+    lives.write(path)
+    return f"../{path.name}"
 
 
 def lives_in(

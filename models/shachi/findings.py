@@ -221,7 +221,7 @@ class Findings:
     @property
     def setting_text(self) -> str:
         """The setting and the cost, on one line."""
-        chosen = "; ".join(f"{name}: {_listed(value)}" for name, value in self.setting.items())
+        chosen = "; ".join(f"{name}: {_setting_text(value)}" for name, value in self.setting.items())
         cost = self.cost
         return (
             f"{chosen}. {counted(cost['runs'], 'run')}, {cost['decisions']} decisions, {cost['failures']} failed; "
@@ -242,7 +242,7 @@ def _finite(value: Value) -> Value:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _listed(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return str(value)
     are_whole = len(value) > 2 and all(type(one) is int for one in value)

@@ -24,9 +24,9 @@ from mesa_llm.cli.options import (
     RequestsPerMin,
 )
 from mesa_llm.llm.limits import Purse
-from models.shachi.carried import CarriedModel
 from models.shachi.carry import study_memory
 from models.shachi.findings import Findings, Setup
+from models.shachi.other_life import CarriedModel
 from models.shachi.swap import SwapModel, study_swap
 from models.shachi.two_worlds import TwoWorldsModel
 from models.shachi.validity import RealSeries, ShockModel, study_validity

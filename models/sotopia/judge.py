@@ -244,10 +244,9 @@ def _consulted_alike(model: SotopiaModel, judge: str | LLM, jobs: Sequence[_Job]
 def _rows(job: _Job, decision: Any) -> list[Rating]:
     rows: list[Rating] = []
     for place, seat in enumerate(job.seats, 1):
-        marks = getattr(decision.answer, f"agent_{place}")
-        names = list(type(marks).model_fields)
-        scores = {name: getattr(marks, name).score for name in names}
-        reasons = {name: getattr(marks, name).reasoning for name in names}
+        marks = dict(getattr(decision.answer, f"agent_{place}"))
+        scores = {name: mark.score for name, mark in marks.items()}
+        reasons = {name: mark.reasoning for name, mark in marks.items()}
         rows.append(Rating(job.episode.index, seat, _name(job), job.sample, job.is_swapped, scores, reasons))
     return rows
 
@@ -305,17 +304,15 @@ def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[
         seats: Seats in the order in which they are judged.
         dimensions: What is rated; what the rule does not know gets the score nearest to zero.
     """
-    marks: dict[str, Any] = {}
+    judgement: dict[str, Any] = {}
     for number, seat in enumerate(seats, 1):
         by_rule = _by_rule(episode, seat)
-        marks[f"agent_{number}"] = {
-            one.name: {
-                "reasoning": by_rule.get(one.name, (0, "the rule does not look at it"))[1],
-                "score": min(max(by_rule.get(one.name, (0, ""))[0], one.low), one.high),
-            }
-            for one in dimensions
-        }
-    return marks
+        marks: dict[str, Any] = {}
+        for one in dimensions:
+            score, reason = by_rule.get(one.name, (0, "the rule does not look at it"))
+            marks[one.name] = {"reasoning": reason, "score": min(max(score, one.low), one.high)}
+        judgement[f"agent_{number}"] = marks
+    return judgement
 
 
 def _by_rule(episode: Episode, seat: int) -> dict[str, tuple[int, str]]:

@@ -60,7 +60,7 @@ def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules:
     """Return what a viewer reads of a text with tags.
 
     A tag with `viewer=` is for this viewer alone; of other tags, agents read those in `tags`. The environment reads
-    all. What is no tag is text; a `<` that begins none is left out.
+    all. What is no tag is text; a `<` that begins none, a last tag without its `>`, and comments are left out.
 
     Args:
         text: The text.
@@ -68,6 +68,7 @@ def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules:
         tags: Tags that agents read.
         rules: Under `original`, a text that is one single tag is shown to everybody or to nobody.
     """
+    text = COMMENT.sub("", text)
     if not text:
         return ""
     if rules == "original":
@@ -129,5 +130,7 @@ class _Forgiving(HTMLParser):
 AMPERSAND = "\ue000"
 """Stands for an ampersand while a text is read, so that it stays one."""
 
-STRAY = re.compile(r"<(?![A-Za-z_/])")
-"""A sign that begins no tag."""
+STRAY = re.compile(r"<(?![A-Za-z_/])|<[A-Za-z_/][^<>]*\Z")
+"""A sign that begins no tag, or a last tag that nothing ends."""
+
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mesa_llm import Decision, Persona
+from mesa_llm import Decision, LLMModel, Persona
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.cast import Cast, Character, distinct, names_in, personas_of
 
-if TYPE_CHECKING:
-    from models.three_worlds.model import ThreeWorldsModel
 
-
-def cast_of(model: ThreeWorldsModel, n: int) -> list[Persona]:
+def cast_of(model: LLMModel, background: str, goal: str, n: int) -> list[Persona]:
     """Find those whom the background of a town names, as personas; a name that comes twice is one persona.
 
     Args:
         model: The model; it is asked once what its language model finds. A reply that cannot be used, and a rule, give
             way to the words with a capital.
+        background: The background of the town.
+        goal: Question that they have a say or a stake in.
         n: Maximum number of personas.
     """
 
     def by_rule(_prompt: str) -> Cast:
-        return Cast(characters=[Character(name=name) for name in names_in(model.background, n)])
+        return Cast(characters=[Character(name=name) for name in names_in(background, n)])
 
-    prompt = model.prompt("cast.md", goal=model.scenario.goal, background=model.background, n=n)
+    prompt = model.prompt("cast.md", goal=goal, background=background, n=n)
     (reply,) = model.consult(llm_for(model.llm, "cast"), [prompt], answer=Cast, purpose="cast", rule=by_rule)
     cast: Cast = reply.answer if isinstance(reply, Decision) else by_rule("")
     return personas_of(distinct(cast.characters), "the background of the town")[:n]

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from mesa_llm import Bridge, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.model.bridge import PAYLOADS, wording
-from mesa_llm.population import from_file, invented, preferential_follows
+from mesa_llm.population import Persona, from_file, invented, preferential_follows
 from mesa_llm.text import quoted
 from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
 from mesa_llm.worlds.economy import Economy, value_text
@@ -202,9 +202,11 @@ class ThreeWorldsModel(LLMModel):
     def _move_in(self) -> None:
         """Give each citizen an account on the network, a firm or the town hall, and a first opinion."""
         n = self.scenario.n_agents
-        named = cast_of(self, n) if self.scenario.cast == "named" and self.scenario.users is None else []
+        named: list[Persona] = []
         if self.scenario.users is not None:
             named = from_file(Path(self.scenario.users), n)
+        elif self.scenario.cast == "named":
+            named = cast_of(self, self.background, self.scenario.goal, n)
         personas = [*named, *invented(n - len(named), self.random)]
         for index, persona in enumerate(personas):
             Citizen(

@@ -29,7 +29,7 @@ from mesa_llm import (
     action,
     tool,
 )
-from mesa_llm.agents.agent import as_decision
+from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.observation import join
 from mesa_llm.engine.reading import read
 from mesa_llm.llm.replies import call

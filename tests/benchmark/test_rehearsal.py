@@ -3,8 +3,7 @@
 import pytest
 
 from mesa_llm import Access, AgentDesign
-from mesa_llm.benchmark.rehearsal import rehearse
-from mesa_llm.benchmark.runs import Candidate, Plan
+from mesa_llm.benchmark.runs import Candidate, Plan, rehearse_plans
 from mesa_llm.benchmark.task import find_task
 from mesa_llm.llm.litellm import price
 from tests.benchmark.pots import POT
@@ -12,7 +11,9 @@ from tests.faulty_server import FaultyServer
 
 
 def cost(llm, task=POT, seeds=(1,), design=None, **options):
-    return rehearse([Plan(task, Candidate("m", llm, design), seed) for seed in seeds], Access(), **options)[task.name]
+    return rehearse_plans([Plan(task, Candidate("m", llm, design), seed) for seed in seeds], Access(), **options)[
+        task.name
+    ]
 
 
 def test_each_decision_is_a_request_and_runs_of_a_task_cost_the_same() -> None:

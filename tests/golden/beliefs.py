@@ -29,7 +29,7 @@ def written(beliefs: Beliefs) -> dict[str, Any]:
 
 def text_of(record: dict[str, Any]) -> str:
     """Return what a record wrote, under either name of the argument; empty if it wrote nothing."""
-    arguments = record["args"] or {}
+    arguments = record.get("args") or {}
     return arguments.get("text") or arguments.get("content") or ""
 
 
@@ -37,7 +37,7 @@ def posts_of(records: list[dict[str, Any]], likes: dict[str, Any], numbers: dict
     """Return the posts that a step's records wrote; `numbers` gets a number for every author."""
     posts: list[Post] = []
     for place, record in enumerate(records):
-        text, post_id = text_of(record), (record["result"] or {}).get("post_id")
+        text, post_id = text_of(record), (record.get("result") or {}).get("post_id")
         author, kind, step = record["agent"], record["type"], record["round"]
         if not record["success"] or kind.lower() not in WRITES:
             continue

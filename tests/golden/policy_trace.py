@@ -1,153 +1,190 @@
 """Reads and checks the `policy_trace` of an EconAgent scenario: decisions of the authors' rule policy.
 
-Each entry is an object with what one household knew in one month, the uniform number that it drew, and what it did. The
-entries stand in one list, or in a list for each month; the names of their fields are those of the program or the paper.
+A trace holds what a household knew in a month, the uniform number that it drew, and what it did. Names, order and
+nesting of its fields are not relied on: each field must hold, in every entry, one quantity that our economy and our
+rules have for that household in that month; the draw must explain who worked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
+import numpy.typing as npt
 
-from mesa_llm.worlds.macro import US_TAX, MacroParameters
-from models.econ_agent.agents import (
-    Standing,
-    buffer_stock_share,
-    floor_level,
-    lengnick_share,
-    work_propensity,
-)
+from mesa_llm.worlds.macro.rules import MonthlyEconomy
+from mesa_llm.worlds.macro.state import CONSUMPTION_STEP, TOP_LEVEL
+from models.econ_agent.agents import Standing, buffer_stock_share, lengnick_share, work_propensity
 
-HOURS = MacroParameters().hours
+Array = npt.NDArray[Any]
 
-NAMES = {
-    "month": ("month", "t", "step"),
-    "agent": ("agent", "agent_id", "id", "idx", "i"),
-    "rule": (
-        "policy",
-        "rule",
-        "kind",
-        "variant",
-        "type",
-        "fun",
-        "consumption_rule",
-        "consumption_fun",
-        "consumption_fun_idx",
-    ),
-    "skill": ("skill", "w"),
-    "salary": ("max_income", "z_max", "salary", "full_income"),
-    "income": ("curr_income", "current_income", "z"),
-    "coin": ("wealth", "coin", "s", "savings"),
-    "last_salary": ("last_income", "z1", "last_salary", "income_state", "prev_income", "income"),
-    "expected_salary": ("expected_income", "expected_salary"),
-    "expected_skill": ("expected_skill", "expected skill"),
-    "price": ("price", "P", "p"),
-    "interest_rate": ("interest_rate", "interest", "r", "rate"),
-    "draw": ("u", "uniform", "draw", "work_u", "u_work", "uniform_draw", "rand", "random"),
-    "chance": ("p_work", "work_propensity", "prob", "probability"),
-    "work": ("l", "work", "labor", "labour", "works", "work_action"),
-    "level": ("c", "k", "consumption_index", "level", "index", "consumption", "consumption_action"),
-    "decision": ("decision", "action", "actions", "result", "output"),
-}
-"""What a field is → what a trace may call it."""
+Quantities = Mapping[str, Array]
+"""Name of a quantity → its values, by household, or by month and household."""
 
-GROUPS = ("inputs", "input", "args", "state", "outputs")
-"""Objects within an entry that hold some of its fields."""
-
-RULES = {"LEN": lengnick_share, "CATS": buffer_stock_share}
-"""The spending rules, in the order of the authors' list."""
+SPENDING = {"LEN": lengnick_share, "CATS": buffer_stock_share}
 
 REL = 1e-9
 
+EDGE = 1e-6
+"""Levels by which a share may lie beside the edge of a level and count as on either side: its last bits decide."""
 
-def fields_of(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry's fields under the names of `NAMES`."""
-    flat = dict(entry)
-    for group in GROUPS:
-        if isinstance(flat.get(group), dict):
-            flat |= dict(flat.pop(group))
-    known = {theirs: ours for ours, names in NAMES.items() for theirs in names}
-    unknown = sorted(flat.keys() - known.keys())
-    assert not unknown, f"fields of a policy trace that NAMES does not know: {unknown}"
-    if "income" in flat and any(name in flat for name in NAMES["last_salary"][:-1]):
-        known["income"] = "income"  # the last salary stands beside it
-    fields = {known[name]: value for name, value in flat.items()}
-    if isinstance(fields.get("decision"), list):
-        fields["work"], fields["level"] = fields.pop("decision")
-    return fields
+MAX_LABELS = 5
+"""Maximum number of names that a trace can have for the two rules, to be told from texts."""
+
+PLACE = "place "
+"""Begins the name of a field that the nesting of the entries makes."""
 
 
-def entries_of(trace: list[Any], n_agents: int) -> Iterator[dict[str, Any]]:
-    """Iterate over the fields of all entries, each with its `month`, from 1, and `agent`, from 0."""
-    months = trace if trace and isinstance(trace[0], list) else [[one] for one in trace]
-    width = None if trace and isinstance(trace[0], list) else n_agents
-    rows = [(m, place, fields_of(one)) for m, month in enumerate(months) for place, one in enumerate(month)]
-    first = min((fields.get("month", 1) for *_, fields in rows), default=1)
-    for m, place, fields in rows:
-        month, agent = (m, place) if width is None else divmod(m, width)
-        month = fields.get("month", month + first) - first
-        yield {**fields, "month": month + 1, "agent": int(fields.get("agent", agent))}
+def quantities_of(economy: MonthlyEconomy, decisions: npt.ArrayLike) -> Quantities:
+    """Return what households know at the start of a month, what their rules make of it, and what they did."""
+    homes, standing = economy.households, Standing.of_all(economy)
+    works, levels = np.array(decisions).T
+    everyone = np.ones(len(homes))
+    quantities = {
+        "skill": homes.skill,
+        "full salary": standing.salary,
+        "savings": standing.coin,
+        "savings with interest": standing.coin * (1 + standing.interest_rate),
+        "last salary": standing.last_salary,
+        "expected skill": homes.expected_skill,
+        "expected salary": economy.parameters.hours * homes.expected_skill,
+        "price": standing.price * everyone,
+        "interest rate": standing.interest_rate * everyone,
+        "chance": work_propensity(standing),
+        "chance, at most 1": np.minimum(work_propensity(standing), 1),
+        "work": works,
+        "level": levels,
+        "share of the level": levels * CONSUMPTION_STEP,
+        "salary": works * standing.salary,
+        "age": homes.age,
+    }
+    for rule, share_of in SPENDING.items():
+        share = share_of(standing, works)
+        steps = np.clip(share / CONSUMPTION_STEP, 0, TOP_LEVEL)
+        quantities[f"share by {rule}"] = share
+        quantities[f"share in 0..1 by {rule}"] = np.clip(share, 0, 1)
+        quantities[f"fit by {rule}"] = (np.floor(steps - EDGE) <= levels) & (levels <= np.floor(steps + EDGE))
+    return {name: np.array(values) for name, values in quantities.items()}
 
 
-def standing_of(fields: dict[str, Any]) -> Standing:
-    """Return what one household knew."""
-    salary = fields.get("salary", HOURS * fields["skill"] if "skill" in fields else None)
-    if salary is None:
-        salary = fields["income"]  # of a month at work
-    known = [np.array([float(value)]) for value in (salary, fields["coin"], fields["last_salary"])]
-    return Standing(known[0], known[1], known[2], fields["price"], fields["interest_rate"], US_TAX, 0.0)
-
-
-def rule_of(fields: dict[str, Any]) -> set[str]:
-    """Return the spending rules that an entry may have followed: the one it names, or all."""
-    named = fields.get("rule")
-    if isinstance(named, (int, float)):
-        return {list(RULES)[int(named)]}
-    return {rule for rule in RULES if rule.lower() in str(named).lower()} or set(RULES)
-
-
-def check_decision(fields: dict[str, Any]) -> set[str]:
-    """Check one decision against our rules, and return the spending rules that explain it."""
-    standing = standing_of(fields)
-    chance = work_propensity(standing)
-    works = np.array([fields["draw"]]) < chance
-    assert int(works[0]) == int(fields["work"]), fields
-    if "income" in fields:
-        assert fields["income"] in (standing.salary[0], works[0] * standing.salary[0])
-    if "chance" in fields:
-        assert float(chance[0]) == pytest.approx(fields["chance"], rel=REL)
-    levels = {rule: int(floor_level(RULES[rule](standing, works))[0]) for rule in rule_of(fields)}
-    fitting = {rule for rule, level in levels.items() if level == fields["level"]}
-    assert fitting, f"{fields}: ours are {levels}"
-    return fitting
-
-
-def check_trace(trace: list[Any], n_agents: int, decisions: list[Any] | None = None) -> list[dict[str, Any]]:
-    """Check a whole trace: every decision, that it is the one taken, and that nobody changes the rule.
+def check_trace(trace: Any, months: Sequence[Quantities]) -> int:
+    """Check every field of every entry, and return the number of entries.
 
     Args:
-        trace: The entries.
-        n_agents: Number of households.
-        decisions: What was done, by month and household; None where no scenario holds it.
-
-    Returns:
-        The fields of the entries, with `month` and `agent`.
+        trace: The entries, objects or lists, in one list or nested; lists may have a header, or be columns.
+        months: The quantities of every month of the scenario.
     """
-    entries = list(entries_of(trace, n_agents))
-    rules: dict[int, set[str]] = {}
-    for fields in entries:
-        agent = fields["agent"]
-        rules[agent] = rules.get(agent, set(RULES)) & check_decision(fields)
-        assert rules[agent], f"no rule explains all decisions of household {agent}"
-        if decisions is not None:
-            assert [fields["work"], fields["level"]] == decisions[fields["month"] - 1][agent], fields
-    return entries
+    known = {name: np.stack([month[name] for month in months]) for name in months[0]}
+    entries = list(entries_of(trace))
+    names = list(dict.fromkeys(name for entry in entries for name in entry))
+    columns = {name: [entry.get(name) for entry in entries] for name in names}
+    readings = [reading_of(columns, known, when) for when in times_of(columns, known["work"].shape)]
+    assert readings, f"no month and household can be made out in {len(entries)} entries with the fields {names}"
+    best = min(readings, key=lambda reading: len(reading.unknown))
+    assert not best.unknown, f"fields of the trace that hold nothing we know: {best.unknown}; the others: {best.known}"
+    assert "draw" in best.known.values(), f"the trace does not hold the draws; its fields: {best.known}"
+    return len(entries)
 
 
-def check_known(fields: dict[str, Any], known: dict[str, float]) -> None:
-    """Check that what an entry says a household knew is what our economy says."""
-    for name in fields.keys() & known.keys():
-        assert known[name] == pytest.approx(fields[name], rel=REL, abs=1e-12), (name, fields)
+# -- entries
+
+
+def entries_of(trace: Any, path: tuple[Any, ...] = ()) -> Iterator[dict[str, Any]]:
+    """Iterate over the entries: each a flat object, whose nesting is in the names of its fields."""
+    inner = list(trace.values() if isinstance(trace, dict) else trace)
+    outer = {f"{PLACE}{depth}": int(one) if str(one).isdigit() else one for depth, one in enumerate(path)}
+    flat = [one for one in inner if isinstance(one, list) and not any(isinstance(deep, (dict, list)) for deep in one)]
+    header = next((one for one in flat if len(one) > 3 and all(isinstance(name, str) for name in one)), None)
+    if not all(isinstance(one, (dict, list)) for one in inner):
+        yield dict(_leaves(trace)) | outer
+    elif isinstance(trace, dict) and len(flat) == len(trace) > 3 and not any(name.isdigit() for name in trace):
+        for row in zip(*flat, strict=True):
+            yield dict(zip(trace, row, strict=True)) | outer
+    elif header is not None:
+        for row in next(one for one in inner if one not in flat) if isinstance(trace, dict) else trace[1:]:
+            yield dict(zip(header, row, strict=True)) | outer
+    else:
+        for place, one in trace.items() if isinstance(trace, dict) else enumerate(trace):
+            yield from entries_of(one, (*path, place))
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    for place, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(inner, (dict, list)):
+            yield from _leaves(inner, f"{path}{place}.")
+        else:
+            yield f"{path}{place}", inner
+
+
+# -- what the fields hold
+
+
+class Time(NamedTuple):
+    """Month and household of every entry, from 0, and the fields that say so."""
+
+    months: Array
+    households: Array
+    fields: tuple[str, str]
+
+
+class Reading(NamedTuple):
+    """What the fields of a trace hold, if its entries are of certain months and households."""
+
+    known: dict[str, str]
+    unknown: list[str]
+
+
+def times_of(columns: Mapping[str, list[Any]], shape: tuple[int, ...]) -> Iterator[Time]:
+    """Iterate over what may be month and household of the entries: two fields of whole numbers, or their order."""
+    whole = {
+        name: np.array(values)
+        for name, values in columns.items()
+        if all(isinstance(one, int) and 0 <= one <= max(shape) for one in values)
+    }
+    for order in {len(values): np.arange(len(values)) for values in columns.values()}.values():
+        whole |= {"order // households": order // shape[1], "order % households": order % shape[1]}
+        whole |= {"order % months": order % shape[0], "order // months": order // shape[0]}
+    for (month, months), (household, households) in product(whole.items(), repeat=2):
+        for first_month, first_household in product((1, 0), (0, 1)):
+            when, who = months - first_month, households - first_household
+            fit = all(((index >= 0) & (index < count)).all() for index, count in zip((when, who), shape, strict=True))
+            if month != household and fit and len(np.unique(when * shape[1] + who)) == len(when):
+                yield Time(when, who, (month, household))
+
+
+def reading_of(columns: Mapping[str, list[Any]], known: Quantities, time: Time) -> Reading:
+    """Find what every field holds if the entries are of these months and households."""
+    here = {name: values[time.months, time.households] for name, values in known.items()}
+    found = {name: quantity_in(values, here, time) for name, values in columns.items() if name not in time.fields}
+    of_rules = {f"rule of household {one}": _are_of_one_rule(here, time.households == one) for one in time.households}
+    unknown = [name for name, quantity in found.items() if quantity is None and not name.startswith(PLACE)]
+    unknown += [name for name, is_one in of_rules.items() if not is_one]
+    return Reading({name: quantity for name, quantity in found.items() if quantity}, unknown)
+
+
+def quantity_in(values: list[Any], here: Quantities, time: Time) -> str | None:
+    """Return the quantity that a field holds in all entries that have it: ours, the draw, or the name of a rule."""
+    has = np.array([value is not None for value in values])
+    labels = [str(value) for value in values]
+    if all(isinstance(value, (int, float)) for value in values if value is not None):
+        numbers = np.array([value for value in values if value is not None], dtype=float)
+        matches: dict[str, Array] = {}
+        for name, ours in {**here, "month": time.months + 1, "household": time.households}.items():
+            either, is_close = name.partition(" by ")[0], np.isclose(numbers, ours[has], rtol=REL, atol=1e-12)
+            matches[either] = matches.get(either, False) | is_close
+        for name, match in matches.items():
+            if match.all():
+                return name
+        if len(set(labels)) > len(SPENDING):
+            explains = (numbers >= 0) & (numbers < 1) & ((numbers < here["chance"][has]) == here["work"][has])
+            return "draw" if explains.all() else None
+    if len(set(labels)) == 1:
+        return "constant"
+    groups = [np.array([one == label for one in labels]) for label in dict.fromkeys(labels)]
+    return "rule" if len(groups) <= MAX_LABELS and all(_are_of_one_rule(here, group) for group in groups) else None
+
+
+def _are_of_one_rule(here: Quantities, entries: Array) -> bool:
+    return any(here[f"fit by {rule}"][entries].all() for rule in SPENDING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from fnmatch import fnmatchcase
@@ -65,11 +66,14 @@ class Recorded(dict[str, Any]):
 
 
 def golden(task: str) -> Any:
-    """Read a golden file, or skip the module that asks for it."""
+    """Read a golden file, or skip the module that asks for it where there is none."""
     folder = os.environ.get("MESA_LLM_GOLDEN")
     if not folder:
         pytest.skip("MESA_LLM_GOLDEN names no folder of golden files", allow_module_level=True)
-    return decoded(json.loads(Path(folder, f"{task}.json").read_text(encoding="utf-8")))
+    path = Path(folder, f"{task}.json")
+    if not path.is_file():
+        pytest.skip(f"MESA_LLM_GOLDEN holds no {path.name}", allow_module_level=True)
+    return decoded(json.loads(path.read_text(encoding="utf-8")))
 
 
 def decoded(value: Any) -> Any:
@@ -96,6 +100,16 @@ def unlisted(value: Any, not_compared: Mapping[str, str]) -> list[str]:
     return sorted(path for path in unread(value) if not any(fnmatchcase(path, one) for one in not_compared))
 
 
+class UnreadKeys(UserWarning):
+    """A recorded case has keys that its test neither read nor lists as not compared."""
+
+
+def warn_of_unread(value: Any, not_compared: Mapping[str, str]) -> None:
+    """Warn of what `unlisted` returns, if it is anything."""
+    if left := unlisted(value, not_compared):
+        warnings.warn(f"neither read nor listed in NOT_COMPARED: {left}", UnreadKeys, stacklevel=2)
+
+
 def failure_of(case: Mapping[str, Any]) -> str | None:
     """Return the exception with which a script did not even start; None if it did."""
     beginning = case.get("init") or {}
@@ -103,8 +117,25 @@ def failure_of(case: Mapping[str, Any]) -> str | None:
 
 
 def section(cases: Mapping[str, Any], name: str) -> list[Any]:
-    """Return the cases of one section of a file; none if the file has no such section."""
-    return cases.get(name, [])
+    """Return the cases of one section of a file; none if the file has no such section.
+
+    A section that is an object is a single case.
+    """
+    found = cases.get(name, [])
+    return [found] if isinstance(found, dict) else found
+
+
+def entry(cases: Mapping[str, Any], name: str, key: str) -> Any:
+    """Return one entry of a section that other sections refer to; skip the test if the file lacks it."""
+    found = cases.get(name, {})
+    if key not in found:
+        pytest.skip(f"the file has no {key} in {name}")
+    return found[key]
+
+
+def name_of(case: Mapping[str, Any]) -> str:
+    """Return what a case is called; empty if it has no name."""
+    return next((str(case[key]) for key in ("id", "label", "name", "scale") if key in case), "")
 
 
 def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:

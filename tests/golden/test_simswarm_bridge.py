@@ -24,9 +24,13 @@ SOURCES = {"scheduled": "schedule"}
 """What the original calls a source → what we call it."""
 
 
+def ours(source: str) -> str:
+    """Return what we call a source of the original."""
+    return SOURCES.get(source, source)
+
+
 def event_of(case: dict[str, Any], time: int = 0) -> Event:
-    source: str = case["source"]
-    return Event(SOURCES.get(source, source), case["type"], case["data"], time=time)
+    return Event(ours(case["source"]), case["type"], case["data"], time=time)
 
 
 def original_line(event: Event) -> str:
@@ -41,7 +45,7 @@ def original_line(event: Event) -> str:
             direction = "up" if facts.get("delta", 0) > 0 else "down"
             return f"[Market] {facts.get('question', '?')} moved {direction} to {facts.get('price_yes', 0) * 100:.0f}%"
         case "policy_change":
-            return f"[Policy] {facts.get('action', '?')}: {dict(facts)}"
+            return f"[Policy] {facts.get('action', 'unknown')}: {dict(facts)}"
         case _:
             return f"[{source}] {event.kind}: {dict(facts)}"
 
@@ -76,14 +80,16 @@ def test_a_digest_holds_the_events_of_other_worlds(case: dict[str, Any]) -> None
     bridge = Bridge(max_events=len(told))
     bridge.publish(event_of({"source": s, "type": f"kind {n}", "data": {}}) for n, s in enumerate(told))
     bridge.start_step(1)
-    heard = [event.source for event in bridge.heard(case["agent_envs"])]
-    assert heard == [SOURCES.get(source, source) for source in case["sources_seen"]]
-    assert len(bridge.digest(case["agent_envs"]).splitlines()) == case["n_lines"]
+    worlds = [ours(world) for world in case["agent_envs"]]
+    heard = [event.source for event in bridge.heard(worlds)]
+    assert heard == [ours(source) for source in case["sources_seen"]]
+    assert len(bridge.digest(worlds).splitlines()) == case["n_lines"]
 
 
 @pytest.mark.parametrize("case", section(CASES, "bridge_scheduled"), ids=lambda case: case["round"])
 def test_scheduled_events_arrive_in_their_step(case: dict[str, Any]) -> None:
-    every = [Event("", kind, time=one["round"]) for one in CASES["bridge_scheduled"] for kind in one["types"]]
+    kinds = [(one["round"], kind) for one in section(CASES, "bridge_scheduled") for kind in one["types"]]
+    every = [Event("", kind, {"number": number}, time=step) for number, (step, kind) in enumerate(kinds)]
     bridge = Bridge(every)
     assert [event.kind for event in bridge.start_step(case["round"])] == case["types"]
     heard = bridge.heard(["social", "market", "economic"])

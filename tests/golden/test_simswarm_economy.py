@@ -68,7 +68,7 @@ class Script:
             "fire": {"workforce": own.workforce},
             "invest": {"invested": float(known.get("amount", 0)), "balance": own.balance},
             "apply_policy": {"policy": known.get("policy_name")},
-            "allocate": {name: known.get(name) for name in ("target", "amount")},
+            "allocate": {"target": known.get("target"), "amount": float(known.get("amount", 0))},
         }
         return {"success": True, "data": results.get(action, {})}
 

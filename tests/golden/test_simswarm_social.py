@@ -67,10 +67,10 @@ class Replay:
         return self.names.get(name) or self.strangers.setdefault(name, STRANGER + len(self.strangers))
 
     def post(self, name: Any) -> Any:
-        """Return our id of a post: `p3` is 3, an unknown name 0; what is no name stays what it is."""
+        """Return our id of a post: `p3` is 3, what names none 0; what cannot be looked up stays what it is."""
         if isinstance(name, str):
             return int(name[1:]) if name[:1] == "p" and name[1:].isdigit() else 0
-        return 0 if name is None else name
+        return name if isinstance(name, (dict, list)) else 0
 
     def arguments(self, given: Mapping[str, Any], action: str) -> dict[str, Any]:
         """Name arguments as we do; what is missing there has a default there."""

@@ -17,18 +17,21 @@ from mesa_llm.worlds.exchange.matching import Settlement, TradingRules
 from mesa_llm.worlds.exchange.rules import Market
 from mesa_llm.worlds.exchange.state import Account, Calendar, Endowment, Loan, Moment, Stock, draw_endowments
 from mesa_llm.worlds.exchange.world import Exchange
-from tests.golden.reading import golden
+from tests.golden.reading import decoded, golden, name_of, section
 from tests.golden.stockagent_replies import first_accepted, is_acted_on, read_forecast, read_loan, read_trade
 
 GOLDEN: dict[str, Any] = golden("stockagent")
-UNIT: dict[str, Any] = GOLDEN["unit"]
-SCENARIOS: list[dict[str, Any]] = GOLDEN["scenarios"]
+UNIT: dict[str, Any] = GOLDEN.get("unit", {})
+SCENARIOS: list[dict[str, Any]] = section(GOLDEN, "scenarios")
 
 
 UNIT_SECTIONS = {"cases", "bankruptcy", "validator"}
 
 SETTLEMENTS: dict[str, Settlement] = {"original": "original", "corrected": "one_sided"}
 """Mode of a recorded run → how fills were settled."""
+
+MAX_REPLIES = 4
+"""Maximum number of times the original asks for an order."""
 
 NOT_COMPARED = {
     "description": "prose about the case",
@@ -50,7 +53,7 @@ def row_of(account: Account) -> list[float]:
     return [account.trader, account.cash, account.shares["A"], account.shares["B"]]
 
 
-@pytest.mark.parametrize("case", UNIT["cases"], ids=lambda case: f"{case['id']}-{case['mode']}")
+@pytest.mark.parametrize("case", section(UNIT, "cases"), ids=lambda case: f"{case['id']}-{case['mode']}")
 def test_orders_meet_and_settle_as_recorded(case: dict[str, Any]) -> None:
     starts = [Endowment(trader, "", cash, shares_of(held, 0)) for trader, cash, held in case["agents"]]
     market = Market(starts, TradingRules(SETTLEMENTS[case["mode"]]), Lending())
@@ -68,7 +71,7 @@ def test_orders_meet_and_settle_as_recorded(case: dict[str, Any]) -> None:
     assert market.prices["A"] == case["close_price"]
 
 
-@pytest.mark.parametrize("case", UNIT["bankruptcy"], ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", section(UNIT, "bankruptcy"), ids=name_of)
 def test_a_marked_trader_sells_or_leaves_as_recorded(case: dict[str, Any]) -> None:
     cash, a, b = case["pre"]
     account = Account(0, "", cash, shares_of(a, b), [], 0.0, 0.0, is_marked=True)
@@ -78,7 +81,7 @@ def test_a_marked_trader_sells_or_leaves_as_recorded(case: dict[str, Any]) -> No
     assert (has_left, account.is_marked) == (case["quit"], case["still_flagged"])
 
 
-@pytest.mark.parametrize("case", UNIT["validator"], ids=lambda case: f"{case['kind']} {case['reply']}")
+@pytest.mark.parametrize("case", section(UNIT, "validator"), ids=lambda case: f"{case['kind']} {case['reply']}")
 def test_replies_are_accepted_or_refused_as_recorded(case: dict[str, Any]) -> None:
     match case["kind"]:
         case "action":
@@ -161,27 +164,23 @@ class Replay:
             account = self.accounts[asked["agent"]]
             # Only a first reply can be accepted: later checks in the original have their arguments swapped.
             read = partial(read_loan, limit=account.loan_limit)
-            fields: dict[str, Any] = first_accepted(asked["replies"][:1], read) or {"loan": "no"}
+            fields: dict[str, Any] = first_accepted(asked.get("replies", [])[:1], read) or {"loan": "no"}
             borrowed = 0.0
             if is_acted_on(fields, "loan"):
                 borrowed = fields["amount"]
                 self.world.take_loan(asked["agent"], fields["loan_type"], borrowed)
                 fields = {**fields, "repayment_date": account.loans[-1].due_day}
             # The recorder took the limit after the decision and added the new loan.
-            assert account.loan_limit + borrowed == asked["max_loan"]
-            assert (loan_done(fields), account.cash) == (loan_done(asked["result"]), asked["cash_after"])
+            assert account.loan_limit + borrowed == pytest.approx(asked["max_loan"], rel=1e-12)
+            assert account.cash == asked["cash_after"]
+            check_done(asked["result"], fields, "loan")
 
     def play_decision(self, event: dict[str, Any]) -> None:
         account = self.accounts[event["agent"]]
         assert row_of(account)[1:] == event["pre"]
         read = partial(read_trade, cash=account.cash, shares=account.shares)
-        fields: dict[str, Any] = first_accepted(event["replies"][:4], read) or {"action_type": "no"}
-        if fields["action_type"] != "no" and not is_acted_on(fields, "action_type"):
-            fields = {"action_type": "no"}
-        action: dict[str, Any] = event["action"]
-        if not is_acted_on(action, "action_type"):
-            action = {"action_type": "no"}
-        assert {key: fields[key] for key in action} == action
+        fields: dict[str, Any] = first_accepted(event["replies"][:MAX_REPLIES], read) or {"action_type": "no"}
+        check_done(event["action"], fields, "action_type")
         assert is_acted_on(fields, "action_type") == ("fills" in event) == ("post" in event)
         if not is_acted_on(fields, "action_type"):
             return
@@ -195,9 +194,13 @@ class Replay:
             assert books_of(self.world.market.books[fields["stock"]]) == event["book"]
 
 
-def loan_done(fields: dict[str, Any]) -> dict[str, Any]:
-    """Give a loan as the original acts on it: "Yes" and "NO" are accepted, and then no loan."""
-    return fields if is_acted_on(fields, "loan") else {"loan": "no"}
+def check_done(done: Any, fields: dict[str, Any], key: str) -> None:
+    """Check what was done with an accepted reply: "Yes", "NO" and "BUY" are accepted, and then nothing is done."""
+    done.read_all()
+    if is_acted_on(fields, key):
+        assert {name: fields[name] for name in done} == done
+    else:
+        assert not is_acted_on(done, key)
 
 
 def debts_of(first: dict[str, Any]) -> list[dict[str, Any]]:
@@ -219,14 +222,18 @@ def is_drawn(scenario: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("said", ['{"loan":"NO"}', '{"loan":"Yes","loan_type":1,"amount":10}'])
-def test_a_loan_in_other_letters_is_accepted_and_not_made(said: str) -> None:
-    replay = Replay(SCENARIOS[0])
-    account = replay.world.market.active_accounts[0]
+@pytest.mark.parametrize("number", range(len(SCENARIOS)), ids=[name_of(one) for one in SCENARIOS])
+def test_a_loan_in_other_letters_is_accepted_and_not_made(number: int, said: str) -> None:
+    scenario = deepcopy(SCENARIOS[number])
+    replay = Replay(scenario)
+    account = next((one for one in replay.world.market.active_accounts if one.loan_limit > 10), None)
+    if account is None:
+        pytest.skip("nobody may borrow in this scenario")
     states = [row_of(one) for one in replay.world.market.active_accounts]
     asked = {"agent": account.trader, "replies": [said], "max_loan": account.loan_limit, "cash_after": account.cash}
-    for result in (read_loan(said, account.loan_limit), {"loan": "no"}):
+    for result in map(decoded, (read_loan(said, account.loan_limit), {"loan": "no"})):
         replay.play_loans({"state": states, "loans": [{**asked, "result": result}]})
-    assert account.loans == [*endowment_of(SCENARIOS[0]["init"][0]).loans]
+    assert account.loans == [*endowment_of(scenario["init"][account.trader]).loans]
 
 
 def check_draws(scenario: dict[str, Any]) -> None:
@@ -259,11 +266,12 @@ def varied(scenario: dict[str, Any]) -> dict[str, Any]:
         if event["ev"] == "decision" and not is_acted_on(event["action"], "action_type"):
             event["replies"] = ["", "no JSON", '{"action_type":"BUY","stock":"A","amount":1,"price":0.1}']
         elif event["ev"] == "decision":
-            event["replies"] = ["no JSON", '{"action_type":"buy"}', *event["replies"]]
+            spare = MAX_REPLIES - len(event["replies"])
+            event["replies"] = [*["no JSON", '{"action_type":"buy"}'][:spare], *event["replies"]]
     return other
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["id"])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=name_of)
 def test_a_recorded_run_replays(scenario: dict[str, Any]) -> None:
     other = varied(scenario)
     if is_drawn(scenario):

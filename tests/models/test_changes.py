@@ -8,7 +8,7 @@ import pytest
 
 from mesa_llm import Change, ConfigError, ToolError
 from mesa_llm.model.interventions import meaning_of, variables
-from mesa_llm.registry import find_models
+from mesa_llm.model.registry import find_models
 from models.auction_arena.model import AuctionArena
 from models.classics.prisoners_dilemma.model import DilemmaModel
 from models.discussion.model import DiscussionModel

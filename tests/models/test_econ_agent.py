@@ -22,7 +22,7 @@ from mesa_llm.testing import faulty, honest
 from mesa_llm.worlds.macro import TOP_LEVEL, consumption_level
 from models.econ_agent import charts
 from models.econ_agent.agents import POLICIES, Standing
-from models.econ_agent.app import draw_unemployment
+from models.econ_agent.app import collected
 from models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
 from models.econ_agent.scores import regress
 
@@ -320,14 +320,23 @@ def test_the_story_quotes_a_thought() -> None:
 def test_everything_can_be_drawn_at_any_time(months) -> None:
     model = run(months, n_agents=3)
     axes = Figure().subplots(2, 4).ravel()
-    charts.draw_prices(axes[0], model.months)
-    draw_unemployment(axes[1], model)
-    charts.draw_output(axes[2], model.months, model.world.economy.prices[0])
+    charts.draw_prices(axes[0], collected(model))
+    charts.draw_unemployment(axes[1], collected(model), model.years)
+    charts.draw_output(axes[2], collected(model))
     charts.draw_phillips(axes[3], model.years)
     charts.draw_okun(axes[4], model.years)
     charts.draw_okun(axes[5], model.years, nominal=True)
     charts.draw_savings(axes[6], model.world.household_table())
     axes[0].get_figure().canvas.draw()
+
+
+@pytest.mark.parametrize(("months", "unit", "last"), [(0, "month", 0), (5, "month", 5), (60, "year", 5)])
+def test_prices_are_drawn_from_the_start_over_whole_months_or_years(months, unit, last) -> None:
+    axes = Figure().subplots()
+    charts.draw_prices(axes, collected(run(months, n_agents=3)))
+    price = np.asarray(axes.lines[0].get_xdata())
+    assert (axes.get_xlabel(), price[0], price[-1], len(price)) == (unit, 0, last, months + 1)
+    assert all(tick == int(tick) for tick in axes.get_xticks())
 
 
 def test_savings_are_coloured_by_who_worked() -> None:

@@ -131,7 +131,7 @@ def test_the_original_file_gives_69_scores_with_norms() -> None:
     model = PsychoBenchModel(items=str(ORIGINAL), llm="random", administrations=2, rng=1)
     model.run_for(2)
     assert model.totals.answered == 2 * 512
-    table = score_table(model)
+    table = score_table(model.scores())
     assert len(table.drop_duplicates(["instrument", "subscale"])) == 69
     norm = table.query("instrument == 'BFI' and subscale == 'Openness'").iloc[0]
     assert (norm["norm_mean"], norm["norm_sd"], norm["norm_n"]) == (3.92, 0.66, 6076)

@@ -14,11 +14,11 @@ from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.llm.limits import Purse
 from mesa_llm.llm.replies import call
-from mesa_llm.registry import find_model
+from mesa_llm.model.registry import find_model
 from mesa_llm.testing import CHECKS
-from models.shachi.carried import DIRECTIONS
 from models.shachi.carry import study_memory
 from models.shachi.findings import Findings, Setup
+from models.shachi.other_life import DIRECTIONS
 from models.shachi.studies import app
 from models.shachi.swap import interaction_p, study_swap
 from models.shachi.two_worlds import TwoWorldsModel
@@ -90,6 +90,21 @@ def test_planted_shifts_are_found_with_their_direction_and_no_others() -> None:
     assert lengths["oasis", "carried"] == lengths["oasis", "neutral"] == lengths["oasis", "shuffled"] > 500
     assert lengths["oasis", "fresh"] == 0
     assert lengths["oasis", "half"] < lengths["oasis", "carried"]
+
+
+def test_a_study_of_memory_goes_on_in_a_folder_that_was_moved(tmp_path) -> None:
+    def study(folder: str) -> Findings:
+        parameters = {"biases": ["LossAversion"], "n_agents": 2, "n_tests": 1}
+        setup = Setup([1], tmp_path / folder, llm="random", parameters=parameters)
+        return study_memory(setup, people=2, months=1)
+
+    first = study("here")
+    (tmp_path / "here").rename(tmp_path / "there")
+    again = study("there")
+    assert (first.cost["done"], again.cost["done"]) == (first.cost["runs"], 0)
+    for row in (tmp_path / "there").glob("biases*/*.json"):
+        row.unlink()
+    assert [table.rows for table in study("there").tables] == [table.rows for table in first.tables]
 
 
 # -- swap

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from mesa_llm.canonical import compact_json
 from mesa_llm.llm.openai.errors import Complaint
 from mesa_llm.llm.schema.flat import with_enums
-from mesa_llm.records import Request, ToolSpec, compact_json, options_for
+from mesa_llm.records import Request, ToolSpec, options_for
 
 _COMPLAINTS = {
     "choice": r"tool.?choice",

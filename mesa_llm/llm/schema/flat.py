@@ -14,9 +14,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
 from mesa_llm.llm.schema.ranges import number_range
-from mesa_llm.records import ToolSpec, canonical_json, options_for
+from mesa_llm.records import ToolSpec, options_for
 
 Schema = dict[str, Any]
 """A flat schema."""

@@ -39,7 +39,7 @@ class Comparison:
     """An F test of two variances, and the t test that it leads to."""
 
     f: float
-    """Larger variance by smaller."""
+    """Larger variance by smaller; of equal ones the second by the first."""
 
     f_df: tuple[int, int]
     """Degrees of freedom of the larger, and of the smaller variance."""
@@ -80,8 +80,9 @@ def compare(first: Summary, second: Summary, alpha: float = 0.01) -> Comparison:
     if min(first.n, second.n) < 2:
         raise ValueError(f"a comparison needs at least two scores on each side, got {first.n} and {second.n}")
     sd_1, sd_2 = first.sd + SD_ADDED, second.sd + SD_ADDED
-    f, f_df = sd_1**2 / sd_2**2, (first.n - 1, second.n - 1)
-    if f < 1:
+    if sd_1 > sd_2:
+        f, f_df = sd_1**2 / sd_2**2, (first.n - 1, second.n - 1)
+    else:
         f, f_df = sd_2**2 / sd_1**2, (second.n - 1, first.n - 1)
     f_p = float(2 * stats.f.sf(f, *f_df))
     equal_variance = f_p > alpha

@@ -96,9 +96,11 @@ class TooFewLeft:
 
     def reason(self, room: Room) -> str:
         """Return why the conversation is over; empty: it is not."""
-        names = [one.name for one in room.members.values() if one.agent_id not in room.present]
-        is_over = bool(room.members) and len(room.present) < self.minimum
-        return f"{', '.join(names) or 'nobody'} left" if is_over else ""
+        present = room.present
+        if not room.members or len(present) >= self.minimum:
+            return ""
+        names = [one.name for one in room.members.values() if one.agent_id not in present]
+        return f"{', '.join(names) or 'nobody'} left"
 
 
 @dataclass(frozen=True)

@@ -243,8 +243,10 @@ class Room:
         return ("say", *whisper, *others.get(phase, ()))
 
     def _hearers(self, agent_id: int) -> dict[str, tuple[Any, ...]]:
+        if not self.has_whispers:
+            return {}
         others = tuple(one_line(self.members[one].name, MAX_NAME) for one in self.present if one != agent_id)
-        return {"whisper.to": others} if self.has_whispers and others else {}
+        return {"whisper.to": others} if others else {}
 
     def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
         """Return what somebody sees, as values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -34,6 +34,8 @@ MAX_CHANGES = 1_000_000
 """Number of changed posts that are noted before all rankings are brought up to date."""
 
 NOWHERE = np.zeros(0, dtype=np.int64)
+
+NOBODY: frozenset[int] = frozenset()
 
 
 class Texts(Protocol):
@@ -79,7 +81,7 @@ class Viewer:
     @cached_property
     def muted_ids(self) -> frozenset[int]:
         """Ids of the users it muted."""
-        return frozenset(self.muted.tolist())
+        return frozenset(self.muted.tolist()) if len(self.muted) else NOBODY
 
     @cached_property
     def follows(self) -> BoolArray:
@@ -125,6 +127,12 @@ class Viewers:
         """Return one viewer."""
         seed = self.seeds[index]
         return Viewer(int(self.ids[index]), self.followed[index], self.muted[index], seed, self.n_users)
+
+    def each(self) -> Iterator[Viewer]:
+        """Return all viewers, one after another."""
+        ties = zip(self.followed.each(), self.muted.each(), strict=True)
+        for user_id, (followed, muted), seed in zip(self.ids.tolist(), ties, self.seeds, strict=True):
+            yield Viewer(user_id, followed, muted, seed, self.n_users)
 
     def at(self, indices: IntArray) -> Viewers:
         """Return some of the viewers."""
@@ -434,7 +442,11 @@ class Ranking:
 
 
 def first_allowed(
-    ranking: Ranking, viewers: Viewers, sizes: IntArray, is_barred: Callable[[Viewers, IntArray], BoolArray | None]
+    ranking: Ranking,
+    viewers: Viewers,
+    sizes: IntArray,
+    is_barred: Callable[[Viewers, IntArray], BoolArray | None],
+    but_not: Ragged | None = None,
 ) -> Ragged:
     """Return for each viewer the first rows of a ranking that it may see.
 
@@ -445,10 +457,11 @@ def first_allowed(
         viewers: Who looks.
         sizes: Maximum number of rows of each viewer.
         is_barred: Returns which rows which viewers may not see, shape `(viewers, rows)`; None: all may be seen.
+        but_not: Rows of each viewer that are left out, too.
     """
     parts: list[tuple[IntArray, IntArray]] = []
     remaining = np.arange(len(viewers))
-    depth = int(sizes.max(initial=0))
+    depth = int(sizes.max(initial=0)) * 3 // 2
     while len(remaining):
         rows = ranking.first(depth)
         later: list[IntArray] = []
@@ -456,6 +469,9 @@ def first_allowed(
         for start in range(0, len(remaining), n_at_once):
             some = remaining[start : start + n_at_once]
             barred = is_barred(viewers if len(some) == len(viewers) else viewers.at(some), rows)
+            if but_not is not None:
+                held = (but_not if len(some) == len(viewers) else but_not.at(some)).holds(rows)
+                barred = held if barred is None else barred | held
             allowed = np.ones((len(some), len(rows)), dtype=np.bool_) if barred is None else ~barred
             counts = np.cumsum(allowed, axis=1)
             is_done = (counts[:, -1] >= sizes[some]) if len(rows) == depth and depth else np.ones(len(some), np.bool_)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mesa_llm.records import canonical_json
+from mesa_llm.canonical import canonical_json
 from mesa_llm.worlds.social.board import KINDS, REPLY, REPOST
 from mesa_llm.worlds.social.columns import IntArray
 from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState

@@ -428,9 +428,8 @@ class XFeed:
 
         def pick(viewers: Viewers, size: int) -> Ragged:
             followed = most_liked_of_followed(board, viewers, self.following_posts)
-            others = first_allowed(ranking, viewers, self.pool + followed.lengths, is_barred)
-            codes = followed.owners << 32 | board.source[followed.values]
-            others = others.only(~np.isin(others.owners << 32 | others.values, codes)).head(self.pool)
+            passed_on = Ragged(board.source[followed.values], followed.bounds)
+            others = first_allowed(ranking, viewers, np.full(len(viewers), self.pool), is_barred, but_not=passed_on)
             return joined(followed, sampled(others, self.other_posts, list(viewers.seeds))).head(size)
 
         return Picker(pick)

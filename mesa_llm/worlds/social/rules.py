@@ -140,8 +140,7 @@ class SocialRules(SocialAccounts):
             post_id: Number of the post or reply that you answer.
             content: The words of your reply.
         """
-        self.acting(agent_id)
-        parent_id = self.source_id(post_id)
+        parent_id = self._shown_post(agent_id, post_id)
         text = self.cleaned(content, "reply")
         reply_id = self.add_post(agent_id, REPLY, text, parent_id)
         self.notify_author(parent_id, "reply", agent_id, reply_id, text)
@@ -156,8 +155,7 @@ class SocialRules(SocialAccounts):
             post_id: Number of the post.
             content: The words of your comment.
         """
-        self.acting(agent_id)
-        target = self.source_id(post_id)
+        target = self._shown_post(agent_id, post_id)
         text = self.cleaned(content, "comment")
         comment_id = self.comments.append(target, agent_id, self.step, 0, 0) + 1
         self.store.add("comment", comment_id, target, agent_id, text, self.step, 0, 0)
@@ -174,8 +172,7 @@ class SocialRules(SocialAccounts):
         Args:
             post_id: Number of the post.
         """
-        self.acting(agent_id)
-        source_id = self.source_id(post_id)
+        source_id = self._shown_post(agent_id, post_id)
         if self.is_original:
             self.store.add("bare_repost", None, agent_id, source_id, self.step)
             self._join_cascade(source_id, agent_id, True)
@@ -205,8 +202,7 @@ class SocialRules(SocialAccounts):
             post_id: Number of the post.
             content: What you say about it.
         """
-        self.acting(agent_id)
-        source_id = self.source_id(post_id)
+        source_id = self._shown_post(agent_id, post_id)
         text = self.cleaned(content, "quote")
         quote_id = self.add_post(agent_id, QUOTE, text, post_id)
         self.count_on_post(source_id, "shares", 1)
@@ -330,8 +326,9 @@ class SocialRules(SocialAccounts):
             post_id: Number of the post.
             reason: What is wrong with it.
         """
-        self.acting(agent_id)
-        target = self.source_id(post_id)
+        target = self._shown_post(agent_id, post_id)
+        if self.author_of(target) == agent_id and not self.is_original:
+            raise ToolError(f"Post {target} is your own; report what others wrote.")
         text = self.cleaned(reason, "reason", MAX_REASON)
         if pair(agent_id, target) in self._reported:
             raise ToolError(f"You have reported post {target} already.")
@@ -340,6 +337,28 @@ class SocialRules(SocialAccounts):
         self.trace(agent_id, "report_post", post_id=target, report_reason=text)
         self.count_on_post(target, "reports", 1)
         return f"You reported post {target}."
+
+    def _shown_post(self, agent_id: int, post_id: int) -> int:
+        """Return the post whose content a post carries, which its reader must be able to come across.
+
+        What it did itself, it can take back all the same: votes, say. The original rules hide nothing.
+
+        Raises:
+            ConfigError: If the agent has no account.
+            ToolError: If there is no such post, the agent muted who published or wrote it, or it was reported so often
+                that it is hidden.
+        """
+        self.acting(agent_id)
+        source_id = self.source_id(post_id)
+        if self.is_original:
+            return source_id
+        if muted := self.mutes.get(agent_id):
+            for author in (self.author_of(post_id), self.author_of(source_id)):
+                if author in muted:
+                    raise ToolError(f"Post {post_id} is not there for you: you muted user {author}.")
+        if self.settings.hide_reports and self.posts.get("reports", source_id - 1) >= self.max_reports:
+            raise ToolError(f"Post {post_id} is not there any more: it was reported too often.")
+        return source_id
 
     def _check_free(self, kind: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
         """Refuse a second vote of one user on one thing."""
@@ -353,8 +372,7 @@ class SocialRules(SocialAccounts):
         raise ToolError(f"You {VERBS[earlier]} {kind} {target}; {advice}.")
 
     def _rate_post(self, agent_id: int, post_id: int, value: int) -> int:
-        self.acting(agent_id)
-        target = self.source_id(post_id)
+        target = self._shown_post(agent_id, post_id)
         if self.author_of(target) == agent_id and not self.settings.self_rating:
             raise ToolError(f"Post {target} is your own; rate what others wrote.")
         self._check_free("post", agent_id, target, value)
@@ -387,7 +405,10 @@ class SocialRules(SocialAccounts):
 
     def _rate_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         author, post_id = self._comment(comment_id)
-        if author == self.acting(agent_id) and not self.settings.self_rating:
+        self._shown_post(agent_id, post_id)
+        if author in self.mutes.get(agent_id, ()) and not self.is_original:
+            raise ToolError(f"Comment {comment_id} is not there for you: you muted user {author}.")
+        if author == agent_id and not self.settings.self_rating:
             raise ToolError(f"Comment {comment_id} is your own; rate what others wrote.")
         self._check_free("comment", agent_id, comment_id, value)
         self.comment_votes.cast(agent_id, comment_id, value)

@@ -88,7 +88,8 @@ class SocialSettings:
     """Reports from which on a post is shown with a warning (OASIS)."""
 
     hide_reports: int = 0
-    """Reports from which on a post is in no feed, search or trend, nor under another post; 0: never (OASIS)."""
+    """Reports from which on a post is in no feed, search or trend, nor under another post, and cannot be acted on; 0:
+    never (OASIS)."""
 
     products: tuple[str, ...] = ()
     """Names of the products that `purchase_product` buys."""

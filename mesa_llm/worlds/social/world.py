@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
-from itertools import chain, islice
+from functools import lru_cache, partial
+from itertools import filterfalse, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds.social.board import REPOST, Board, first_allowed
 from mesa_llm.worlds.social.columns import FloatArray, IntArray
-from mesa_llm.worlds.social.facts import MAX_MESSAGES, FeedItem, PostView, ShownIds, SocialFacts, SocialView
+from mesa_llm.worlds.social.facts import FeedItem, PostView, ShownIds, SocialFacts
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import bars_muted
@@ -36,6 +36,7 @@ from mesa_llm.worlds.social.text import (
     observation_text,
     post_text,
 )
+from mesa_llm.worlds.social.views import MAX_MESSAGES, SocialView
 
 TAKES = {
     **dict.fromkeys(("reply", "create_comment", "repost", "quote_post", "vote", "report_post"), "post_id"),
@@ -128,11 +129,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
 
     def expect(self, agent_ids: Sequence[int]) -> None:
         """Pick the feeds of users who are about to look, all at once, and read what these show."""
-        users = [agent_id for agent_id in agent_ids if agent_id in self.names]
+        users = [agent_id for agent_id in agent_ids if self.is_user(agent_id)]
         viewers = self.viewers(users)
         feeds = self.feeds(viewers)
         self._feeds = dict(zip(users, feeds, strict=True))
-        self._viewers = {user_id: viewers[index] for index, user_id in enumerate(users)}
+        self._viewers = dict(zip(users, viewers.each(), strict=True))
         self.load_views(post_id for feed in feeds for post_id in feed)
         self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
@@ -148,7 +149,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
         return LazyObservation(
             text=partial(self._text, facts),  # pyright: ignore[reportArgumentType]
-            tools=tuple([name for name in actions if _is_offered(name, facts, ids, shows_more)]),
+            tools=offered(actions, tuple(ids), bool(facts.groups), shows_more),
             options={key: ids.get(key, ()) for _, key, _ in self._takers} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
@@ -173,17 +174,16 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
                 options[key] = values
         return options
 
-    def _own_list(self, action: str, facts: SocialFacts, users: Sequence[int]) -> tuple[int | str, ...]:
+    def _own_list(self, action: str, facts: SocialFacts, users: tuple[int, ...]) -> tuple[int | str, ...]:
         """Return the ids that an action applies to now, where it does not take all that is shown."""
         match action:
             case "follow":
                 followed = () if self.is_original else self.viewer(facts.user_id).followed_ids
-                return tuple([user_id for user_id in users if user_id not in followed])
+                return tuple(filterfalse(followed.__contains__, users))
             case "unfollow":
-                followed = self.viewer(facts.user_id).followed_ids
-                return tuple([user_id for user_id in users if user_id in followed])
+                return tuple(filter(self.viewer(facts.user_id).followed_ids.__contains__, users))
             case "mute":
-                return tuple([user_id for user_id in users if user_id not in facts.muted])
+                return tuple(filterfalse(facts.muted.__contains__, users)) if facts.muted else users
             case "unmute":
                 return facts.muted
             case "join_group":
@@ -193,7 +193,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             case "purchase_product":
                 return tuple([product.name for product in facts.products])
             case _:
-                return tuple([key[1] for key, vote in visible_votes(facts).items() if (key[0], vote) == UNDO[action]])
+                return rated(facts, *UNDO[action])
 
     def text_of(self, items: Sequence[FeedItem], step: int | None = None) -> str:
         """Write posts as one user sees them.
@@ -441,32 +441,65 @@ def visible_ids(
         news: Its notices, as far as they are shown, in groups.
         ids_of: Returns the ids that a post shows.
     """
-    notices = [notice for group in news for notice in group[:MAX_NAMED]]
-    shown = [ids_of(item.post) for item in facts.feed]
-    replies = [notice.new_id for notice in notices if notice.kind in ("reply", "quote")]
-    comments = [notice.new_id for notice in notices if notice.kind == "comment"]
-    posts = dict.fromkeys(chain(replies, *[ids.posts for ids in shown]))
-    comments = dict.fromkeys(chain(comments, *[ids.comments for ids in shown]))
-    authors = [notice.user_id for notice in notices]
-    writers = [message.user_id for group in facts.groups for message in group.messages]
-    users = dict.fromkeys(chain(facts.followed, facts.muted, authors, *[ids.users for ids in shown], writers))
-    users.pop(facts.user_id, None)
-    return {"post_id": tuple(posts), "user_id": tuple(users), "comment_id": tuple(comments)}
+    posts: list[int] = []
+    users = [*facts.followed, *facts.muted]
+    comments: list[int] = []
+    for notice in [notice for group in news for notice in group[:MAX_NAMED]]:
+        users.append(notice.user_id)
+        if notice.kind in ("reply", "quote"):
+            posts.append(notice.new_id)
+        elif notice.kind == "comment":
+            comments.append(notice.new_id)
+    for item in facts.feed:
+        ids = ids_of(item.post)
+        posts += ids.posts
+        users += ids.users
+        comments += ids.comments
+    users += [message.user_id for group in facts.groups for message in group.messages]
+    others = dict.fromkeys(users)
+    others.pop(facts.user_id, None)
+    return {
+        "post_id": tuple(dict.fromkeys(posts)),
+        "user_id": tuple(others),
+        "comment_id": tuple(dict.fromkeys(comments)),
+    }
 
 
-def visible_votes(facts: SocialFacts) -> dict[tuple[str, int], int]:
-    """Return the viewer's votes that its text marks, by the argument and the id that undo them."""
-    votes: dict[tuple[str, int], int] = {}
+def rated(facts: SocialFacts, argument: str, vote: int) -> tuple[int, ...]:
+    """Return what the text marks with one kind of the viewer's votes: posts and replies, or comments.
+
+    Args:
+        facts: What a user sees.
+        argument: `post_id` or `comment_id`.
+        vote: 1 for likes, -1 for dislikes.
+    """
+    found: list[int] = []
     for item in facts.feed:
         post = item.post
-        votes |= {("post_id", post_id): item.vote for post_id in (post.post_id, post.source_id)}
-        votes |= {("post_id", reply.reply_id): reply.vote for reply in post.replies}
-        votes |= {("comment_id", comment.reply_id): comment.vote for comment in post.comments}
-    return votes
+        if argument == "post_id" and item.vote == vote:
+            found += (post.post_id, post.source_id)
+        under = post.replies if argument == "post_id" else post.comments
+        if under:
+            found += [view.reply_id for view in under if view.vote == vote]
+    return tuple(dict.fromkeys(found))
 
 
-def _is_offered(action: str, facts: SocialFacts, ids: Mapping[str, object], shows_more: bool) -> bool:
-    """Check whether there is something that an action could apply to."""
-    if action == "listen_from_group":
-        return bool(facts.groups)
-    return action not in TAKES or KEYS[action] in ids or (shows_more and TAKES[action] in FOUND)
+@lru_cache(maxsize=4096)
+def offered(actions: tuple[str, ...], keys: tuple[str, ...], has_groups: bool, shows_more: bool) -> tuple[str, ...]:
+    """Return the actions that could apply to something.
+
+    Args:
+        actions: Names of all actions.
+        keys: Names of the options that have values.
+        has_groups: Whether the user is in a group.
+        shows_more: Whether a search may show more ids than the observation.
+    """
+    return tuple(
+        name
+        for name in actions
+        if (
+            has_groups
+            if name == "listen_from_group"
+            else name not in TAKES or KEYS[name] in keys or (shows_more and TAKES[name] in FOUND)
+        )
+    )

@@ -202,8 +202,8 @@ def test_what_was_reported_often_enough_reaches_nobody() -> None:
     world.quote_post(CY, 1, "look")
     world.reply(CY, 2, "nonsense")
     world.repost(BO, 1)
-    for post_id in (1, 4):
-        world.report_post(ANN, post_id, "spam")
+    for post_id, first in ((1, CY), (4, ANN)):
+        world.report_post(first, post_id, "spam")
         assert "reported" not in world.observe(BO).text  # a single report neither warns nor hides
         world.report_post(BO, post_id, "spam")
     everything = (
@@ -213,6 +213,16 @@ def test_what_was_reported_often_enough_reaches_nobody() -> None:
     assert "butter" in everything
     assert "nonsense" not in everything
     assert "“bread" not in everything.replace("No post holds “bread”", "")
+
+
+def test_news_does_not_quote_what_is_hidden() -> None:
+    world = SocialWorld("simswarm", rng=1, hide_reports=1, actions=("reply", "report_post"))
+    world.sign_up_many([Account(ANN), Account(BO), Account(CY)])
+    world.create_post(ANN, "bread")
+    world.reply(BO, 1, "nonsense")
+    assert "nonsense" in world.observe(ANN).text
+    world.report_post(CY, 2, "spam")
+    assert "nonsense" not in world.observe(ANN).text
 
 
 @pytest.mark.parametrize("feed", ["newest", "simswarm", "reddit_hot", "x"])

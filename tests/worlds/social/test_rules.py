@@ -14,6 +14,15 @@ from mesa_llm.worlds.social import PRESETS, Account, SocialWorld
 
 ANN, BO, CY, DI = 1, 2, 3, 4
 
+TOUCHES = {
+    "reply": {"content": "so?"},
+    "create_comment": {"content": "so?"},
+    "quote_post": {"content": "so?"},
+    "report_post": {"reason": "spam"},
+    **{name: {} for name in ("repost", "vote", "like_post", "dislike_post")},
+}
+"""Actions on a post → what they take besides."""
+
 
 @pytest.fixture
 def world() -> SocialWorld:
@@ -227,6 +236,49 @@ def test_reports_count_once_a_user_and_warn_from_the_second(world: SocialWorld) 
     assert "Warning" not in world.observe(DI).text
     world.report_post(CY, 1, "advertising")
     assert "Warning: reported 2 times." in world.observe(DI).text
+
+
+def test_nobody_reports_itself(world: SocialWorld) -> None:
+    world.repost(BO, 1)
+    for post_id in (1, 2):
+        with pytest.raises(ToolError, match="Post 1 is your own; report what others wrote"):
+            world.report_post(ANN, post_id, "regret")
+
+
+@pytest.mark.parametrize("name", TOUCHES)
+def test_what_a_user_muted_is_not_there_for_it(world: SocialWorld, name: str) -> None:
+    world.repost(CY, 1)
+    world.mute(BO, ANN)
+    world.mute(DI, CY)
+    for user, post_id, muted in ((BO, 1, ANN), (BO, 2, ANN), (DI, 2, CY)):
+        with pytest.raises(ToolError, match=f"Post {post_id} is not there for you: you muted user {muted}"):
+            getattr(world, name)(user, post_id=post_id, **TOUCHES[name])
+    getattr(world, name)(DI, post_id=1, **TOUCHES[name])
+
+
+@pytest.mark.parametrize("name", TOUCHES)
+def test_what_was_reported_too_often_is_there_for_nobody(name: str) -> None:
+    world = SocialWorld("reddit", rng=1, hide_reports=1)
+    world.sign_up_many(Account(user) for user in (ANN, BO, CY))
+    world.create_post(ANN, "one")
+    world.report_post(BO, 1, "spam")
+    with pytest.raises(ToolError, match="Post 1 is not there any more"):
+        getattr(world, name)(CY, post_id=1, **TOUCHES[name])
+
+
+def test_comments_of_muted_users_and_under_their_posts_cannot_be_rated(world: SocialWorld) -> None:
+    world.create_comment(BO, 1, "so?")
+    world.mute(CY, BO)
+    world.mute(DI, ANN)
+    for user in (CY, DI):
+        with pytest.raises(ToolError, match="not there for you"):
+            world.like_comment(user, 1)
+
+
+def test_a_vote_is_taken_back_even_from_what_is_muted(world: SocialWorld) -> None:
+    world.like_post(BO, 1)
+    world.mute(BO, ANN)
+    assert world.unlike_post(BO, 1) == "You no longer like post 1."
 
 
 def test_an_agent_without_account_is_a_mistake_of_the_modeller(world: SocialWorld) -> None:

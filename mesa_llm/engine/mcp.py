@@ -1,4 +1,4 @@
-"""Tool servers of a run: started when they are first needed, asked within bounds, and recorded.
+"""Sessions with tool servers, by the Model Context Protocol: begun when first needed, kept in bounds, and recorded.
 
 What a server offers and answers is untrusted: names and descriptions are shortened, and an answer reaches a prompt as
 one quoted line.
@@ -20,10 +20,11 @@ from typing import IO, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.loop import close_all
-from mesa_llm.engine.server import ToolServer
+from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
-from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec, canonical_json
+from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import clip, one_line, quoted
 from mesa_llm.tools.tool import Tool, plain_schema
@@ -77,8 +78,8 @@ class Offer(BaseModel, frozen=True):
 _OFFERS = TypeAdapter(list[Offer])
 
 
-class ToolServers:
-    """The tool servers of a run: each is started once, for all agents that use it."""
+class ToolSessions:
+    """The sessions of a run with its tool servers: each is begun once, for all agents that use the server."""
 
     def __init__(self, runlog: RunLog, run_seed: int) -> None:
         """Store where answers are kept; nothing is started yet.

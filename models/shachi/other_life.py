@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
@@ -33,7 +34,8 @@ class CarriedScenario(CognitiveBiasesScenario):
     """Parameters of tests of cognitive biases of deciders who remember another life."""
 
     lives: str | None = None
-    """File with the lives, as `SavedLives.write` writes it; None: nobody remembers anything."""
+    """File with the lives, as `SavedLives.write` writes it, looked for beside the run log first; None: nobody remembers
+    anything."""
 
     other_lives: str | None = None
     """File with lives of another topic, for the arm `other topic`."""
@@ -94,17 +96,23 @@ class CarriedModel(CognitiveBiasesModel):
         if chosen.lives is None:
             return
         n = len(self.agents)
-        self.drawn = draw_lives(SavedLives.read(chosen.lives), n, random.Random(f"{self.run_seed} lives"))
+        self.drawn = draw_lives(self._lives_in(chosen.lives), n, random.Random(f"{self.run_seed} lives"))
         if chosen.carried == "fresh":
             return
         lives = self.drawn
         if chosen.carried == "other topic":
             if chosen.other_lives is None:
                 raise ConfigError("the arm 'other topic' needs a file with lives of another topic: other_lives=")
-            lives = draw_lives(SavedLives.read(chosen.other_lives), n, random.Random(f"{self.run_seed} other lives"))
+            lives = draw_lives(self._lives_in(chosen.other_lives), n, random.Random(f"{self.run_seed} other lives"))
         for agent, life in zip(self.agents, lives, strict=True):
             rng = random.Random(f"{self.run_seed} {agent.unique_id} words")
             import_memory(agent, memory_of(life, chosen.carried, chosen.memory_tokens, rng), "readonly")
+
+    def _lives_in(self, file: str) -> SavedLives:
+        """Read lives from a file beside the run log, which may be moved with it, else from the working folder."""
+        log = self.runlog.path
+        beside = Path(file) if log is None else log.parent / file
+        return SavedLives.read(beside if beside.exists() else file)
 
     def results(self) -> dict[str, Any]:
         """Return the scores of each bias, and `deciders`: where each one's memory is from, and its mean scores."""

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.identity import class_named, name_of, object_named
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.options import class_named, name_of, object_named
 from mesa_llm.model.recording import Recording
 
 GROUP = "mesa_llm.models"
@@ -60,7 +60,7 @@ class ModelEntry:
         try:
             module = import_module(self.module)
         except (Exception, SystemExit) as error:
-            raise ConfigError(f"the model {self.name!r} cannot be imported: {_said(error)}") from error
+            raise ConfigError(f"the model {self.name!r} cannot be imported: {_fault_text(error)}") from error
         if self.qualname:
             return class_named(f"{self.module}:{self.qualname}", LLMModel)
         classes = [
@@ -144,7 +144,7 @@ def find_parts[T](module: str, kind: type[T], wanted: str = "") -> tuple[dict[st
             if not wanted or same_name(wanted, entry.name):
                 found[entry.name] = part_named(f"{place}:{module.upper()}", kind)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's module; it is listed with its error
-            broken[entry.name] = _said(error)
+            broken[entry.name] = _fault_text(error)
     return found, broken
 
 
@@ -218,7 +218,7 @@ def _hidden_by(point: EntryPoint) -> str:
     """
     top = _top(point)
     if _distribution(point) == DISTRIBUTION:
-        home = Path(__file__).resolve().parents[1] / top
+        home = Path(__file__).resolve().parents[2] / top
     else:
         home = Path(str(point.dist.locate_file(top))).resolve() if point.dist is not None else Path()
     if not (home.is_dir() and home.name):
@@ -242,7 +242,7 @@ def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:
     try:
         spec = find_spec(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's package; it is listed with its error
-        yield ModelEntry(point.name, module, _said(error))
+        yield ModelEntry(point.name, module, _fault_text(error))
         return
     is_package = spec is not None and spec.submodule_search_locations is not None
     yield ModelEntry(point.name, module if is_package else module.rpartition(".")[0], "", module, qualname)
@@ -256,12 +256,12 @@ def _models_in(name: str, package: str) -> Iterator[ModelEntry]:
             return
         module = import_module(package)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's package; it is listed with its error
-        yield ModelEntry(name, package, _said(error))
+        yield ModelEntry(name, package, _fault_text(error))
         return
     for inner in pkgutil.iter_modules(getattr(module, "__path__", [])):
         if inner.ispkg:
             yield from _models_in(inner.name, f"{package}.{inner.name}")
 
 
-def _said(error: BaseException) -> str:
+def _fault_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -1,0 +1,70 @@
+"""Values as JSON that is equal for equal values: what digests, keys and the run log are made of."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+
+def canonical_json(value: object) -> str:
+    """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
+    return _CANONICAL.encode(value)
+
+
+def schema_json(schema: Mapping[str, Any]) -> str:
+    """Write a JSON schema as `canonical_json` does; what is written of one is kept, as the same object comes again."""
+    known = _SCHEMAS.get(id(schema))
+    if known is None:
+        if len(_SCHEMAS) >= 256:
+            _SCHEMAS.clear()
+        known = _SCHEMAS[id(schema)] = (schema, canonical_json(schema))  # kept with it, so that its id stays its own
+    return known[1]
+
+
+def flat_json(fields: Mapping[str, Any]) -> str:
+    """Write an object as `canonical_json` does; what is written of a flat one is kept, as equal ones come again."""
+    try:
+        return _flat_json(*fields, *fields.values())
+    except TypeError:  # it holds a list or another object
+        return canonical_json(fields)
+
+
+@lru_cache(maxsize=256, typed=True)  # as 1 and 1.0 are equal, and written otherwise
+def _flat_json(*names_and_values: Any) -> str:
+    n = len(names_and_values) // 2
+    return canonical_json(dict(zip(names_and_values[:n], names_and_values[n:], strict=True)))
+
+
+def compact_json(value: object) -> bytes:
+    """Write a plain value as JSON, its keys in their order: several times faster than `json`."""
+    try:
+        return to_json(value)
+    except PydanticSerializationError:  # halves of surrogate pairs, which UTF-8 cannot hold
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def plain(value: object) -> object:
+    """Turn what JSON does not know (numpy scalars, tuples in sets, records) into what it does."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if isinstance(value, Mapping):
+        return dict(value)
+    for method in ("model_dump", "tolist", "_asdict"):
+        convert = None if isinstance(value, type) else getattr(value, method, None)
+        if callable(convert):
+            return convert()
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return _ADDRESS.sub("", repr(value))
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+_SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)

@@ -1,0 +1,463 @@
+"""A step of a Mesa model in stages: the agents of a stage observe and decide together, then act in order."""
+
+from __future__ import annotations
+
+import time as clock
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from mesa.datacollection import DataCollector
+
+from mesa_llm.agents.agent import LLMMixin
+from mesa_llm.agents.deliberation import as_decision
+from mesa_llm.agents.mailbox import Mailbox
+from mesa_llm.agents.upkeep import tend_memories
+from mesa_llm.engine.activation import Activation, Stage, Turn, minded
+from mesa_llm.engine.collector import collector_paused
+from mesa_llm.engine.engine import Engine
+from mesa_llm.errors import ConfigError, DecisionError, Stopped
+from mesa_llm.model.bridge import Bridge
+from mesa_llm.model.options import OnError, activation_for
+from mesa_llm.model.schedule import WorldSchedule
+from mesa_llm.model.step import ResumableModel
+from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.world import Crowded, World
+
+USAGE = {
+    "calls": "step_calls",
+    "tokens": "step_tokens",
+    "dollars": "step_dollars",
+    "failures": "step_failures",
+    "seconds": "step_seconds",
+}
+"""Columns that every DataCollector of an LLM model collects by itself in each step; no part of the digest."""
+
+
+class StagedModel(ResumableModel):
+    """A model whose step is a series of stages; what its agents think with comes with `LLMModel`."""
+
+    worlds: tuple[World, ...] = ()
+    schedule: WorldSchedule | None = None
+    engine: Engine
+    runlog: RunLog
+
+    def __init__(
+        self,
+        scenario: Any,
+        *,
+        worlds: Sequence[World],
+        activation: Activation | str,
+        bridge: Bridge | None,
+        on_error: OnError,
+    ) -> None:
+        """Set up what a step needs; see `LLMModel`."""
+        super().__init__(scenario=scenario)
+        self.worlds = tuple(worlds)
+        self.activation = activation_for(activation)
+        self.mailbox = Mailbox()
+        self.bridge = bridge or Bridge()
+        self.on_error: OnError = on_error
+        self.last_decisions: dict[int, Decision | Failure] = {}
+        self.last_outcomes: dict[int, list[Outcome]] = {}
+        self._acted: dict[int, Any] = {}
+        self._failed: list[Failure] = []
+        self._step_decisions: dict[int, list[Decision | Failure]] = {}
+        self._usage_before, self._step_usage, self._step_start = Usage(), Usage(), 0.0
+        self.step_seconds = 0.0
+        self._n_refused = 0
+        self._datacollector: DataCollector | None = None
+
+    def step(self) -> None:
+        """Let everyone who is due decide together and act in order."""
+        with collector_paused():
+            self.begin_step()
+            while self._stages:
+                self._act(self._decide())
+                if self._stages:
+                    self._stop_if_interrupted()
+            tend_memories(agent for agent in self._acted.values() if agent in self.agents)
+            self._finish_step()
+        self._stop_if_interrupted()
+
+    def begin_step(self) -> None:
+        """Deliver messages and news, and draw the stages. Does nothing if the step has begun, or the run is over."""
+        if self._stages is not None or not self.running:
+            return
+        self._step_start = clock.perf_counter()
+        self._usage_before = self.engine.usage
+        self._failed.clear()
+        self._step_decisions.clear()
+        self.last_outcomes = {}
+        self._acted = {}
+        with self._writing():
+            self._deliver()
+            self.start_step()
+            if self.schedule is not None:
+                for agent in minded(self):
+                    self.schedule.enter(agent)
+            stages = [[Turn.of(item) for item in stage] for stage in self.activation(self)]
+            if self.schedule is not None:
+                stages = [[turn for turn in stage if self.schedule.includes(turn.agent.unique_id)] for stage in stages]
+        self._stages = [stage for stage in stages if stage]
+
+    def _deliver(self) -> None:
+        """Deliver messages, and news of other worlds."""
+        for message in self.mailbox.deliver():
+            self.runlog.add(message, self.now)
+        for event in self.bridge.start_step(self.now):
+            self.runlog.add(event, self.now)
+
+    def start_step(self) -> None:
+        """Override for what happens before agents are activated, such as a change of their worlds."""
+
+    @property
+    def present_worlds(self) -> tuple[World, ...]:
+        """The worlds that agents live in now: the one that the schedule visits, or all."""
+        return self.worlds if self.schedule is None else self.schedule.present(self.worlds)
+
+    @property
+    def ending_worlds(self) -> tuple[World, ...]:
+        """The worlds whose step ends with this one: those that agents live in now. Override."""
+        return self.present_worlds
+
+    @property
+    def visit_length(self) -> int:
+        """Length of the schedule's visit that passes with this step. Override to count something else than steps."""
+        return 1
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """Mark the block as one that writes: it is not stopped, as what it writes could not be taken back."""
+        self._is_writing = True
+        try:
+            with self.engine.interrupts_deferred():
+                yield
+        except BaseException:
+            self._is_writing = self._in_step  # who guards the step asks for it
+            raise
+        self._is_writing = False
+
+    @property
+    def _is_to_stop(self) -> bool:
+        """Whether to stop the next request; a stop of an earlier run does not stop requests made by hand."""
+        return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
+
+    def _stop_if_interrupted(self) -> None:
+        """Raise the Ctrl-C that was deferred while the model was written to."""
+        if self.engine.is_interrupted:
+            self.engine.is_interrupted = False
+            raise KeyboardInterrupt
+
+    def observations(self) -> dict[Any, Observation]:
+        """Return the observations of the agents that are due: the first half of a step, for an outside controller.
+
+        Returns:
+            Agent → observation, in the order in which they will act; empty if nobody acts in this step, or the run is
+            over. An agent with several turns at once has the keys `(agent, label)`.
+
+        Raises:
+            ConfigError: If an earlier step was broken off for good.
+        """
+        if self._broken_off:
+            raise ConfigError(self._broken_off)
+        self.begin_step()
+        self._stop_if_interrupted()
+        turns = self.due_turns
+        if self._seen is None:
+            # Whether a world is crowded takes long to find out, so that one of each class is looked at for all of it.
+            one_of_each = {type(world): world for world in self.present_worlds}
+            crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
+            expecting: list[Any] = [world for world in self.present_worlds if type(world) in crowded]
+            for world in expecting:
+                world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
+            self._seen = [self._view_of(turn) for turn in turns]
+            if self._stages:
+                self._stages[0] = turns
+        return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
+
+    def _view_of(self, turn: Turn) -> Observation:
+        """Return what an agent sees at its turn: its observation, and the news from outside that is not in it."""
+        seen = turn.agent.observe() if turn.observation is None else turn.observation
+        if not self.bridge.has_announcements:
+            return seen
+        worlds = turn.agent.worlds if isinstance(turn.agent, LLMMixin) else ()
+        news = self.bridge.announcements_for([world.name for world in worlds], turn.agent.unique_id)
+        lines = [line for line in map(self.bridge.line, news) if line not in seen.text]
+        if not lines:
+            return seen
+        text = "\n\n".join(filter(None, (seen.text, "\n".join(["News:", *lines]))))
+        return replace(seen, text=text, cue=seen.cue or seen.text)
+
+    def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
+        """Carry out the decisions of an outside controller: the second half of a step.
+
+        Args:
+            decisions: Agent (or its id; `(agent, label)` if it has several turns) → an action (`ToolCall`), a list of
+                actions, a typed answer, or what `ask` returned; agents left out do nothing.
+
+        Returns:
+            Outcomes by the keys of `observations`. An invalid decision (an action that is not offered, arguments or an
+            answer of the wrong type) fails like that of a language model: nothing of it is carried out, and each of
+            its actions is returned as refused, with the reason.
+
+        Raises:
+            ConfigError: If an agent is not due; nothing has happened then.
+        """
+        with self._alone():
+            self._demand_outside()
+            keys = list(self.observations())
+            by_key = {_id_key(key): decision for key, decision in decisions.items()}
+            if strangers := set(by_key) - {_id_key(key) for key in keys}:
+                names = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
+                raise ConfigError(f"not due in this step: agents {names}; see observations()")
+            results = [
+                self._from_outside(turn, seen, by_key.get(_id_key(key)))
+                for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
+            ]
+            try:
+                outcomes = self._act(results)
+            except BaseException as error:
+                self._end_broken(error)
+                raise
+            if self._stages is not None and not self._stages:  # also where an action has just ended the run
+                self._mesa_step()
+            self._stop_if_interrupted()
+        return {
+            key: outcome_list or _refusals(decision, by_key.get(_id_key(key)))
+            for key, outcome_list, decision in zip(keys, outcomes, results, strict=True)
+        }
+
+    def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
+        """Check and record the decision of an outside controller; what `ask` returned is recorded already."""
+        if any(
+            raw is earlier and raw.label == seen.label for earlier in self._step_decisions.get(turn.agent.unique_id, ())
+        ):
+            return raw
+        checked = turn.agent.checked(raw, seen, "outside").labelled(seen.label)
+        self.runlog.add(checked, self.now)
+        if isinstance(checked, Failure):
+            self.engine.count_failure("decide")
+        return checked
+
+    def ask(self, agents: Sequence[Any], observations: Sequence[Observation] | None = None) -> list[Decision | Failure]:
+        """Let agents decide together, and record their decisions: the primitive under a step.
+
+        Args:
+            agents: Who decides.
+            observations: Observation of each; None: its own `observe()`.
+
+        Returns:
+            Decision or failure of each, in the order of the agents. With `on_error="rule"`, that of the rule twin for
+            those that failed.
+        """
+        observations = [agent.observe() for agent in agents] if observations is None else observations
+        self._check_twins(agents)
+        states = self.random.getstate(), self.rng.bit_generator.state
+        try:
+            if self._stopping and not self._is_writing:
+                raise Stopped("stopped before agents decided; the next step() goes on with this one")
+            results = self.engine.gather(agents, observations)
+        except BaseException:
+            self._stopping &= self._in_step  # a controller from outside has been told now
+            self.random.setstate(states[0])
+            self.rng.bit_generator.state = states[1]
+            raise
+        now = self.now
+        for index, (agent, decision) in enumerate(zip(agents, results, strict=True)):
+            self.runlog.add(decision, now)
+            if isinstance(decision, Failure):
+                self._failed.append(decision)
+                if self.on_error == "rule":
+                    results[index] = agent.rule_decision(observations[index]).labelled(observations[index].label)
+                    self.runlog.add(results[index], now)
+            self._step_decisions.setdefault(agent.unique_id, []).append(results[index])
+        return results
+
+    def _check_twins(self, agents: Sequence[Any]) -> None:
+        """Check that there are rule twins to stand in, before anything is asked and paid for."""
+        for kind in {type(agent): None for agent in agents} if self.on_error == "rule" else ():
+            if getattr(kind, "rule", None) is LLMMixin.rule:
+                raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
+
+    @property
+    def due_turns(self) -> list[Turn]:
+        """The turns of the current stage whose agents lived when it began, in the order in which they will act."""
+        stage = self._stages[0] if self._stages else []
+        return [turn for turn in stage if self._seen is not None or turn.agent in self.agents]
+
+    @property
+    def due(self) -> list[Any]:
+        """The agents of the current stage, in the order in which they will act, once for each turn."""
+        return [turn.agent for turn in self.due_turns]
+
+    def _decide(self) -> list[Decision | Failure]:
+        self.observations()
+        return self.ask(self.due, self._seen)
+
+    def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
+        """Let the agents of the current stage act."""
+        turns, observations = self.due_turns, self._seen or []
+        with self._writing():
+            self._seen = None
+            was_last = self._stages is not None and len(self._stages) == 1
+            if self._stages:
+                self._stages.pop(0)
+            results: list[list[Outcome]] = []
+            now = self.now
+            for turn, observation, decision in zip(turns, observations, decisions, strict=True):
+                agent = turn.agent
+                is_alive = agent in self.agents  # those before it in the order may have removed it
+                outcomes = agent.act(decision, observation) if is_alive else []
+                self._acted[agent.unique_id] = agent
+                self.last_decisions[agent.unique_id] = decision
+                self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
+                for outcome in outcomes:
+                    self._n_refused += not outcome.ok
+                    self.runlog.add(outcome, now)
+                results.append(outcomes)
+            if was_last and (next_turns := self.next_stage([turn.agent for turn in turns])):
+                self._stages = [[Turn.of(item) for item in next_turns]]
+        return results
+
+    def next_stage(self, acted: list[Any]) -> Stage:
+        """Override for further stages after those of the activation; an empty one ends the step.
+
+        Args:
+            acted: Agents that have just acted, once for each turn.
+
+        Returns:
+            Agents, or turns with their observations.
+        """
+        return []
+
+    def end_step(self) -> None:
+        """Override for what happens after everyone has acted."""
+
+    def _finish_step(self) -> None:
+        self._stages = None
+        with self._writing():
+            self.end_step()
+            length = self.visit_length
+            events: list[Event] = [event for world in self.ending_worlds for event in world.end_step()]
+            for event in self.bridge.publish(events):
+                self.runlog.add(event, self.now)
+            self._step_usage = self.engine.usage - self._usage_before
+            self.step_seconds = clock.perf_counter() - self._step_start
+            if self._datacollector is not None:
+                self._datacollector.collect(self)
+            self.runlog.end_step(self.now, self._collected())
+            if self.schedule is not None and not self.schedule.advance(length, self.worlds):
+                self.running = False
+        self._is_over = True
+        if self._failed and self.on_error == "raise":
+            reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
+            raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
+
+    def _collected(self) -> dict[str, Any]:
+        """Return the row that the data collector collected in this step, without usage."""
+        if self._datacollector is None:
+            return {}
+        fields = vars(self._datacollector)
+        cost_attributes = set(USAGE.values())
+        reporters = fields["model_reporters"]
+        costs = {
+            name for name, reporter in reporters.items() if isinstance(reporter, str) and reporter in cost_attributes
+        }
+        row = {name: values[-1] for name, values in fields["model_vars"].items() if name not in costs and values}
+        if agents := fields.get("_agent_records", {}).get(self.time):
+            row["agents"] = list(agents)
+        if by_type := fields.get("_agenttype_records", {}).get(self.time):
+            row["agents_by_type"] = {kind.__qualname__: list(records) for kind, records in by_type.items()}
+        return row
+
+    def stop(self, *, gives_up: bool = True) -> None:
+        """Stop the step that is being decided, from any thread: it has not happened, and the run ends.
+
+        A step whose agents are acting is finished first, with all its requests.
+
+        Args:
+            gives_up: Whether the requests in flight are given up; else nothing more is sent, and their replies are
+                waited for, as they are paid for.
+        """
+        super().stop()
+        if not self._is_writing:
+            (self.engine.stop if gives_up else self.engine.finish)()
+
+    # -- what a step brought
+
+    @property
+    def n_refused(self) -> int:
+        """Number of actions and answers that the worlds have refused so far."""
+        return self._n_refused
+
+    @property
+    def datacollector(self) -> Any:
+        """Mesa's data collector; it also collects calls, tokens, dollars, failures and seconds of each step."""
+        return self._datacollector
+
+    @datacollector.setter
+    def datacollector(self, collector: DataCollector) -> None:
+        for name, attribute in USAGE.items():
+            collector.model_reporters.setdefault(name, attribute)
+            collector.model_vars.setdefault(name, [])
+        self._datacollector = collector
+
+    @property
+    def step_calls(self) -> int:
+        """Replies that came live in the last step."""
+        return self._step_usage.calls
+
+    @property
+    def step_tokens(self) -> int:
+        """Tokens read and written in the last step."""
+        return self._step_usage.tokens
+
+    @property
+    def step_dollars(self) -> float:
+        """US dollars of the last step."""
+        return self._step_usage.dollars
+
+    @property
+    def step_failures(self) -> int:
+        """Decisions of the last step that failed."""
+        return self._step_usage.failures
+
+
+def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[Any]:
+    """Return the key of each turn: its agent, or agent and label if the agent has several turns."""
+    counts = Counter(turn.agent.unique_id for turn in turns)
+    keys = [
+        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, observation.label)
+        for turn, observation in zip(turns, observations, strict=True)
+    ]
+    if len(set(keys)) < len(keys):
+        raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
+    return keys
+
+
+def _looks_at(turn: Turn, world: World) -> bool:
+    """Check whether an agent makes its own observation, of this world."""
+    agent = turn.agent
+    return turn.observation is None and isinstance(agent, LLMMixin) and any(own is world for own in agent.worlds)
+
+
+def _id_key(key: Any) -> Any:
+    """Replace the agent in a key by its id."""
+    agent, *label = key if isinstance(key, tuple) else (key,)
+    return (getattr(agent, "unique_id", agent), *label)
+
+
+def _refusals(decision: Decision | Failure, raw: Any) -> list[Outcome]:
+    """Return the actions of an invalid decision as refused outcomes, for an outside controller."""
+    if not isinstance(decision, Failure) or isinstance(raw, Failure):
+        return []
+    decided = as_decision(decision.agent, raw, decision.by)
+    calls = decided.actions if isinstance(decided, Decision) else ()
+    actions = [(call.name, call.arguments) for call in calls] or [("answer", {"answer": raw})]
+    return [
+        Outcome(decision.agent, name, arguments, False, decision.reason, decision.label) for name, arguments in actions
+    ]

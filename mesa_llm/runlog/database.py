@@ -1,0 +1,193 @@
+"""The two connections of a run log: the recording that replies are looked up in, and the trace that a run writes.
+
+They are one connection, except in a replay, which keeps its new trace in memory.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sqlite3
+import threading
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.runlog.file import WriteLock, begin_to_write, open_to_read, open_to_write
+from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, connect, line_of
+
+Mode = Literal["record", "replay", "read"]
+
+_WRITERS: weakref.WeakValueDictionary[Path, Database] = weakref.WeakValueDictionary()
+"""Which log of this process writes a file."""
+
+
+class Database:
+    """The database of a run log, open; every failure of SQLite becomes an error that says what to do.
+
+    Attributes:
+        path: The file, or None for a log in memory.
+        mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
+    """
+
+    def __init__(self, path: str | Path | None, mode: Mode) -> None:
+        """Open the file, making it if there is none.
+
+        Args:
+            path: File of the run; None or `":memory:"` keeps the log in memory.
+            mode: `record` writes; `replay` and `read` change nothing.
+
+        Raises:
+            ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
+        """
+        self.path = Path(path) if path is not None and str(path) != ":memory:" else None
+        self.mode: Mode = mode
+        self._lock = threading.RLock()
+        self._is_closed = False
+        self._process = os.getpid()
+        self._fault: str | None = None  # why nothing can be written any more
+        self._is_used = self._is_written = False
+        self._write_lock: WriteLock | None = None
+        self._replies = self._open()
+        self._trace = connect(":memory:") if mode == "replay" else self._replies
+        if mode == "replay" or self.path is None:
+            self._trace.executescript(SCHEMA)
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path is None:
+            if self.mode != "record":
+                raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
+            return connect(":memory:")
+        if self.mode != "record" and not self.path.is_file():
+            raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
+        try:
+            if self.mode != "record":
+                database = open_to_read(self.path)
+                if self.mode == "read":
+                    database.text_factory = _decode
+                return database
+            self._close_unused(self.path.resolve())
+            database, self._write_lock = open_to_write(self.path)
+        except (*SQL_ERRORS, OSError) as error:
+            is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError))
+            hint = f". If it is a damaged one: mesa-llm inspect {self.path} --salvage NEW.sqlite" if is_damaged else ""
+            raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
+        _WRITERS[self.path.resolve()] = self
+        return database
+
+    @staticmethod
+    def _close_unused(path: Path) -> None:
+        """Close what this process left open without a step: the log of a model whose constructor failed later on."""
+        other = _WRITERS.get(path)
+        if other is None or other._is_closed:
+            return
+        del other
+        gc.collect()
+        other = _WRITERS.get(path)
+        if other is not None and not other._is_used:
+            other.close()
+
+    def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
+        try:
+            return database.execute(query).fetchone()[0]
+        except SQL_ERRORS as error:
+            self.close()
+            raise self._damage_error(error) from error
+
+    def _damage_error(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
+            f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
+        )
+
+    def _give_up(self, error: sqlite3.Error) -> ConfigError:
+        """Stop using a log that cannot be written."""
+        with suppress(sqlite3.Error):
+            self._trace.rollback()
+        self._fault = (
+            f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded before "
+            "is kept, and the same run with the same log goes on as soon as there is room"
+        )
+        return ConfigError(self._fault)
+
+    def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
+        """Read rows.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        try:
+            with self._lock:
+                return source.execute(query, values).fetchall()
+        except SQL_ERRORS as error:
+            raise self._damage_error(error) from error
+
+    @property
+    def _recorded(self) -> sqlite3.Connection:
+        """The recording that replies are looked up in."""
+        self._check_open()
+        return self._replies
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """The database that this run writes."""
+        self._check_open()
+        return self._trace
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            name = f" {str(self.path)!r}" if self.path is not None else ""
+            raise ConfigError(f"the run log{name} is closed; to go on, make the model anew with the same log=")
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._fault is not None:
+            raise ConfigError(self._fault)
+        if self._process != os.getpid() and self.path is not None:
+            raise ConfigError(
+                f"{str(self.path)!r} is being recorded by process {self._process}, which this one was forked from; "
+                "make the model anew here, with another log="
+            )
+        if not self._is_written and self._write_lock is not None:
+            self._is_written = True
+            try:
+                begin_to_write(self._trace)
+            except sqlite3.Error as error:
+                raise self._give_up(error) from error
+
+    def commit(self) -> None:
+        """Commit the recorded replies, so that they outlive the process.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        with self._lock:
+            if self._is_closed:
+                return
+            try:
+                self._trace.commit()
+            except sqlite3.Error as error:
+                raise self._give_up(error) from error
+
+    def close(self) -> None:
+        """Close the file; it then stands alone. What could not be written was said when it was."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            if self._process != os.getpid():
+                return  # it is the other process's to close
+            with suppress(sqlite3.Error):
+                self._trace.commit()
+                if self._write_lock is not None:
+                    self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is
+            self._replies.close()
+            self._trace.close()
+            if self._write_lock is not None:
+                self._write_lock.free()
+
+
+def _decode(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "replace")

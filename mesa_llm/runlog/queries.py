@@ -1,0 +1,185 @@
+"""What a run log holds, read as values, rows and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.runlog.database import Database, Mode
+from mesa_llm.runlog.tables import Texts, columns, keys_of, loaded
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_USAGE = """
+SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s)
+FROM calls WHERE :agent IS NULL OR agent = :agent GROUP BY model ORDER BY model"""
+
+
+class Queries(Database):
+    """A run log that can be read."""
+
+    def __init__(self, path: str | Path | None, mode: Mode) -> None:
+        """Open the file; see `Database`."""
+        super().__init__(path, mode)
+        self._texts = Texts(self._replies)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Identity of the run: model, parameters, seed, versions. Empty before the first run."""
+        rows = self._query(self._recorded, "SELECT name, value FROM manifest")
+        try:
+            return {str(name): loaded(value) for name, value in rows}
+        except ValueError as error:
+            raise self._damage_error(error) from error
+
+    def models(self) -> list[str]:
+        """List the names, model and endpoint, that replies were recorded under; not where nothing but failures came."""
+        replied = "SELECT DISTINCT model FROM calls WHERE error_kind IS NULL ORDER BY model"
+        with self._lock:
+            return [name for (name,) in self._recorded.execute(replied)]
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(list(self.rows(name)), columns=columns()[name])
+
+    def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Read a table row by row, however large it is; prompts and keys are readable.
+
+        Args:
+            name: See `table`.
+            agent: Only rows of this agent, where the table says whose they are.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
+        """
+        if name not in columns():
+            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
+        source = self._recorded if name in ("calls", "texts") else self._db
+        is_one = agent is not None and "agent" in columns()[name]
+        query = (
+            f"SELECT rowid, * FROM {name} WHERE rowid > :after{' AND agent = :agent' * is_one} ORDER BY rowid LIMIT 500"
+        )
+        after = -1
+        while True:
+            batch = self._query(source, query, {"after": after, "agent": agent})
+            for row_id, *row in batch:
+                if row_id <= after:
+                    raise self._damage_error(ValueError(f"the rows of {name} are out of order"))
+                after = int(row_id)
+                yield self._readable(name, row)
+            if len(batch) < 500:
+                return
+
+    def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
+        """Put texts in place of their numbers, and digits in place of bytes."""
+        if table == "decisions":
+            *values, keys, label = row
+            return *values, keys_of(keys), label
+        if table != "calls":
+            return tuple(row)
+        key, agent, time, purpose, call, model, prompt, parameters, options, *rest = row
+        with self._lock:
+            texts = self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
+        return keys_of(key), agent, time, purpose, call, model, *texts, *rest
+
+    def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
+        """Read the rows of a table about one agent in one step, as `rows` does.
+
+        Args:
+            name: `calls`, `decisions`, `actions` or `answers`.
+            time: The step.
+            agent: The agent's number.
+        """
+        source = self._recorded if name == "calls" else self._db
+        query = f"SELECT * FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
+        return [self._readable(name, row) for row in self._query(source, query, (time, agent))]
+
+    def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """Read the end of a table, as pages do, however long it is.
+
+        Args:
+            name: See `table`.
+            size: Maximum number of rows.
+            skip: Number of rows at the end that are left out.
+
+        Returns:
+            The rows by column, the last first; and the number of rows in the table.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
+        """
+        if name not in columns():
+            raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
+        source = self._recorded if name in ("calls", "texts") else self._db
+        rows = self._query(source, f"SELECT * FROM {name} ORDER BY rowid DESC LIMIT ? OFFSET ?", (size, skip))
+        count = self._read_one(source, f"SELECT count(*) FROM {name}")
+        return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
+
+    def agents(self) -> list[int]:
+        """Return the numbers of all agents that were asked something or decided, in order."""
+        tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
+        batches = [self._query(source, f"SELECT DISTINCT agent FROM {name}") for name, source in tables.items()]
+        return sorted({agent for rows in batches for (agent,) in rows if isinstance(agent, int)})
+
+    def calls(self) -> pd.DataFrame:
+        """Every request with its reply or error, tokens, dollars and latency."""
+        return self.table("calls")
+
+    def decisions(self) -> pd.DataFrame:
+        """Every decision asked for; `kind` and `reason` are set where it failed."""
+        return self.table("decisions")
+
+    def actions(self) -> pd.DataFrame:
+        """Every action run, with what came of it."""
+        return self.table("actions")
+
+    def events(self) -> pd.DataFrame:
+        """Every event the worlds told of."""
+        return self.table("events")
+
+    def messages(self) -> pd.DataFrame:
+        """Every message delivered between agents."""
+        return self.table("messages")
+
+    def steps(self) -> pd.DataFrame:
+        """One row a step: what the model collected, and the digest so far."""
+        return self.table("steps")
+
+    def failures(self) -> list[str]:
+        """Return the reasons of all failed decisions, in order."""
+        rows = self._query(self._db, "SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
+        return [str(reason) for (reason,) in rows]
+
+    def calls_of(self, agent: int, limit: int = 20, last_step: int | None = None) -> list[dict[str, Any]]:
+        """Return the latest requests made for an agent with their replies, newest first.
+
+        Args:
+            agent: The agent's number.
+            limit: Maximum number of requests.
+            last_step: Only requests up to this step; None: all, in a replay also those of steps to come.
+        """
+        query = (
+            "SELECT * FROM calls WHERE agent = ? AND (? IS NULL OR time <= ?) ORDER BY time DESC, rowid DESC LIMIT ?"
+        )
+        rows = self._query(self._recorded, query, (agent, last_step, last_step, limit))
+        return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
+
+    def usage(self, agent: int | None = None) -> pd.DataFrame:
+        """Sum what a run used: one row a model.
+
+        Args:
+            agent: Only what this agent used.
+
+        Returns:
+            model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s.
+        """
+        import pandas as pd
+
+        rows = self._query(self._recorded, _USAGE, {"agent": agent})
+        names = ["model", "calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s"]
+        return pd.DataFrame(rows, columns=names)

@@ -1,0 +1,115 @@
+"""What a run is stands in its log: another run is refused there, the same one goes on."""
+
+import pytest
+
+from mesa_llm import AgentConfig, AgentDesign
+from mesa_llm.engine.activation import in_turn
+from mesa_llm.errors import ConfigError
+from models.social.model import SocialModel, SocialScenario
+from tests.pot import PotModel
+
+
+def test_an_activation_is_written_down_by_its_name() -> None:
+    models = PotModel(1, activation=in_turn), PotModel(1, activation="in_turn")
+    assert [model.runlog.manifest["parameters"]["activation"] for model in models] == ["in_turn"] * 2
+
+
+def test_a_scenario_is_written_down_as_its_fields() -> None:
+    written = SocialModel(scenario=SocialScenario(n_agents=5, rng=7)).runlog.manifest
+    assert (written["parameters"]["n_agents"], written["parameters"]["follows"], written["rng"]) == (5, 3, 7)
+    assert "scenario" not in written["parameters"]
+
+
+class Reading(PotModel):
+    """Reads files."""
+
+    def __init__(self, table=None, tables=(), scenario=None, **options) -> None:
+        super().__init__(2, **options)
+
+
+@pytest.mark.parametrize("mode", ["record", "replay"])
+@pytest.mark.parametrize("by", ["name", "path", "list"])
+def test_a_file_that_changed_under_its_log_is_found_out(by, mode, tmp_path) -> None:
+    table, log = tmp_path / "people.csv", tmp_path / "run.sqlite"
+    table.write_text("name\nAnn\n")
+    given = {"tables": [str(table)]} if by == "list" else {"table": str(table) if by == "name" else table}
+
+    def run(**options) -> str:
+        model = Reading(rng=1, log=log, **given, **options)
+        model.run_for(1)
+        model.close()
+        return model.runlog.digest
+
+    before = run()
+    assert run(replay=mode == "replay") == before
+    table.write_text("name\nBob\n")
+    with pytest.raises(ConfigError, match=r"people\.csv"):
+        run(replay=mode == "replay")
+
+
+@pytest.mark.parametrize("text", ["Be kind. Be brief." * 40, "a. b\0", "no.such.file", "." * 300, ""])
+def test_a_text_that_is_no_file_is_none(text) -> None:
+    assert Reading(table=text, rng=1).runlog.manifest["files"] == {}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"reasoning": "inline"}, {"on_error": "rule"}, {"design": AgentDesign(memory="none")}, {"activation": "in_turn"}],
+    ids=lambda options: next(iter(options)),
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_run_with_an_option_and_one_without_are_two(is_first, options, tmp_path) -> None:
+    first, second = (options, {}) if is_first else ({}, options)
+    PotModel(2, rng=1, log=tmp_path / "run.sqlite", **first).close()
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        PotModel(2, rng=1, log=tmp_path / "run.sqlite", **second)
+
+
+@pytest.mark.parametrize("options", [{"on_error": "skip"}, {"reasoning": None}, {"activation": "everyone"}])
+def test_an_option_that_is_what_it_would_be_anyway_changes_no_run(options, tmp_path) -> None:
+    for given in (options, {}, options):
+        PotModel(2, rng=1, log=tmp_path / "run.sqlite", **given).close()
+
+
+class Judging(PotModel):
+    """Takes language models under names of its own."""
+
+    def __init__(self, judge="", judges=(), llm="rule", scenario=None, **options) -> None:
+        super().__init__(2, llm=llm, **options)
+
+
+SECRET_URL = "http://user:pass-word@127.0.0.1:1/v1?api-key=query-secret"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"llm": f"m@{SECRET_URL}"},
+        {"llm": {1: f"m@{SECRET_URL}", "*": "rule"}},
+        {"parser": f"m@{SECRET_URL}"},
+        {"judge": f"m@{SECRET_URL}"},
+        {"judges": [f"m@{SECRET_URL}"]},
+    ],
+)
+def test_secrets_of_an_address_are_not_written_down_whatever_parameter_names_it(given, tmp_path) -> None:
+    model = Judging(rng=1, log=tmp_path / "run.sqlite", **given)
+    model.close()
+    assert b"-secret" not in (held := (tmp_path / "run.sqlite").read_bytes())
+    assert b"pass-word" not in held
+    assert b"m@http://127.0.0.1:1/v1" in held
+
+
+@pytest.mark.parametrize("where", ["ftp://user:pass-word@host/v1", "user:pass-word@host", "http://user:pass-word@[bad"])
+def test_an_address_that_cannot_work_is_refused_without_its_password(where, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="api_base must be a URL") as refused:
+        Judging(rng=1, llm=f"m@{where}", log=tmp_path / "run.sqlite")
+    assert "pass-word" not in str(refused.value)
+    assert b"pass-word" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [AgentConfig, PotModel, int], ids=lambda kind: kind.__name__)
+def test_a_parameter_may_be_a_class(kind, tmp_path) -> None:
+    for _ in range(2):
+        model = Reading(table=kind, rng=1, log=tmp_path / "run.sqlite")
+        assert model.runlog.manifest["parameters"]["table"].endswith(kind.__name__)
+        model.close()
