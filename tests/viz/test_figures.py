@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure as PlainFigure
 
-from mesa_llm.registry import find_models
+from mesa_llm.model.registry import find_models
 from mesa_llm.viz.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
