@@ -160,34 +160,38 @@ def records(users: int, preset: str, steps: int = 100) -> dict[str, Any]:
     return {"prompt_characters": means[-1], "prompt_change": change, "log_bytes": n_bytes / decisions}
 
 
-def look(feed: FeedName, posts: int, users: int = 1_000, repeats: int = 300) -> float:
-    """Measure one action and the next look, in microseconds, among so many posts."""
+def looker(feed: FeedName, posts: int, users: int = 1_000) -> Callable[[int], float]:
+    """Return what times, in seconds, one action and the next look among so many posts, given the number of the turn."""
     world = SocialWorld("x", feed=feed, rng=1)
     world.sign_up_many(Account(user) for user in range(1, users + 1))
-    draw = iter(range(10**9))
     world.follow_many([(user, 1 + (user * 7 + 13 * k) % users) for user in range(1, users + 1) for k in range(1, 11)
                        if 1 + (user * 7 + 13 * k) % users != user])  # fmt: skip
     for post in range(posts):
         world.create_post(1 + post % users, "Has anybody else been thinking about the weather?")
     world.end_step()
     world.observe(1)
-    times: list[float] = []
-    for index in range(repeats):
-        user, post_id = 1 + next(draw) % users, 1 + (index * 7919) % posts
+
+    def look(index: int) -> float:
+        user, post_id = 1 + index % users, 1 + (index * 7919) % posts
         before = time.process_time()
         if world.author_of(post_id) != user:
             world.like_post(user, post_id)
         world.observe(user)
-        times.append(time.process_time() - before)
-    return 1e6 * median(times)
+        return time.process_time() - before
+
+    return look
 
 
-def looks() -> dict[str, Any]:
-    """Compare one action and the next look among few and among many posts, for each feed."""
+def looks(repeats: int = 300) -> dict[str, Any]:
+    """Compare one action and the next look among few and among many posts, for each feed.
+
+    The two take turns, so that a busy moment of the machine falls on both.
+    """
     ratios = {}
     for feed in ("newest", "simswarm", "reddit_hot", "x"):
-        few, many = look(feed, 1_000), look(feed, 300_000)
-        ratios[feed] = many / few
+        sides = looker(feed, 1_000), looker(feed, 300_000)
+        few, many = zip(*([look(index) for look in sides] for index in range(repeats)), strict=True)
+        ratios[feed] = median(many) / median(few)
     return {"look_ratios": ratios, "look_ratio": max(ratios.values())}
 
 

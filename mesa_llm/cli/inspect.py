@@ -192,6 +192,11 @@ def _exchange(call: Row, full: bool) -> Iterator[str]:
         yield f"[offered]\n{call['parameters']}"
         if call["options"] != "{}":
             yield f"[options]\n{call['options']}"
+    yield from _reply(call, full)
+
+
+def _reply(call: Row, full: bool) -> Iterator[str]:
+    """Write the reply of a call, or its error."""
     if call["error_kind"] is not None:
         yield f"error: {call['error_kind']}: {_excerpt(call['error'], full)}"
         return

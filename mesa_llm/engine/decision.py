@@ -77,10 +77,8 @@ class Query:
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request and keep its key."""
-        try:
-            return await (llm or self.llm).reply(request)
-        finally:
-            self.keys.append(request.key)  # made while others wait for their replies, not before this one is sent
+        self.keys.append(request.key)
+        return await (llm or self.llm).reply(request)
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""

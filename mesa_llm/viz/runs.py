@@ -290,12 +290,12 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen)
             solara.Text("This run is kept nowhere.")
         Picture("this run", use_memo(lambda: offered(model), [model, model.now]))
         if folder is not None:
-            _RecordedRuns(factory, folder, path, reopen, model.now - 1).key(f"looked {n_looks} times")
+            _RecordedRuns(factory, folder, path, reopen).key(f"looked {n_looks} times")
             solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
 
 
 @component
-def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: Reopen, step: int) -> None:
+def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: Reopen) -> None:
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
     solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
     if not runs:
