@@ -15,7 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from typing_extensions import TypeIs
 
 from mesa_llm import ConfigError
-from mesa_llm.worlds.room import Manner, Rules
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.room import Manner
 from mesa_llm.worlds.room.clock import seconds_of
 
 logger = logging.getLogger(__name__)

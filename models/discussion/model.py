@@ -25,7 +25,8 @@ from mesa_llm import (
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
-from mesa_llm.worlds.room import EndRule, Manner, Rules, Verdict
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.room import EndRule, Manner, Verdict
 from models.discussion.agents import Person, verdict_by_rule
 from models.discussion.config import IMPLIED_MODELS, MANNERS, DiscussionPlan, read_plan
 from models.discussion.scores import attitudes, missing_answers, talk_table

@@ -13,12 +13,12 @@ from pydantic import Field
 
 from mesa_llm import LLM, ConfigError, Decision, Failure, Label, LLMModel, LLMOptions, LLMScenario, Slider, Turn
 from mesa_llm.text import counted, one_line
+from mesa_llm.worlds import Rules
 from models.sotopia.agents import Person
 from models.sotopia.cast import Cast, Pairing, Subset, load_cast
 from models.sotopia.episodes import Episode, end_rules
 from models.sotopia.judge import dimensions_of, judge_episodes
 from models.sotopia.scores import GOAL, means_of, rating_table, score_table, summary_of
-from models.sotopia.visibility import Rules
 
 Order = Literal["round-robin", "simultaneous", "random", "moderator"]
 """Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""

@@ -6,12 +6,10 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection, Mapping
 from html.parser import HTMLParser
-from typing import Literal
 
 from mesa_llm.text import one_line
+from mesa_llm.worlds import Rules
 from models.sotopia.cast import Character, Relation
-
-Rules = Literal["original", "corrected"]
 
 NAME = ("first_name", "last_name")
 

@@ -17,7 +17,7 @@ from mesa_llm.worlds.room.rules import (
     TooFewLeft,
 )
 from mesa_llm.worlds.room.state import Kind, Line, Manner, Member, Move, Ruling, Silence, SurveyAnswer
-from mesa_llm.worlds.room.world import Room, Rules, Verdict, Wish
+from mesa_llm.worlds.room.world import Room, Verdict, Wish
 
 __all__ = [
     "Agreement",
@@ -42,7 +42,6 @@ __all__ = [
     "Room",
     "RoomFacts",
     "RoundRobin",
-    "Rules",
     "Ruling",
     "Silence",
     "Stale",

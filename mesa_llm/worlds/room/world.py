@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
@@ -12,14 +12,12 @@ from mesa_llm.errors import ToolError
 from mesa_llm.records import Event, Observation
 from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.tools.tool import action
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.rules import EndRule, MaxTime, cleaned, first_reason, speaks
 from mesa_llm.worlds.room.state import FIRST_PHASE, Kind, Line, Member, Move, Ruling, Silence, SurveyAnswer
 from mesa_llm.worlds.room.text import conversation, description
-
-Rules = Literal["original", "corrected"]
-"""`original`: as SAUCE's code, with replies as plain text and tokens; `corrected`: typed replies."""
 
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 """A line."""
@@ -68,7 +66,7 @@ class Room:
         unit: What a step is.
         topic: What everybody reads first.
         clock: The clock on the wall.
-        rules: `original` or `corrected`.
+        rules: `original`: as SAUCE's code, with replies as plain text and tokens; `corrected`: typed replies.
         end_rules: What ends the conversation.
         members: Who is there, by number, in the order they sit.
         lines: What was said.
