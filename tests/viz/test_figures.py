@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure as PlainFigure
 
+from mesa_llm.model.registry import find_models
 from mesa_llm.viz.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
@@ -107,3 +108,13 @@ def test_text_is_enlarged_and_the_size_on_the_screen_stays() -> None:
     figure = Figure(figsize=(7, 3.5), dpi=100)
     enlarge(figure)
     assert (figure.get_size_inches() * figure.dpi) == pytest.approx([700, 350])
+
+
+@pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
+def test_every_number_that_a_model_collects_is_drawn(entry) -> None:
+    model = entry.load()(rng=1)
+    model.run_for(2)
+    for name in numbers_of(model)[0]:
+        figure = measure_figure(name)(model)
+        figure.draw_without_rendering()
+        assert title_of(figure)

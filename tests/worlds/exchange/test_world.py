@@ -6,7 +6,6 @@ import random
 import re
 from collections.abc import Callable
 from math import inf, nan
-from typing import Literal
 
 import pytest
 
@@ -14,6 +13,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import World
+from mesa_llm.worlds import Rules
 from mesa_llm.worlds.exchange import Calendar, Endowment, Exchange, Fees, Loan, TradingRules, draw_endowments
 from tests.worlds.exchange.small_exchange import endowment, exchange, go_to, offered, refusal
 
@@ -290,9 +290,7 @@ def test_cents_that_differ_by_rounding_alone_are_one_price() -> None:
 
 
 @pytest.mark.parametrize(("rules", "trades"), [("corrected", 1), ("original", 0)])
-def test_a_bid_above_an_offer_trades_unless_rules_are_the_originals(
-    rules: Literal["original", "corrected"], trades: int
-) -> None:
+def test_a_bid_above_an_offer_trades_unless_rules_are_the_originals(rules: Rules, trades: int) -> None:
     world = exchange(rules=rules)
     go_to(world, "trade")
     world.sell(1, "A", 5, 30.0)
