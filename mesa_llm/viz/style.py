@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 import matplotlib.figure
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from matplotlib.transforms import ScaledTranslation
 
@@ -41,7 +42,12 @@ def picture_of(figure: matplotlib.figure.Figure, kind: str = "png") -> bytes:
         kind: `png` or `svg`.
     """
     file = BytesIO()
-    figure.savefig(file, format=kind, bbox_inches=None if figure.get_layout_engine() else "tight")
+    if figure.get_layout_engine() is None:
+        figure.savefig(file, format=kind, bbox_inches="tight")
+    elif kind == "png":
+        FigureCanvasAgg(figure).print_png(file)  # savefig would lay it out and draw it twice
+    else:
+        figure.savefig(file, format=kind)
     return file.getvalue()
 
 
