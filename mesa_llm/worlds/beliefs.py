@@ -32,7 +32,7 @@ import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
@@ -128,6 +128,7 @@ def _analyser() -> SentimentIntensityAnalyzer:
     return SentimentIntensityAnalyzer()
 
 
+@lru_cache(maxsize=4096)  # many readers see one post
 def tone(text: str) -> float:
     """Measure the tone of a text, from -1 to 1: VADER's compound score.
 
