@@ -586,14 +586,26 @@ def in_a_folder_that_hides_ours(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("command", [["list"], ["run", "social"], ["check", "social"]])
+ONE_AFTER_THE_OTHER = """
+import sys
+from contextlib import suppress
+from mesa_llm.cli.app import main
+
+for command in (["list"], ["run", "social"], ["check", "social"]):
+    sys.argv[1:] = command
+    with suppress(SystemExit):
+        main()
+"""
+
+
 def test_a_folder_of_the_users_own_that_hides_our_models_is_named_with_what_to_do(
-    command, tmp_path, in_a_folder_that_hides_ours
+    tmp_path, in_a_folder_that_hides_ours
 ) -> None:
-    done = in_a_folder_that_hides_ours("-m", "mesa_llm.cli.app", *command)
-    assert f"{tmp_path / 'models'} hides the package 'models' with the models of mesa-llm-worlds" in done.stderr
-    assert "rename it, or work in another folder" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    lines = in_a_folder_that_hides_ours("-c", ONE_AFTER_THE_OTHER).stderr.splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert f"{tmp_path / 'models'} hides the package 'models' with the models of mesa-llm-worlds" in line
+        assert "rename it, or work in another folder" in line
 
 
 def test_an_import_of_a_hidden_model_says_what_hides_it(tmp_path, in_a_folder_that_hides_ours) -> None:
