@@ -118,6 +118,6 @@ def test_every_number_that_a_model_collects_is_drawn(entry) -> None:
     model.run_for(2)
     for name in numbers_of(model)[0]:
         figure = measure_figure(name)(model)
-        figure.set_layout_engine("none")  # to lay out one plot takes as long as to draw it, and does not read its numbers
+        figure.set_layout_engine("none")  # to lay out one plot takes as long as to draw it, and reads no numbers
         figure.draw_without_rendering()
         assert title_of(figure)
