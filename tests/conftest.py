@@ -13,7 +13,9 @@ import typer.main
 import typer.testing
 from hypothesis import settings
 
-settings.register_profile("mesa_llm", deadline=None, derandomize=True)
+# The same fifty examples of each property in every run; --hypothesis-profile=thorough draws others, ten times as many.
+settings.register_profile("mesa_llm", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile("mesa_llm")
 
 # A run log waits for the disk at each step: the files of tests lie in memory where there is room, but for a TMPDIR.
