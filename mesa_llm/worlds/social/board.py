@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -127,12 +127,6 @@ class Viewers:
         """Return one viewer."""
         seed = self.seeds[index]
         return Viewer(int(self.ids[index]), self.followed[index], self.muted[index], seed, self.n_users)
-
-    def each(self) -> Iterator[Viewer]:
-        """Return all viewers, one after another."""
-        ties = zip(self.followed.each(), self.muted.each(), strict=True)
-        for user_id, (followed, muted), seed in zip(self.ids.tolist(), ties, self.seeds, strict=True):
-            yield Viewer(user_id, followed, muted, seed, self.n_users)
 
     def at(self, indices: IntArray) -> Viewers:
         """Return some of the viewers."""
