@@ -462,7 +462,7 @@ def first_allowed(
                 held = (but_not if len(some) == len(viewers) else but_not.at(some)).holds(rows)
                 barred = held if barred is None else barred | held
             allowed = np.ones((len(some), len(rows)), dtype=np.bool_) if barred is None else ~barred
-            counts = np.cumsum(allowed, axis=1)
+            counts = np.cumsum(allowed, axis=1, dtype=np.int32)
             is_done = (counts[:, -1] >= sizes[some]) if len(rows) == depth and depth else np.ones(len(some), np.bool_)
             allowed &= counts <= sizes[some][:, None]
             owners, positions = np.nonzero(allowed[is_done])

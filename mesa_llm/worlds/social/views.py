@@ -225,9 +225,9 @@ class SocialView(SocialState):
         Who muted nobody in a post and voted on nothing under it shares its look with all who do so.
         """
         known = self._looks
-        if not all(map(known.__contains__, post_ids)):
-            self.load_views(post_ids)
-            known.update({post_id: Look(self._views[post_id]) for post_id in post_ids if post_id not in known})
+        if missing := [post_id for post_id in post_ids if post_id not in known]:
+            self.load_views(missing)
+            known.update({post_id: Look(self._views[post_id]) for post_id in missing})
         user_id, followed, muted = viewer.user_id, viewer.followed_ids, viewer.muted_ids
         votes, comment_votes = self.votes.of(user_id), self.comment_votes.of(user_id)
         items: list[FeedItem] = []

@@ -163,12 +163,17 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             step: Step in which they are seen; None: now.
         """
         step = self.step if step is None else step
+        views = self._views if step == self.step else {}
         texts: list[str] = []
         for item in items:
             post = item.post
+            if views.get(post.post_id) is not post:
+                texts.append(post_text(item, step, self.settings))
+                continue
+            known = self._texts.get(post.post_id)
+            if known is None:
+                known = self._texts[post.post_id] = {}
             key = item.is_followed, item.is_own, item.vote
-            is_common = step == self.step and post is self._views.get(post.post_id)
-            known = self._texts.setdefault(post.post_id, {}) if is_common else {}
             text = known.get(key)
             if text is None:
                 text = known[key] = post_text(item, step, self.settings)
