@@ -119,20 +119,21 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         reader = self.reader(agent_id)
         self.recommended[agent_id] = reader.feed
         facts, shown_ids = self._facts(reader)
-        ids, actions = self._options(facts, shown_ids, reader.followed_ids), self.settings.actions
+        news = group_notices(facts.notices)
+        ids, actions = self._options(facts, news, shown_ids, reader.followed_ids), self.settings.actions
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
         return LazyObservation(
-            text=partial(self._text, facts),  # pyright: ignore[reportArgumentType]
+            text=partial(self._text, facts, news),  # pyright: ignore[reportArgumentType]
             tools=offered(actions, tuple(ids), bool(facts.groups), shows_more),
             options={key: ids.get(key, ()) for key in self._takers} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
 
-    def _text(self, facts: SocialFacts) -> str:
-        """Write what a user saw."""
-        news = news_lines(group_notices(facts.notices), self.names, self.settings.notices_shown)
-        return observation_text(facts, news, self.text_of(facts.feed, facts.step), self.names)
+    def _text(self, facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> str:
+        """Write what a user saw, with its notices in groups."""
+        lines = news_lines(news, self.names, self.settings.notices_shown)
+        return observation_text(facts, lines, self.text_of(facts.feed, facts.step), self.names)
 
     def ids(self, facts: SocialFacts) -> Mapping[str, tuple[int | str, ...]]:
         """Return the ids (and names of products) that a user is shown, as options of the actions that take them.
@@ -141,13 +142,20 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             facts: What the user sees.
         """
         ids = [self.ids_of(item.post) for item in facts.feed]
-        return self._options(facts, ids, self.viewer(facts.user_id).followed_ids)
+        return self._options(facts, group_notices(facts.notices), ids, self.viewer(facts.user_id).followed_ids)
 
     def _options(
-        self, facts: SocialFacts, ids: Sequence[ShownIds], followed: Set[int]
+        self, facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds], followed: Set[int]
     ) -> dict[str, tuple[int | str, ...]]:
-        """Return the options of the actions, given the ids that each post shows, and whom the user follows."""
-        visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown], ids)
+        """Return the options of the actions.
+
+        Args:
+            facts: What the user sees.
+            news: Its notices, in groups.
+            ids: The ids that each post of its feed shows.
+            followed: Ids of the users whom it follows.
+        """
+        visible = visible_ids(facts, news[: self.settings.notices_shown], ids)
         options: dict[str, tuple[int | str, ...]] = {}
         for key, taker in self._takers.items():
             values = visible[taker] if isinstance(taker, str) else taker(facts, visible["user_id"], followed)
@@ -455,8 +463,11 @@ def rated_comments(facts: SocialFacts, vote: int) -> tuple[int, ...]:
         facts: What a user sees.
         vote: 1 for likes, -1 for dislikes.
     """
-    under = [item.post.comments for item in facts.feed if item.post.comments]
-    return tuple(dict.fromkeys([view.reply_id for views in under for view in views if view.vote == vote]))
+    found: list[int] = []
+    for item in facts.feed:
+        if item.post.comments:
+            found += [comment.reply_id for comment in item.post.comments if comment.vote == vote]
+    return tuple(dict.fromkeys(found)) if found else ()
 
 
 def own_groups(facts: SocialFacts) -> tuple[int, ...]:
