@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -127,12 +127,6 @@ class Viewers:
         """Return one viewer."""
         seed = self.seeds[index]
         return Viewer(int(self.ids[index]), self.followed[index], self.muted[index], seed, self.n_users)
-
-    def each(self) -> Iterator[Viewer]:
-        """Return all viewers, one after another."""
-        ties = zip(self.followed.each(), self.muted.each(), strict=True)
-        for user_id, (followed, muted), seed in zip(self.ids.tolist(), ties, self.seeds, strict=True):
-            yield Viewer(user_id, followed, muted, seed, self.n_users)
 
     def at(self, indices: IntArray) -> Viewers:
         """Return some of the viewers."""
@@ -468,7 +462,7 @@ def first_allowed(
                 held = (but_not if len(some) == len(viewers) else but_not.at(some)).holds(rows)
                 barred = held if barred is None else barred | held
             allowed = np.ones((len(some), len(rows)), dtype=np.bool_) if barred is None else ~barred
-            counts = np.cumsum(allowed, axis=1)
+            counts = np.cumsum(allowed, axis=1, dtype=np.int32)
             is_done = (counts[:, -1] >= sizes[some]) if len(rows) == depth and depth else np.ones(len(some), np.bool_)
             allowed &= counts <= sizes[some][:, None]
             owners, positions = np.nonzero(allowed[is_done])

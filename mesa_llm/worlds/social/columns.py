@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -120,11 +119,6 @@ class Ragged:
     def __getitem__(self, index: int) -> IntArray:
         """Return one list."""
         return self.values[self.bounds[index] : self.bounds[index + 1]]
-
-    def each(self) -> Iterator[IntArray]:
-        """Return all lists, one after another; faster than by their numbers."""
-        bounds = self.bounds.tolist()
-        return (self.values[start:end] for start, end in pairwise(bounds))
 
     @property
     def lengths(self) -> IntArray:

@@ -121,10 +121,10 @@ class FeedItem:
 
 
 class ShownIds(NamedTuple):
-    """The ids that a post shows: its own, and those of what it passes on, quotes and has under it."""
+    """The ids that a post shows: its own, and those of what it passes on, quotes and has under it; each once."""
 
     posts: tuple[int, ...]
-    """Posts and replies, in order of appearance; the post it carries may be itself."""
+    """Posts and replies, in order of appearance."""
 
     users: tuple[int, ...]
     """Who wrote them, and the comments."""
@@ -135,12 +135,16 @@ class ShownIds(NamedTuple):
 
 def ids_shown_by(post: PostView) -> ShownIds:
     """Collect the ids that a post shows."""
-    quoted = () if post.quoted is None else (post.quoted,)
-    return ShownIds(
-        (post.post_id, post.source_id, *(one.post_id for one in quoted), *(one.reply_id for one in post.replies)),
-        (post.author_id, post.source_author_id, *(one.author_id for one in (*quoted, *post.replies, *post.comments))),
-        tuple([comment.reply_id for comment in post.comments]),
-    )
+    posts, users = [post.post_id, post.source_id], [post.author_id, post.source_author_id]
+    if post.quoted is not None:
+        posts.append(post.quoted.post_id)
+        users.append(post.quoted.author_id)
+    for reply in post.replies:
+        posts.append(reply.reply_id)
+        users.append(reply.author_id)
+    comments = [comment.reply_id for comment in post.comments]
+    users += [comment.author_id for comment in post.comments]
+    return ShownIds(tuple(dict.fromkeys(posts)), tuple(dict.fromkeys(users)), tuple(comments))
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class PersonalFeed:
         def pick(viewers: Viewers, size: int) -> Ragged:
             followed = most_liked_of_followed(board, viewers, self.following_posts)
             others = self._others(board, memory, viewers, rows, weights, followed)
-            return joined(followed, sampled(others, self.other_posts, list(viewers.seeds))).head(size)
+            return joined(followed, sampled(others, self.other_posts, viewers.seeds)).head(size)
 
         return Picker(pick)
 

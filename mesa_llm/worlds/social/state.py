@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -66,6 +67,31 @@ class Ties:
 
     muted: IntArray
     """User ids, in order."""
+
+
+class Reader(NamedTuple):
+    """A user who looks, and what it sees first, as long as nothing happens."""
+
+    user_id: int
+    """The user."""
+
+    followees: tuple[int, ...]
+    """Ids of the users it follows, in rising order."""
+
+    followed_ids: frozenset[int]
+    """The same, to look one up."""
+
+    muted_ids: frozenset[int]
+    """Ids of the users it muted."""
+
+    feed: list[int]
+    """Ids of the posts it is shown, best first."""
+
+    followers: int
+    """Number of followers."""
+
+    followings: int
+    """Number of users it follows, as it is counted."""
 
 
 NOBODY = Ragged.of([()])
@@ -145,8 +171,7 @@ class SocialState:
         self._feed_seed = self._rng.randint(0, 2**62)
         self._feed = settings.chosen_feed
         self._picker: Picker | PickOne | None = None
-        self._feeds: dict[int, list[int]] = {}  # of those who are about to look
-        self._viewers: dict[int, Viewer] = {}
+        self._readers: dict[int, Reader] = {}  # those who are about to look
         self._reposted: set[int] = set()
         self._reported: set[int] = set()
         self._replies: dict[int, list[int]] = {}  # post → replies that may stand under it
@@ -174,8 +199,7 @@ class SocialState:
 
     def feeds_changed(self) -> None:
         """Forget the feeds that were picked ahead, and who they were picked for."""
-        self._feeds.clear()
-        self._viewers.clear()
+        self._readers.clear()
 
     def posts_changed(self) -> None:
         """Forget what feeds were picked from."""
@@ -255,6 +279,12 @@ class SocialState:
     def is_user(self, user_id: int) -> bool:
         """Check whether there is a user of this id."""
         return user_id in self.names
+
+    def known_users(self, user_ids: Iterable[int]) -> list[int]:
+        """Return those of some ids that are ids of users."""
+        is_user = self.users["is_user"]
+        n_ids = len(is_user)
+        return [user_id for user_id in user_ids if 0 < user_id < n_ids and is_user[user_id]]
 
     def acting(self, agent_id: int) -> int:
         """Check that an agent has an account.
@@ -412,8 +442,6 @@ class SocialState:
         Raises:
             ConfigError: If the user has no account.
         """
-        if user_id in self._viewers:
-            return self._viewers[user_id]
         ties = self.ties(self.acting(user_id))
         return Viewer(user_id, ties.followed, ties.muted, self._feed_seed + user_id, len(self.users))
 
@@ -423,7 +451,10 @@ class SocialState:
         Raises:
             ConfigError: If one has no account.
         """
-        ids = np.array([self.acting(user_id) for user_id in user_ids], dtype=np.int64)
+        if len(self.known_users(user_ids)) < len(user_ids):
+            for user_id in user_ids:
+                self.acting(user_id)
+        ids = np.array(user_ids, dtype=np.int64)
         muted = NOBODY.at(np.zeros(len(ids), dtype=np.int64))
         if not self.mutes.keys().isdisjoint(user_ids):
             muted = Ragged.of([sorted(self.mutes.get(user_id, ())) for user_id in user_ids])
@@ -445,6 +476,27 @@ class SocialState:
         post_ids, bounds = (rows.values + 1).tolist(), rows.bounds.tolist()
         return [post_ids[bounds[index] : bounds[index + 1]] for index in range(len(viewers))]
 
+    def readers(self, user_ids: Sequence[int]) -> list[Reader]:
+        """Return users with what they see first, picked for all of them at once.
+
+        Raises:
+            ConfigError: If one has no account.
+        """
+        viewers = self.viewers(user_ids)
+        ids, bounds = viewers.followed.values.tolist(), viewers.followed.bounds.tolist()
+        followees = [tuple(ids[start:end]) for start, end in pairwise(bounds)]
+        muted = [frozenset(self.mutes.get(user_id, ())) for user_id in user_ids]
+        counts = (self.users[name][viewers.ids].tolist() for name in ("followers", "followings"))
+        return list(map(Reader, user_ids, followees, map(frozenset, followees), muted, self.feeds(viewers), *counts))
+
+    def reader(self, user_id: int) -> Reader:
+        """Return a user with what it sees first.
+
+        Raises:
+            ConfigError: If it has no account.
+        """
+        return self._readers.get(user_id) or self.readers([user_id])[0]
+
     def feed(self, user_id: int, size: int | None = None) -> list[int]:
         """Return the posts that a user is shown, best first; the same at every call in a step.
 
@@ -455,8 +507,8 @@ class SocialState:
         Raises:
             ConfigError: If the user has no account.
         """
-        if size is None and user_id in self._feeds:
-            return self._feeds[user_id]
+        if size is None and user_id in self._readers:
+            return self._readers[user_id].feed
         return self.feeds(self.viewers([user_id]), size)[0]
 
     def notify_author(self, post_id: int, kind: NoticeKind, by: int, new_id: int = 0, content: str = "") -> None:

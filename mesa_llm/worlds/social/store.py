@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -352,6 +353,7 @@ class Names(Mapping[int, str]):
         """
         self._store, self._users = store, users
         self._cache: dict[int, str] = {}
+        self._mentions: dict[int, str] = {}
 
     def __contains__(self, user_id: object) -> bool:
         """Check whether there is a user of this id."""
@@ -372,6 +374,23 @@ class Names(Mapping[int, str]):
         name = self._cache.get(user_id)
         return super().get(user_id, default) if name is None else name
 
+    def mentions(self, user_ids: Sequence[int]) -> list[str]:
+        """Name users, with their ids; of whom there is no account, the name is unknown."""
+        known = self._mentions
+        if all(map(known.__contains__, user_ids)):
+            return [known[user_id] for user_id in user_ids]
+        self.load(user_ids)
+        return [self._mention(user_id) for user_id in user_ids]
+
+    def _mention(self, user_id: int) -> str:
+        text = self._mentions.get(user_id)
+        if text is None:
+            name = self.get(user_id)
+            text = f"{'unknown' if name is None else name} (user {user_id})"
+            if name is not None:
+                self._mentions[user_id] = text
+        return text
+
     def __iter__(self) -> Iterator[int]:
         """Go through the ids, in rising order."""
         return iter(np.flatnonzero(self._users["is_user"]).tolist())
@@ -385,15 +404,19 @@ class Names(Mapping[int, str]):
         missing = [user_id for user_id in dict.fromkeys(user_ids) if user_id not in self._cache]
         if len(self._cache) + len(missing) > MAX_NAMES:
             self._cache.clear()
+            self._mentions.clear()
         self._cache.update(self._store.of_ids("SELECT user_id, name FROM user WHERE user_id IN ({})", missing))
 
 
 _dump = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
+_dump_name = lru_cache(_dump)  # there are few names
+
+
 def info_text(info: Mapping[str, Any]) -> str:
-    """Write what is to be known of an action as JSON; twice as fast as the encoder where most values are ids."""
-    values = [f"{_dump(name)}: {value if type(value) is int else _dump(value)}" for name, value in info.items()]
+    """Write what is to be known of an action as JSON; faster than the encoder where most values are ids."""
+    values = [f"{_dump_name(name)}: {value if type(value) is int else _dump(value)}" for name, value in info.items()]
     return f"{{{', '.join(values)}}}"
 
 

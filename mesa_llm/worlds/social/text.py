@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.social.facts import FeedItem, GroupView, MessageView, PostView, ReplyView, SocialFacts
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice
+from mesa_llm.worlds.social.store import Names
 
 VOTE_MARKS = {1: " You like it.", -1: " You dislike it."}
 """What stands after a thing that the reader has voted on, by its vote."""
@@ -22,14 +23,14 @@ MAX_NAMED = 2
 """Maximum number of users that news of one kind names; the others it counts."""
 
 
-def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Mapping[int, str]) -> str:
+def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Names) -> str:
     """Write what a user sees: its standing, its news, its feed."""
     followers, followings = facts.followers, facts.followings
     lines = [f"Step {facts.step}. You are user {facts.user_id}. Followers: {followers}. You follow: {followings}."]
     if facts.followed:
-        lines.append(f"Among those you follow: {names_text(facts.followed, names)}.")
+        lines.append(f"Among those you follow: {', '.join(names.mentions(facts.followed))}.")
     if facts.muted:
-        lines.append(f"Among those you muted: {names_text(facts.muted, names)}.")
+        lines.append(f"Among those you muted: {', '.join(names.mentions(facts.muted))}.")
     if news:
         lines += ["", "News:", *news]
     if facts.products:
@@ -65,11 +66,6 @@ def messages_text(groups: Sequence[GroupView], messages: Sequence[MessageView]) 
         heard = [message_line(message) for message in messages if message.group_id == group.group_id]
         lines += [_group(group), *(heard or ["  (nothing)"])]
     return "\n".join(lines)
-
-
-def names_text(user_ids: Sequence[int], names: Mapping[int, str]) -> str:
-    """Name users, with their ids."""
-    return ", ".join(f"{names.get(user_id, 'unknown')} (user {user_id})" for user_id in user_ids)
 
 
 def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
@@ -135,7 +131,7 @@ def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:
     return list(groups.values())
 
 
-def news_lines(groups: Sequence[Sequence[Notice]], names: Mapping[int, str], limit: int) -> list[str]:
+def news_lines(groups: Sequence[Sequence[Notice]], names: Names, limit: int) -> list[str]:
     """Write news, one line a group; of those beyond the limit only their number."""
     lines = [f"- {_news(group, names)}" for group in groups[:limit]]
     if len(groups) > limit:
@@ -149,9 +145,9 @@ def _group_key(notice: Notice) -> tuple[str, int, int]:
     return notice.kind, notice.post_id, notice.new_id if of_its_own else 0
 
 
-def _news(group: Sequence[Notice], names: Mapping[int, str]) -> str:
+def _news(group: Sequence[Notice], names: Names) -> str:
     first = group[0]
-    users = [names_text([notice.user_id], names) for notice in group[:MAX_NAMED]]
+    users = names.mentions([notice.user_id for notice in group[:MAX_NAMED]])
     if len(group) > MAX_NAMED:
         users = [", ".join(users), counted(len(group) - MAX_NAMED, "other")]
     authors = " and ".join(users)

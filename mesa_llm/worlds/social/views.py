@@ -22,7 +22,7 @@ from mesa_llm.worlds.social.facts import (
     ids_shown_by,
 )
 from mesa_llm.worlds.social.settings import SocialSettings
-from mesa_llm.worlds.social.state import Notice, SocialState
+from mesa_llm.worlds.social.state import Notice, Reader, SocialState
 
 GROUP_ACTIONS = frozenset(("create_group", "join_group", "leave_group", "send_to_group", "listen_from_group"))
 """Actions on chat groups; who has one of them sees the groups it is in."""
@@ -90,19 +90,25 @@ class Look:
 
     Attributes:
         post: The post.
+        author_id: User id of who published it.
+        source_id: The post whose words it carries.
+        writer_id: User id of who wrote them.
         ids: The ids it shows.
         replies: Those of the replies under it.
+        comments: Those of the comments under it.
         items: The post in the feeds of all whose ties to it are the same, as far as somebody has looked: whether they
             follow who published it, whether they wrote it, and their vote on it.
     """
 
-    __slots__ = ("ids", "items", "post", "replies")
+    __slots__ = ("author_id", "comments", "ids", "items", "post", "replies", "source_id", "writer_id")
 
     def __init__(self, post: PostView) -> None:
         """Begin without anybody who looks."""
         self.post = post
+        self.author_id, self.source_id, self.writer_id = post.author_id, post.source_id, post.source_author_id
         self.ids = ids_shown_by(post)
         self.replies = tuple([reply.reply_id for reply in post.replies])
+        self.comments = self.ids.comments
         self.items: dict[tuple[bool, bool, int], FeedItem] = {}
 
 
@@ -209,34 +215,41 @@ class SocialView(SocialState):
         order = np.lexsort((-rows, self.comments["dislikes"][rows] - self.comments["likes"][rows]))
         return (rows[order[:limit]] + 1).tolist()
 
-    def items(self, viewer: Viewer, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
-        """Return posts as one user sees them: with its votes, without what muted users wrote under them.
+    def items(self, viewer: Viewer | Reader, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
+        """Return posts as one user sees them: with its votes, without what muted users wrote under them."""
+        return tuple(self._items(viewer, post_ids)[0])
+
+    def _items(self, viewer: Viewer | Reader, post_ids: Sequence[int]) -> tuple[list[FeedItem], list[ShownIds]]:
+        """Return posts as one user sees them, and the ids that each of them shows.
 
         Who muted nobody in a post and voted on nothing under it shares its look with all who do so.
         """
         known = self._looks
-        if not all(map(known.__contains__, post_ids)):
-            self.load_views(post_ids)
-            known.update({post_id: Look(self._views[post_id]) for post_id in post_ids if post_id not in known})
+        if missing := [post_id for post_id in post_ids if post_id not in known]:
+            self.load_views(missing)
+            known.update({post_id: Look(self._views[post_id]) for post_id in missing})
         user_id, followed, muted = viewer.user_id, viewer.followed_ids, viewer.muted_ids
         votes, comment_votes = self.votes.of(user_id), self.comment_votes.of(user_id)
         items: list[FeedItem] = []
+        ids: list[ShownIds] = []
         for post_id in post_ids:
             look = known[post_id]
-            post = look.post
-            ties = post.author_id in followed, post.source_author_id == user_id, votes.get(post.source_id, 0)
+            ties = look.author_id in followed, look.writer_id == user_id, votes.get(look.source_id, 0)
             if (
-                (look.replies and not votes.keys().isdisjoint(look.replies))
-                or (look.ids.comments and not comment_votes.keys().isdisjoint(look.ids.comments))
+                (look.replies and votes and not votes.keys().isdisjoint(look.replies))
+                or (look.comments and comment_votes and not comment_votes.keys().isdisjoint(look.comments))
                 or (muted and not muted.isdisjoint(look.ids.users))
             ):
-                item = FeedItem(_with_votes(_without_muted(post, muted), votes, comment_votes), *ties)
-            else:
-                item = look.items.get(ties)
-                if item is None:
-                    item = look.items[ties] = FeedItem(post, *ties)
+                post = _with_votes(_without_muted(look.post, muted), votes, comment_votes)
+                items.append(FeedItem(post, *ties))
+                ids.append(ids_shown_by(post))
+                continue
+            item = look.items.get(ties)
+            if item is None:
+                item = look.items[ties] = FeedItem(look.post, *ties)
             items.append(item)
-        return tuple(items)
+            ids.append(look.ids)
+        return items, ids
 
     def ids_of(self, post: PostView) -> ShownIds:
         """Return the ids that a post shows."""
@@ -273,9 +286,9 @@ class SocialView(SocialState):
     def _open_groups(self, user_id: int) -> tuple[GroupView, ...]:
         return tuple(GroupView(*row) for row in self.store.query(OPEN_GROUPS, user_id, MAX_LISTED))
 
-    def _is_hidden(self, notice: Notice, viewer: Viewer) -> bool:
+    def _is_hidden(self, notice: Notice, reader: Reader) -> bool:
         """Check whether news is of a muted user, or of words that are shown to nobody any more."""
-        if notice.user_id in viewer.muted_ids:
+        if notice.user_id in reader.muted_ids:
             return True
         has_words = self.settings.hide_reports > 0 and notice.kind in ("reply", "quote")
         return has_words and self.posts.get("reports", notice.new_id - 1) >= self.max_reports
@@ -291,21 +304,27 @@ class SocialView(SocialState):
         Raises:
             ConfigError: If the user has no account.
         """
-        viewer = self.viewer(user_id)
-        names = self._actions
-        return SocialFacts(
+        return self._facts(self.reader(user_id))[0]
+
+    def _facts(self, reader: Reader) -> tuple[SocialFacts, list[ShownIds]]:
+        """Return all that a user sees now, and the ids that each post of its feed shows."""
+        user_id, names = reader.user_id, self._actions
+        items, ids = self._items(reader, reader.feed)
+        notices = self.inbox.of(user_id)
+        facts = SocialFacts(
             user_id=user_id,
             step=self.step,
-            followers=self.users.get("followers", user_id),
-            followings=self.users.get("followings", user_id),
-            feed=self.items(viewer, self.feed(user_id)),
-            notices=tuple([notice for notice in self.inbox.of(user_id) if not self._is_hidden(notice, viewer)]),
-            followed=tuple(viewer.followed[:MAX_LISTED].tolist()) if "unfollow" in names else (),
-            muted=tuple(viewer.muted[:MAX_LISTED].tolist()) if "unmute" in names else (),
+            followers=reader.followers,
+            followings=reader.followings,
+            feed=tuple(items),
+            notices=notices and tuple([notice for notice in notices if not self._is_hidden(notice, reader)]),
+            followed=reader.followees[:MAX_LISTED] if "unfollow" in names else (),
+            muted=tuple(sorted(reader.muted_ids)[:MAX_LISTED]) if reader.muted_ids and "unmute" in names else (),
             products=self._products() if "purchase_product" in names else (),
             groups=self.groups(user_id) if self._sees_groups else (),
             open_groups=self._open_groups(user_id) if "join_group" in names else (),
         )
+        return facts, ids
 
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:

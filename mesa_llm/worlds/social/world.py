@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from functools import lru_cache, partial
-from itertools import filterfalse, islice
+from itertools import chain, filterfalse, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds.social.board import REPOST, Board, first_allowed
 from mesa_llm.worlds.social.columns import FloatArray, IntArray
-from mesa_llm.worlds.social.facts import FeedItem, PostView, ShownIds, SocialFacts
+from mesa_llm.worlds.social.facts import FeedItem, ShownIds, SocialFacts
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
 from mesa_llm.worlds.social.recommenders import bars_muted
@@ -47,34 +47,6 @@ TAKES = {
     "purchase_product": "product_name",
 }
 """Action → the id (or the name) that it takes."""
-
-OWN_LIST = frozenset(
-    (
-        *(
-            "follow",
-            "unfollow",
-            "mute",
-            "unmute",
-            "unlike_post",
-            "undo_dislike_post",
-            "unlike_comment",
-            "undo_dislike_comment",
-        ),
-        *("join_group", "leave_group", "send_to_group", "purchase_product"),
-    )
-)
-"""Actions that do not take every id of their kind that is shown, but have a list of their own."""
-
-KEYS = {action: f"{action}.{argument}" if action in OWN_LIST else argument for action, argument in TAKES.items()}
-"""Action → the name of its option."""
-
-UNDO = {
-    "unlike_post": ("post_id", 1),
-    "undo_dislike_post": ("post_id", -1),
-    "unlike_comment": ("comment_id", 1),
-    "undo_dislike_comment": ("comment_id", -1),
-}
-"""Action that takes a vote back → the id that it takes, and the vote."""
 
 SHOW_MORE = frozenset(("search_posts", "search_user", "trend"))
 """Tools that show posts, comments and users which no observation shows."""
@@ -123,18 +95,19 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             if action not in methods:
                 raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(methods)}")
         super().__init__(own_settings, name=name, rng=rng, path=path)
-        self._takers = [(name, KEYS[name], TAKES[name]) for name in own_settings.actions if name in TAKES]
+        takers = [name for name in own_settings.actions if name in TAKES]
+        self._takers = {KEYS[name]: OWN_LISTS.get(name, TAKES[name]) for name in takers}
+        if self.is_original and "follow" in takers:  # there users follow whomever they see, again and themselves
+            self._takers[KEYS["follow"]] = TAKES["follow"]
         self.recommended: dict[int, list[int]] = {}
         self._last_recommended: dict[int, list[int]] | None = None
 
     def expect(self, agent_ids: Sequence[int]) -> None:
         """Pick the feeds of users who are about to look, all at once, and read what these show."""
-        users = [agent_id for agent_id in agent_ids if self.is_user(agent_id)]
-        viewers = self.viewers(users)
-        feeds = self.feeds(viewers)
-        self._feeds = dict(zip(users, feeds, strict=True))
-        self._viewers = dict(zip(users, viewers.each(), strict=True))
-        self.load_views(post_id for feed in feeds for post_id in feed)
+        users = self.known_users(agent_ids)
+        readers = self.readers(users)
+        self._readers = dict(zip(users, readers, strict=True))
+        self.load_views(chain.from_iterable([reader.feed for reader in readers]))
         self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
     def observe(self, agent_id: int) -> Observation:
@@ -143,22 +116,24 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Raises:
             ConfigError: If the agent has no account.
         """
-        facts = self.facts(agent_id)
-        self.recommended[agent_id] = [item.post.post_id for item in facts.feed]
-        ids, actions = self.ids(facts), self.settings.actions
+        reader = self.reader(agent_id)
+        self.recommended[agent_id] = reader.feed
+        facts, shown_ids = self._facts(reader)
+        news = group_notices(facts.notices)
+        ids, actions = self._options(facts, news, shown_ids, reader.followed_ids), self.settings.actions
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
         return LazyObservation(
-            text=partial(self._text, facts),  # pyright: ignore[reportArgumentType]
+            text=partial(self._text, facts, news),  # pyright: ignore[reportArgumentType]
             tools=offered(actions, tuple(ids), bool(facts.groups), shows_more),
-            options={key: ids.get(key, ()) for _, key, _ in self._takers} if shows_more else ids,
+            options={key: ids.get(key, ()) for key in self._takers} if shows_more else ids,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
 
-    def _text(self, facts: SocialFacts) -> str:
-        """Write what a user saw."""
-        news = news_lines(group_notices(facts.notices), self.names, self.settings.notices_shown)
-        return observation_text(facts, news, self.text_of(facts.feed, facts.step), self.names)
+    def _text(self, facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> str:
+        """Write what a user saw, with its notices in groups."""
+        lines = news_lines(news, self.names, self.settings.notices_shown)
+        return observation_text(facts, lines, self.text_of(facts.feed, facts.step), self.names)
 
     def ids(self, facts: SocialFacts) -> Mapping[str, tuple[int | str, ...]]:
         """Return the ids (and names of products) that a user is shown, as options of the actions that take them.
@@ -166,34 +141,27 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         Args:
             facts: What the user sees.
         """
-        visible = visible_ids(facts, group_notices(facts.notices)[: self.settings.notices_shown], self.ids_of)
+        ids = [self.ids_of(item.post) for item in facts.feed]
+        return self._options(facts, group_notices(facts.notices), ids, self.viewer(facts.user_id).followed_ids)
+
+    def _options(
+        self, facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds], followed: Set[int]
+    ) -> dict[str, tuple[int | str, ...]]:
+        """Return the options of the actions.
+
+        Args:
+            facts: What the user sees.
+            news: Its notices, in groups.
+            ids: The ids that each post of its feed shows.
+            followed: Ids of the users whom it follows.
+        """
+        visible = visible_ids(facts, news[: self.settings.notices_shown], ids)
         options: dict[str, tuple[int | str, ...]] = {}
-        for name, key, argument in self._takers:
-            values = self._own_list(name, facts, visible["user_id"]) if name in OWN_LIST else visible[argument]
+        for key, taker in self._takers.items():
+            values = visible[taker] if isinstance(taker, str) else taker(facts, visible["user_id"], followed)
             if values:
                 options[key] = values
         return options
-
-    def _own_list(self, action: str, facts: SocialFacts, users: tuple[int, ...]) -> tuple[int | str, ...]:
-        """Return the ids that an action applies to now, where it does not take all that is shown."""
-        match action:
-            case "follow":
-                followed = () if self.is_original else self.viewer(facts.user_id).followed_ids
-                return tuple(filterfalse(followed.__contains__, users))
-            case "unfollow":
-                return tuple(filter(self.viewer(facts.user_id).followed_ids.__contains__, users))
-            case "mute":
-                return tuple(filterfalse(facts.muted.__contains__, users)) if facts.muted else users
-            case "unmute":
-                return facts.muted
-            case "join_group":
-                return tuple([group.group_id for group in facts.open_groups])
-            case "leave_group" | "send_to_group":
-                return tuple([group.group_id for group in facts.groups])
-            case "purchase_product":
-                return tuple([product.name for product in facts.products])
-            case _:
-                return rated(facts, *UNDO[action])
 
     def text_of(self, items: Sequence[FeedItem], step: int | None = None) -> str:
         """Write posts as one user sees them.
@@ -203,12 +171,17 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             step: Step in which they are seen; None: now.
         """
         step = self.step if step is None else step
+        views = self._views if step == self.step else {}
         texts: list[str] = []
         for item in items:
             post = item.post
+            if views.get(post.post_id) is not post:
+                texts.append(post_text(item, step, self.settings))
+                continue
+            known = self._texts.get(post.post_id)
+            if known is None:
+                known = self._texts[post.post_id] = {}
             key = item.is_followed, item.is_own, item.vote
-            is_common = step == self.step and post is self._views.get(post.post_id)
-            known = self._texts.setdefault(post.post_id, {}) if is_common else {}
             text = known.get(key)
             if text is None:
                 text = known[key] = post_text(item, step, self.settings)
@@ -432,30 +405,31 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
 
 
 def visible_ids(
-    facts: SocialFacts, news: Sequence[Sequence[Notice]], ids_of: Callable[[PostView], ShownIds]
+    facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds]
 ) -> dict[str, tuple[int, ...]]:
     """Collect the ids that a text shows, in order of appearance, by the arguments that take them.
 
     Args:
         facts: What a user sees.
         news: Its notices, as far as they are shown, in groups.
-        ids_of: Returns the ids that a post shows.
+        ids: The ids that each post of its feed shows.
     """
     posts: list[int] = []
     users = [*facts.followed, *facts.muted]
     comments: list[int] = []
-    for notice in [notice for group in news for notice in group[:MAX_NAMED]]:
-        users.append(notice.user_id)
-        if notice.kind in ("reply", "quote"):
-            posts.append(notice.new_id)
-        elif notice.kind == "comment":
-            comments.append(notice.new_id)
-    for item in facts.feed:
-        ids = ids_of(item.post)
-        posts += ids.posts
-        users += ids.users
-        comments += ids.comments
-    users += [message.user_id for group in facts.groups for message in group.messages]
+    for group in news:
+        for notice in group[:MAX_NAMED]:
+            users.append(notice.user_id)
+            if notice.kind in ("reply", "quote"):
+                posts.append(notice.new_id)
+            elif notice.kind == "comment":
+                comments.append(notice.new_id)
+    for own_posts, own_users, own_comments in ids:
+        posts += own_posts
+        users += own_users
+        comments += own_comments
+    for group in facts.groups:
+        users += [message.user_id for message in group.messages]
     others = dict.fromkeys(users)
     others.pop(facts.user_id, None)
     return {
@@ -465,23 +439,65 @@ def visible_ids(
     }
 
 
-def rated(facts: SocialFacts, argument: str, vote: int) -> tuple[int, ...]:
-    """Return what the text marks with one kind of the viewer's votes: posts and replies, or comments.
+def rated_posts(facts: SocialFacts, vote: int) -> tuple[int, ...]:
+    """Return the posts and replies that the text marks with one kind of the viewer's votes.
 
     Args:
         facts: What a user sees.
-        argument: `post_id` or `comment_id`.
         vote: 1 for likes, -1 for dislikes.
     """
     found: list[int] = []
     for item in facts.feed:
         post = item.post
-        if argument == "post_id" and item.vote == vote:
+        if item.vote == vote:
             found += (post.post_id, post.source_id)
-        under = post.replies if argument == "post_id" else post.comments
-        if under:
-            found += [view.reply_id for view in under if view.vote == vote]
-    return tuple(dict.fromkeys(found))
+        if post.replies:
+            found += [reply.reply_id for reply in post.replies if reply.vote == vote]
+    return tuple(dict.fromkeys(found)) if found else ()
+
+
+def rated_comments(facts: SocialFacts, vote: int) -> tuple[int, ...]:
+    """Return the comments that the text marks with one kind of the viewer's votes.
+
+    Args:
+        facts: What a user sees.
+        vote: 1 for likes, -1 for dislikes.
+    """
+    found: list[int] = []
+    for item in facts.feed:
+        if item.post.comments:
+            found += [comment.reply_id for comment in item.post.comments if comment.vote == vote]
+    return tuple(dict.fromkeys(found)) if found else ()
+
+
+def own_groups(facts: SocialFacts) -> tuple[int, ...]:
+    """Return the groups that a user is in."""
+    return tuple([group.group_id for group in facts.groups])
+
+
+OwnList = Callable[[SocialFacts, tuple[int, ...], Set[int]], tuple[int | str, ...]]
+"""Returns what an action applies to now, given what a user sees, the users in it, and whom it follows."""
+
+OWN_LISTS: dict[str, OwnList] = {
+    "follow": lambda facts, users, followed: tuple(filterfalse(followed.__contains__, users)),
+    "unfollow": lambda facts, users, followed: tuple(filter(followed.__contains__, users)),
+    "mute": lambda facts, users, followed: (
+        tuple(filterfalse(facts.muted.__contains__, users)) if facts.muted else users
+    ),
+    "unmute": lambda facts, users, followed: facts.muted,
+    "unlike_post": lambda facts, users, followed: rated_posts(facts, 1),
+    "undo_dislike_post": lambda facts, users, followed: rated_posts(facts, -1),
+    "unlike_comment": lambda facts, users, followed: rated_comments(facts, 1),
+    "undo_dislike_comment": lambda facts, users, followed: rated_comments(facts, -1),
+    "join_group": lambda facts, users, followed: tuple([group.group_id for group in facts.open_groups]),
+    "leave_group": lambda facts, users, followed: own_groups(facts),
+    "send_to_group": lambda facts, users, followed: own_groups(facts),
+    "purchase_product": lambda facts, users, followed: tuple([product.name for product in facts.products]),
+}
+"""Actions that do not take every id of their kind that is shown → their own list."""
+
+KEYS = {action: f"{action}.{argument}" if action in OWN_LISTS else argument for action, argument in TAKES.items()}
+"""Action → the name of its option."""
 
 
 @lru_cache(maxsize=4096)

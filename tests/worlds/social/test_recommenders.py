@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.social import Account, HotFeed, SimSwarmFeed, SocialWorld, XFeed
-from mesa_llm.worlds.social.recommenders import HOT_EPOCH_S, hot_scores
+from mesa_llm.worlds.social.recommenders import HOT_EPOCH_S, MANY_DRAWS, Ragged, hot_scores, sampled
 
 
 def world_of(authors: list[int], feed: Any, users: int = 9, **changes: Any) -> SocialWorld:
@@ -158,3 +159,14 @@ def test_x_without_a_recommender_shows_only_posts_of_those_followed() -> None:
     world = world_of([1, 2, 3], "x_followed")
     world.follow(9, 2)
     assert (world.feed(9), world.feed(8)) == ([2], [])
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7])
+@pytest.mark.parametrize("first_seed", [0, 2**32 - 500, 2**62 + 12_345, 2**64 - 500])
+def test_draws_for_many_viewers_are_those_of_a_generator_each(first_seed: int, size: int) -> None:
+    n = MANY_DRAWS + 100
+    lengths = [(0, 1, 3, 21, 22, 50, 64, 65, 300)[index % 9] for index in range(n)]
+    seeds = [first_seed + index for index in range(n)]
+    found = sampled(Ragged.of([range(length) for length in lengths]), size, seeds)
+    for index, (length, seed) in enumerate(zip(lengths, seeds, strict=True)):
+        assert found[index].tolist() == sorted(random.Random(seed).sample(range(length), min(size, length)))
