@@ -78,7 +78,8 @@ def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
         text: Any text.
         max_characters: Length at which it is cut, quotation marks not counted.
     """
-    return f"“{one_line(text, max_characters).translate(_INNER)}”"
+    line = one_line(text, max_characters)
+    return f"“{line if line.isascii() else line.translate(_INNER)}”"
 
 
 _INNER = str.maketrans("“”„‟", "‘’‚‛")

@@ -76,9 +76,11 @@ class Query:
     """Keys of the requests made so far."""
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
-        """Send a request and keep its key."""
-        self.keys.append(request.key)
-        return await (llm or self.llm).reply(request)
+        """Send a request, and then keep its key: written before, it would hold the request up."""
+        try:
+            return await (llm or self.llm).reply(request)
+        finally:
+            self.keys.append(request.key)
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""

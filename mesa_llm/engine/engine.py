@@ -427,6 +427,7 @@ class Engine:
                             await asyncio.sleep(0)
                 for _ in range(2):  # the last ones are written in the next pass of the event loop, and then sent
                     await asyncio.sleep(0)
+            await self._transports.prepare_calls()
         if errors:
             raise errors[min(errors)]
         if any(result is None for result in results):

@@ -19,9 +19,13 @@ from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.endpoints import Endpoint
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.records import Reply, Request, Usage
-from mesa_llm.runlog.log import CAPABILITIES, RunLog
+from mesa_llm.runlog.log import CAPABILITIES, PreparedCall, RunLog
 
 logger = logging.getLogger(__name__)
+
+
+PREPARED_TOGETHER = 8
+"""Number of calls that the run log prepares before the event loop goes on: each takes a few dozen µs."""
 
 
 class EngineOptions(TypedDict, total=False):
@@ -160,15 +164,19 @@ class Recorded:
         if log.mode == "replay":
             raise ReplayError(log.explain(request))
         start = clock.perf_counter()
+        awaited = _Awaited(request)
+        self.run.awaited[id(awaited)] = awaited
         try:
             reply = await self._ask(request)
         except TransportError as error:
-            log.keep(request, error, clock.perf_counter() - start, commit=False)
+            log.keep(request, error, clock.perf_counter() - start, prepared=awaited.prepared, commit=False)
             await self.run.commit()
             raise
+        finally:
+            del self.run.awaited[id(awaited)]
         if not reply.latency_s:
             reply = reply.timed(clock.perf_counter() - start)
-        log.keep(request, reply, reply.latency_s, commit=False)
+        log.keep(request, reply, reply.latency_s, prepared=awaited.prepared, commit=False)
         await self.run.commit()
         usage = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
         self.run.count(usage, request.salt.purpose)
@@ -184,6 +192,15 @@ class Recorded:
             raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
+@dataclass(slots=True, eq=False)
+class _Awaited:
+    """A request whose reply is waited for."""
+
+    request: Request
+    prepared: PreparedCall | None = None
+    """What the run log has prepared for its reply."""
+
+
 @dataclass(slots=True)
 class _Commit:
     """A commit that several requests wait for."""
@@ -197,6 +214,7 @@ class Transports:
 
     Attributes:
         access: What is asked through; shared with other runs if the options share it.
+        awaited: The requests whose replies are waited for, in the order asked.
     """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
@@ -219,11 +237,24 @@ class Transports:
         self._own_transports: list[LLM] = []
         self._agent_models: set[str] = set()
         self._next_commit: _Commit | None = None
+        self.awaited: dict[int, _Awaited] = {}
 
     def close(self) -> None:
         """Close what was opened, unless other runs share it."""
         if self.options.get("access") is None:
             self.access.close()
+
+    async def prepare_calls(self) -> None:
+        """Let the run log prepare for the replies that are waited for; those that come meanwhile go first."""
+        awaited = list(self.awaited.values())
+        for start in range(0, len(awaited), PREPARED_TOGETHER):
+            await asyncio.sleep(0)
+            for one in awaited[start : start + PREPARED_TOGETHER]:
+                if one.prepared is None and id(one) in self.awaited:
+                    try:
+                        one.prepared = self.runlog.prepare(one.request)
+                    except ConfigError:  # it cannot be written, which the first reply that is to be kept says again
+                        return
 
     async def commit(self) -> None:
         """Wait until what is kept in this pass of the event loop is committed, once for all of it.

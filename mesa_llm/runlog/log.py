@@ -57,6 +57,9 @@ _DELETE_ANSWER = (
     "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
 )
 
+PreparedCall = tuple[Any, ...]
+"""First columns of the row of a call: those that its request fills."""
+
 CHECKPOINT_EVERY_S = 0.05
 """Seconds between two checkpoints of steps that brought no new reply."""
 
@@ -281,13 +284,43 @@ class RunLog(Queries):
                 "again from here on, give --ask-again (in Python ask_again=True); what is recorded is kept."
             )
 
-    def keep(self, request: Request, reply: Reply | TransportError, latency_s: float, *, commit: bool = True) -> None:
+    def prepare(self, request: Request) -> PreparedCall:
+        """Keep the texts of a request whose reply is still waited for, so that recording the reply takes less time.
+
+        They are committed with the next reply.
+
+        Returns:
+            What the row of the call holds of its request, for `keep`.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        self._check_writable()
+        try:
+            with self._lock:
+                return self._prepared(request)
+        except sqlite3.Error as error:
+            raise self._give_up(error) from error
+
+    def _prepared(self, request: Request) -> PreparedCall:
+        return (bytes.fromhex(request.key), *request.salt[1:], request.model, *self._texts.kept(request))
+
+    def keep(
+        self,
+        request: Request,
+        reply: Reply | TransportError,
+        latency_s: float,
+        *,
+        prepared: PreparedCall | None = None,
+        commit: bool = True,
+    ) -> None:
         """Record a reply at once.
 
         Args:
             request: The request.
             reply: The reply, or the error in its place.
             latency_s: Seconds until it came.
+            prepared: What `prepare` returned for the request; None: it was not called.
             commit: False if `commit` is called as soon as all that came at the same moment is kept.
 
         Raises:
@@ -299,12 +332,10 @@ class RunLog(Queries):
         else:
             outcome = (None, type(reply).__name__, storable(str(reply)))
             cost = (0, 0, None, latency_s, 1)
-        salt = request.salt
-        row = (bytes.fromhex(request.key), *salt[1:], request.model)
         self._check_writable()
         try:
             with self._lock:
-                self._trace.execute(_INSERT, (*row, *self._texts.kept(request), *outcome, *cost))
+                self._trace.execute(_INSERT, (*(prepared or self._prepared(request)), *outcome, *cost))
         except sqlite3.Error as error:
             raise self._give_up(error) from error
         self._has_new_replies = True

@@ -105,6 +105,7 @@ class Episode:
         tested_seats: Seats that the model under test plays.
         room: The room.
         persons: Who plays, by seat.
+        persons_by_id: The same by Mesa `unique_id`.
         author: Who writes all parts, in a script.
         moderator: Who gives the floor, if a mind does.
         end: Why it is over; empty: it is not.
@@ -134,6 +135,7 @@ class Episode:
             counts_absent=(chosen.stale_counts or ("all" if chosen.rules == "original" else "in turn")) == "all",
         )
         self.persons = [self._person(seat) for seat in range(len(self.characters))]
+        self.persons_by_id = {person.unique_id: person for person in self.persons}
         self.host = self._host()
         config = AgentConfig(settings=Settings(temperature=chosen.temperature))
         self.moderator = Moderator(model, self.room, config=config) if chosen.order == "moderator" else None

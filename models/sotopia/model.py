@@ -215,11 +215,11 @@ class SotopiaModel(LLMModel):
 
     @staticmethod
     def _turns(episodes: Sequence[Episode]) -> list[Turn]:
-        found: list[Turn] = []
-        for episode in episodes:
-            by_id = {person.unique_id: person for person in episode.persons}
-            found += [Turn(by_id[agent_id], seen) for agent_id, seen in episode.room.due().items()]
-        return found
+        return [
+            Turn(episode.persons_by_id[agent_id], seen)
+            for episode in episodes
+            for agent_id, seen in episode.room.due().items()
+        ]
 
     def end_step(self) -> None:
         """End the turn in all rooms, and let the judges judge what is over."""
@@ -231,9 +231,9 @@ class SotopiaModel(LLMModel):
             self._end_scripts(failures)
         over = [episode for episode in self.episodes if episode.end and not episode.ratings]
         if over and self.judges:
-            ratings = judge_episodes(self, over)
-            for episode in over:
-                episode.ratings = [one for one in ratings if one.episode == episode.index]
+            by_index = {episode.index: episode for episode in over}
+            for rating in judge_episodes(self, over):
+                by_index[rating.episode].ratings.append(rating)
         self.running = bool(self.open_episodes)
 
     def _end_scripts(self, failures: Mapping[int, str]) -> None:

@@ -100,6 +100,18 @@ def test_prompts_are_read_as_they_were_asked(prompts) -> None:
     assert [row["prompt"] for row in log.calls_of(1)] == documents[::-1]
 
 
+@given(st.lists(st.lists(messages, max_size=4), max_size=8), st.randoms(use_true_random=False))
+def test_calls_that_were_prepared_in_any_order_are_recorded_as_those_that_were_not(prompts, random) -> None:
+    plain, log = RunLog(), RunLog()
+    requests = [Request("stub", tuple(one), Salt(1, 1, time, "decide", 0)) for time, one in enumerate(prompts)]
+    waiting = random.sample(range(len(requests)), random.randint(0, len(requests)))
+    prepared = {index: log.prepare(requests[index]) for index in waiting}
+    for index, request in enumerate(requests):
+        plain.keep(request, Reply("fine"), 0.1)
+        log.keep(request, Reply("fine"), 0.1, prepared=prepared.get(index))
+    assert log.calls().equals(plain.calls())
+
+
 replies = st.builds(
     Reply,
     st.text(),

@@ -1,7 +1,7 @@
 """POST to one address over connections that stay open, and read what comes back within bounds.
 
-The client is libcurl, by `pycurl` and its own place in asyncio's event loop: it takes a few dozen µs of processor time
-a request, works again after a fork, and heeds `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows no
+The client is libcurl, by `pycurl` (see `mesa_llm.llm.openai.transfers`): it takes a few dozen µs of processor time a
+request, works again after a fork, and heeds `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows no
 redirect, asks for no compression, and reads no `.netrc`.
 """
 
@@ -19,9 +19,7 @@ import certifi
 import pycurl
 
 from mesa_llm.errors import BadReply
-
-libcurl: Any = pycurl
-"""The same module: the stubs that type checkers have of it lack what is newer."""
+from mesa_llm.llm.openai.transfers import Transfers, libcurl
 
 MAX_COMPLAINT_BYTES = 100_000
 """Maximum number of bytes of an error page that are read."""
@@ -66,8 +64,7 @@ class Connections:
         self._is_retired = False
         self._options = _options(url, headers, timeout_s)
         self._max_reply_bytes = max_reply_bytes
-        self._curls = libcurl.AsyncCurlMulti(close_handles=True)
-        self._curls.setopt(pycurl.M_MAXCONNECTS, MAX_IDLE)
+        self._transfers = Transfers(MAX_IDLE)
         _CONNECTIONS.add(self)
 
     async def post(self, body: bytes) -> Response:
@@ -82,11 +79,9 @@ class Connections:
         exchange.begin(body)
         self._in_flight += 1
         try:
-            await self._curls.add_handle(exchange.curl)
-        except pycurl.error as error:
-            arguments: tuple[Any, ...] = error.args
-            return exchange.end(int(arguments[0]), str(arguments[1]))
-        else:
+            error = await self._transfers.perform(exchange.curl)
+            if error is not None:
+                return exchange.end(*error)
             self._exchanges.append(exchange)
             return exchange.response
         finally:
@@ -102,7 +97,7 @@ class Connections:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._curls.aclose()
+        await self._transfers.close()
 
 
 class _Exchange:

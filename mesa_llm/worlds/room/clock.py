@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 DAY_S = 86_400
 
@@ -24,6 +25,12 @@ def seconds_of(time: str) -> int:
         raise ValueError(f"a time of day is HH:MM or HH:MM:SS, got {time!r}")
     hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return 3600 * hours + 60 * minutes + seconds
+
+
+@lru_cache(maxsize=1024)  # many rooms show the same time
+def _time_of(seconds: int) -> str:
+    """Return a number of seconds since midnight as `HH:MM:SS`."""
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 @dataclass
@@ -56,14 +63,12 @@ class Clock:
     @property
     def now(self) -> str:
         """Time of day, `HH:MM:SS`."""
-        seconds = int(self._start_s + self.elapsed_s) % DAY_S
-        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        return _time_of(int(self._start_s + self.elapsed_s) % DAY_S)
 
     @property
     def opening(self) -> str:
         """Time of day at which the room was opened, `HH:MM:SS`."""
-        seconds = self._start_s
-        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        return _time_of(self._start_s)
 
     def ask(self) -> None:
         """Let the time pass that thinking takes."""

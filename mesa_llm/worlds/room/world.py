@@ -46,7 +46,11 @@ class Verdict(BaseModel, frozen=True):
     """Why, in one short sentence."""
 
 
-@dataclass
+_ACTIONS = {"choose": ("wait",), "interact": ("gesture", "do", "leave", "wait")}
+"""Phase → what may be done in it besides speaking."""
+
+
+@dataclass(slots=True)
 class _Floor:
     """Somebody's turn to speak."""
 
@@ -152,7 +156,8 @@ class Room:
     @property
     def limit_s(self) -> float | None:
         """Seconds after which the time is up; None: never."""
-        return min((rule.seconds for rule in self.end_rules if isinstance(rule, MaxTime)), default=None)
+        limits = [rule.seconds for rule in self.end_rules if isinstance(rule, MaxTime)]
+        return min(limits) if limits else None
 
     # -- turns
 
@@ -224,21 +229,23 @@ class Room:
         text = description(facts, member, is_original=self.rules == "original")
         brief = "" if member.reads_once else member.brief
         instructions = "\n\n".join(filter(None, (self.topic, brief)))
-        seen: dict[str, Any] = {"instructions": instructions, "facts": facts, "label": phase, "world": self.name}
+        answer = self._answer_type(phase)
+        if answer is not None:
+            return Observation(text, instructions, answer, facts=facts, label=phase, world=self.name)
+        tools, options = self._tools(phase or "choose"), self._hearers(agent_id)
+        return Observation(text, instructions, None, tools, options, facts=facts, label=phase, world=self.name)
+
+    def _answer_type(self, phase: str) -> Any:
+        """Return the type of the answer that is wanted in a phase; None: an action is."""
         if not phase:
-            return Observation(text, tools=self._tools("choose"), options=self._hearers(agent_id), **seen)
+            return None
         if self.rules == "original" or phase == "token":
-            return Observation(text, answer=str, **seen)
-        if phase == "draft":
-            return Observation(text, answer=Text, **seen)
-        if phase == "decide":
-            return Observation(text, answer=Wish, **seen)
-        return Observation(text, tools=self._tools(phase), options=self._hearers(agent_id), **seen)
+            return str
+        return {"draft": Text, "decide": Wish}.get(phase)
 
     def _tools(self, phase: str) -> tuple[str, ...]:
-        whisper = ("whisper",) if self.has_whispers and len(self.present) > 1 else ()
-        others = {"choose": ("wait",), "interact": ("gesture", "do", "leave", "wait")}
-        return ("say", *whisper, *others.get(phase, ()))
+        own = _ACTIONS.get(phase, ())
+        return ("say", "whisper", *own) if self.has_whispers and len(self.present) > 1 else ("say", *own)
 
     def _hearers(self, agent_id: int) -> dict[str, tuple[Any, ...]]:
         if not self.has_whispers:
@@ -249,16 +256,17 @@ class Room:
     def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
         """Return what somebody sees, as values."""
         floor = self._floors.get(agent_id) or _Floor("")
-        heard = [line for line in self.lines[: floor.n_heard] if line.is_heard_by(agent_id)]
         member = self.members.get(agent_id) or Member(agent_id, "")
         n_read = self._n_read.get(agent_id) if member.reads_once and phase else None
-        if n_read is not None:
+        if n_read is None:
+            heard = [line for line in self.lines[: floor.n_heard] if line.is_heard_by(agent_id)]
+        else:
             heard = [one for one in self.lines[n_read:] if one.is_heard_by(agent_id) and one.speaker_id != agent_id]
         shown = heard[-self.max_shown :]
         limit_s = self.limit_s if self.shows_time_left else None
         return RoomFacts(
             member.name,
-            tuple(self.members[one].name for one in self.present if one != agent_id),
+            tuple([self.members[one].name for one in self.present if one != agent_id]),
             tuple(shown),
             len(heard) - len(shown),
             self.clock.now,
