@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -75,10 +75,10 @@ class Query:
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
 
-    async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
-        """Send a request and keep its key."""
+    def ask(self, request: Request, llm: LLM | None = None) -> Coroutine[Any, Any, Reply]:
+        """Keep the key of a request, and send it."""
         self.keys.append(request.key)
-        return await (llm or self.llm).reply(request)
+        return (llm or self.llm).reply(request)
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""

@@ -161,11 +161,17 @@ class Recorded:
             raise ReplayError(log.explain(request))
         start = clock.perf_counter()
         try:
-            reply = await self._ask(request)
+            reply = await self.inner.reply(request)
         except TransportError as error:
-            log.keep(request, error, clock.perf_counter() - start, commit=False)
-            await self.run.commit()
+            await self._keep_failure(request, error, start)
             raise
+        except MesaLLMError:
+            raise
+        except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
+            logger.exception("%s raised", request.model)
+            failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
+            await self._keep_failure(request, failure, start)
+            raise failure from error
         if not reply.latency_s:
             reply = reply.timed(clock.perf_counter() - start)
         log.keep(request, reply, reply.latency_s, commit=False)
@@ -174,14 +180,9 @@ class Recorded:
         self.run.count(usage, request.salt.purpose)
         return reply
 
-    async def _ask(self, request: Request) -> Reply:
-        try:
-            return await self.inner.reply(request)
-        except MesaLLMError:
-            raise
-        except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
-            logger.exception("%s raised", request.model)
-            raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
+    async def _keep_failure(self, request: Request, failure: TransportError, start: float) -> None:
+        self.run.runlog.keep(request, failure, clock.perf_counter() - start, commit=False)
+        await self.run.commit()
 
 
 @dataclass(slots=True)
