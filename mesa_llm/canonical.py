@@ -67,4 +67,6 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain)
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=plain, check_circular=False
+)

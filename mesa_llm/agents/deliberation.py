@@ -106,10 +106,12 @@ class DeliberationMixin:
         """Build the prompt: shared instructions first, then who the agent is, its memories, and its observation."""
         shared = getattr(self.model, "instructions_text", "")
         system = "\n\n".join(filter(None, (shared, seen.instructions, self.config.text)))
-        remembered = self.memory.recall(seen.cue or seen.text, self.now)
-        memory = f"What you remember:\n{remembered}" if remembered else ""
-        user = "\n\n".join(filter(None, (memory, seen.text))) or "Decide."
-        history = self.memory.messages()
+        memory, text = self.memory, seen.text
+        remembered = memory.recall(seen.cue or text, self.now)
+        if remembered:
+            remembered = f"What you remember:\n{remembered}"
+        user = "\n\n".join(filter(None, (remembered, text))) or "Decide."
+        history = memory.messages()
         first = (ChatMessage("system", system),) if system else ()
         return Prompt((*first, *history, ChatMessage("user", user)))
 
@@ -177,14 +179,14 @@ class DeliberationMixin:
         return await self._query_to(self.opened, seen)
 
     async def _query_to(self, opened: OpenedModel, seen: Observation) -> Query | Decision | Failure:
-        engine = engine_of(self.model)
+        engine, config = engine_of(self.model), self.config
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
         if seen.answer is None and not box.has_actions:
             agent.demand_actions()
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
-            box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(agent.config.tools)
+            box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
@@ -192,14 +194,14 @@ class DeliberationMixin:
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
         request = Request(
-            opened.named(self.config.adapter),
+            opened.named(config.adapter),
             prompt,
             salt,
             tools=box.specs if seen.answer is None else box.readers,
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.request_settings,
             options=seen.options,
-            adapter=self.config.adapter,
+            adapter=config.adapter,
             max_actions=seen.max_actions,
         )
         return engine.query(opened, seen, box, request, self.request_reasoning(opened))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mesa_llm.config import AgentConfig
 from mesa_llm.engine.tool_server import ToolServer, checked_servers
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Observation
@@ -50,13 +51,14 @@ class ToolMixin:
             seen: What the agent observes; it may name the tools usable now. The researcher's own functions always are.
         """
         agent: Any = self
+        config: AgentConfig = agent.config
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)
-        if not agent.config.world_tools:
+        if not config.world_tools:
             box = box.without_tools_of_worlds
         names = seen.tools
         if names is not None and self.tools:
             names = dict.fromkeys((*names, *(function.__name__ for function in self.tools)))
-        return box.only(names).only(agent.config.tools).usable
+        return box.only(names).only(config.tools).usable
 
     def demand_actions(self) -> None:
         """Check that the agent's config leaves it something to do.

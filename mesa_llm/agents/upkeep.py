@@ -9,10 +9,14 @@ from typing import Any
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.survey import Aside
 from mesa_llm.errors import TransportError
+from mesa_llm.memory import ChatMemory, NoMemory, StreamMemory, WindowMemory
 from mesa_llm.memory.reflection import Insight, Insights, Questions, Reflection, ReflectiveMemory
 from mesa_llm.records import ChatMessage, Decision, Observation
 
 logger = logging.getLogger(__name__)
+
+UNTENDED = frozenset({NoMemory, WindowMemory, ChatMemory, StreamMemory})
+"""Memories that are neither summed up nor reflected on."""
 
 
 def tend_memories(agents: Iterable[Any]) -> None:
@@ -24,6 +28,8 @@ def tend_memories(agents: Iterable[Any]) -> None:
     jobs: list[Aside] = []
     reflecting: list[Any] = []
     for agent in agents:
+        if type(getattr(agent, "_memory", None)) in UNTENDED:
+            continue
         is_asked = agent.opened.is_language_model
         memory: Any = agent.memory if is_asked else getattr(agent, "_memory", None)  # where none is, none is made
         if isinstance(memory, ReflectiveMemory) and memory.is_due(agent.now):

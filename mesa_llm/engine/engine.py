@@ -44,6 +44,9 @@ STRIDE = 1024
 SENT_TOGETHER = 32
 """Number of requests that are written before they are sent: the replies to them come while others are written."""
 
+COLLECTOR_AFTER_S = 1.0
+"""Seconds of waiting after which the garbage collector goes on; before, it would go through all that agents see."""
+
 GRACE_S = 5.0
 """Maximum number of seconds to wait for cancelled requests to end."""
 
@@ -300,8 +303,11 @@ class Engine:
         self._has_ended = threading.Event()
         try:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may come here, too
-            with self.while_waiting(), collector_running():
-                return future.result()
+            with self.while_waiting():
+                with suppress(TimeoutError):  # if it is the work's own, it is raised below
+                    return future.result(COLLECTOR_AFTER_S)
+                with collector_running():
+                    return future.result()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not self.is_interrupted:
                 self._wait_for_replies()

@@ -167,11 +167,17 @@ class Recorded:
         awaited = _Awaited(request)
         self.run.awaited[id(awaited)] = awaited
         try:
-            reply = await self._ask(request)
+            reply = await self.inner.reply(request)
         except TransportError as error:
-            log.keep(request, error, clock.perf_counter() - start, prepared=awaited.prepared, commit=False)
-            await self.run.commit()
+            await self._keep_failure(awaited, error, start)
             raise
+        except MesaLLMError:
+            raise
+        except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
+            logger.exception("%s raised", request.model)
+            failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
+            await self._keep_failure(awaited, failure, start)
+            raise failure from error
         finally:
             del self.run.awaited[id(awaited)]
         if not reply.latency_s:
@@ -182,14 +188,10 @@ class Recorded:
         self.run.count(usage, request.salt.purpose)
         return reply
 
-    async def _ask(self, request: Request) -> Reply:
-        try:
-            return await self.inner.reply(request)
-        except MesaLLMError:
-            raise
-        except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
-            logger.exception("%s raised", request.model)
-            raise TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}") from error
+    async def _keep_failure(self, awaited: _Awaited, failure: TransportError, start: float) -> None:
+        seconds = clock.perf_counter() - start
+        self.run.runlog.keep(awaited.request, failure, seconds, prepared=awaited.prepared, commit=False)
+        await self.run.commit()
 
 
 @dataclass(slots=True, eq=False)

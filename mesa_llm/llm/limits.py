@@ -273,6 +273,7 @@ class Limits:
             raise ConfigError(f"concurrency must be 1 or more, got {concurrency!r}")
         self.inner = inner
         self.pace = Pace(concurrency, requests_per_min, tokens_per_min)
+        self._counts_tokens = tokens_per_min is not None
         self._tokens_seen = 1
         self._characters_seen = 4
 
@@ -283,7 +284,7 @@ class Limits:
             Stopped: If the run is ending.
             TransportError: As what is asked raises it.
         """
-        characters = 1 + sum(len(message.content) for message in request.messages)
+        characters = 1 + sum(len(message.content) for message in request.messages) if self._counts_tokens else 0
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
         in_flight = InFlight.of_run.get() or _OUTSIDE_OF_RUNS
         start = time.perf_counter()
@@ -296,7 +297,7 @@ class Limits:
             raise
         finally:
             self.pace.leave()
-        if reply.prompt_tokens:
+        if self._counts_tokens and reply.prompt_tokens:
             self._tokens_seen += reply.prompt_tokens + reply.reply_tokens
             self._characters_seen += characters
         return reply if reply.latency_s else reply.timed(time.perf_counter() - start)

@@ -255,6 +255,8 @@ class Bridge:
             worlds: Names of the worlds that the agent observes.
             agent: Mesa `unique_id`, for its subscriptions and the relevance to it; None: anyone.
         """
+        if not self._current and not self._announced:
+            return []
         own = frozenset(worlds)
         by_line: dict[str, Event] = {}
         for _, event in self._current:

@@ -145,7 +145,7 @@ class Database:
         self._check_open()
         if self._fault is not None:
             raise ConfigError(self._fault)
-        if self._process != os.getpid() and self.path is not None:
+        if self.path is not None and self._process != os.getpid():
             raise ConfigError(
                 f"{str(self.path)!r} is being recorded by process {self._process}, which this one was forked from; "
                 "make the model anew here, with another log="

@@ -175,9 +175,11 @@ class ToolBox(Mapping[str, Bound]):
         may_clash = len(worlds) > 1
         kinds = tuple([(type(world), world.name if may_clash else "") for world in worlds])
         plan = _plan(type(agent), kinds, tuple(functions))
-        owners = [getattr(function, "__self__", None) for function in functions]
-        own = [() if owner is None else (owner,) for owner in owners]
-        return cls(plan, ((agent,), *[(world, agent_id) for world in worlds], *own))
+        leading: list[tuple[Any, ...]] = [(agent,), *[(world, agent_id) for world in worlds]]
+        for function in functions:
+            owner = getattr(function, "__self__", None)
+            leading.append(() if owner is None else (owner,))
+        return cls(plan, tuple(leading))
 
     def __getitem__(self, name: str) -> Bound:
         """Return a tool by name."""
