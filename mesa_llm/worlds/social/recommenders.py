@@ -163,102 +163,35 @@ def sample_rows(rows: IntArray, size: int, seed: int) -> IntArray:
 
 
 def sampled(lists: Ragged, size: int, seeds: Sequence[int]) -> Ragged:
-    """Draw so many of the rows of each list, as `random.Random(seed).sample` does; they stay in order."""
-    known = drawn_at_once(lists.lengths, size, seeds) if size and len(lists) >= MANY_DRAWS else {}
-    generator = random.Random(0)
-    positions: list[int] = []
-    bounds = [0]
-    starts = lists.bounds.tolist()
-    for index, seed in enumerate(seeds):
-        start, n = starts[index], starts[index + 1] - starts[index]
-        if n <= size:
-            positions += range(start, start + n)
-        else:
-            own = known.get(index)
-            if own is None:
-                generator.seed(seed)
-                own = sorted(generator.sample(range(n), size))
-            positions += [start + position for position in own]
-        bounds.append(len(positions))
-    return Ragged(lists.values[positions], np.array(bounds))
-
-
-def drawn_at_once(counts: IntArray, size: int, seeds: Sequence[int]) -> dict[int, list[int]]:
-    """Draw for many seeds at once what `random.Random(seed).sample(range(count), size)` draws, sorted.
-
-    Seeding a generator by itself takes far longer than drawing a few numbers from it, so that all are seeded together.
-
-    Args:
-        counts: For each seed, the number to draw from.
-        size: Number of draws of each.
-        seeds: The seeds.
-
-    Returns:
-        The draws by the position of the seed; without those for which `sample` goes another way, as it does for small
-        counts, or whose first words hold too few numbers that can be used.
-    """
-    largest_pool = 21 + (4 ** math.ceil(math.log(size * 3, 4)) if size > 5 else 0)  # as in `Random.sample`
-    drawn = np.full((len(seeds), size), -1)
-    n_drawn = np.zeros(len(seeds), dtype=np.int64)
-    is_known = np.array([1 << 32 <= seed < 1 << 64 for seed in seeds], dtype=np.bool_)
-    indices = np.flatnonzero(is_known & (counts > largest_pool))
-    for start in range(0, len(indices), SEEDED_AT_ONCE):
-        some = indices[start : start + SEEDED_AT_ONCE]
-        words = first_words([seeds[index] for index in some.tolist()], 4 * size + 8)
-        words >>= (32 - np.frexp(counts[some])[1]).astype(np.uint32)  # a draw takes as many bits as its count has
-        remaining = np.arange(len(some))
-        for numbers in words.astype(np.int64):
-            own, candidates = some[remaining], numbers[remaining]
-            is_new = (candidates < counts[own]) & (drawn[own] != candidates[:, None]).all(axis=1)
-            own = own[is_new]
-            drawn[own, n_drawn[own]] = candidates[is_new]
-            n_drawn[own] += 1
-            remaining = remaining[n_drawn[some[remaining]] < size]
-    indices = np.flatnonzero(n_drawn == size)
-    return dict(zip(indices.tolist(), np.sort(drawn[indices], axis=1).tolist(), strict=True))
-
-
-def first_words(seeds: Sequence[int], n: int) -> npt.NDArray[np.uint32]:
-    """Return the first 32-bit words of Python's generators, shape `(n, seeds)`.
-
-    Args:
-        seeds: Their seeds, from 2³² to 2⁶⁴ - 1.
-        n: Number of words of each, up to 226.
+    """Draw so many of the rows of each list, each equally likely; they stay in order.
 
     Source:
-        Matsumoto and Nishimura (1998), Mersenne Twister, ACM TOMACS 8(1); its reference code of 2002, `init_by_array`.
+        Bentley and Floyd (1987), A sample of brilliance, CACM 30(9), for all lists at once; the numbers are those of
+        Steele et al. (2014), SplitMix64.
     """
-    keys = np.array(seeds, dtype=np.uint64)
-    key = (keys & 0xFFFFFFFF).astype(np.uint32), (keys >> 32).astype(np.uint32) + np.uint32(1)
-    terms = [*key * 312, *(np.uint32(2**32 - index) for index in (*range(2, 624), 1))]
-    state = list(np.repeat(np.random.RandomState(19_650_218).get_state()[1][:, None], len(seeds), axis=1))
-    previous, mixed = state[0], np.empty(len(seeds), dtype=np.uint32)
-    for count, term in enumerate(terms):
-        row = state[count % 623 + 1]
-        np.right_shift(previous, 30, out=mixed)
-        np.bitwise_xor(mixed, previous, out=mixed)
-        np.multiply(mixed, np.uint32(1_664_525 if count < 624 else 1_566_083_941), out=mixed)
-        np.bitwise_xor(row, mixed, out=row)
-        np.add(row, term, out=row)
-        previous = row
-    state[0][:] = 1 << 31
-    pairs = np.array(state[: n + 1])
-    pairs = (pairs[:-1] & np.uint32(1 << 31)) | (pairs[1:] & np.uint32((1 << 31) - 1))
-    words = np.array(state[397 : 397 + n])
-    words ^= pairs >> 1
-    words ^= (pairs & 1) * np.uint32(0x9908B0DF)
-    words ^= words >> 11
-    words ^= (words << 7) & np.uint32(0x9D2C5680)
-    words ^= (words << 15) & np.uint32(0xEFC60000)
-    words ^= words >> 18
-    return words
+    is_long = lists.lengths > size
+    long = np.flatnonzero(is_long)
+    lasts = lists.lengths[long, None] - np.arange(size, 0, -1)
+    numbers = scattered([seeds[index] for index in long.tolist()], size) % (lasts + 1).astype(np.uint64)
+    drawn = numbers.astype(np.int64)
+    for position in range(1, size):
+        is_taken = (drawn[:, :position] == drawn[:, position, None]).any(axis=1)
+        drawn[is_taken, position] = lasts[is_taken, position]
+    n_drawn = np.minimum(lists.lengths, size)
+    bounds = np.concatenate(([0], np.cumsum(n_drawn)))
+    owners = np.repeat(np.arange(len(lists)), n_drawn)
+    positions = np.arange(len(owners)) - bounds[owners]
+    positions[is_long[owners]] = np.sort(drawn, axis=1).ravel()
+    return Ragged(lists.values[lists.bounds[owners] + positions], bounds)
 
 
-MANY_DRAWS = 1_500
-"""Number of viewers from which on their generators are seeded together."""
-
-SEEDED_AT_ONCE = 16_384
-"""Maximum number of generators that are seeded together, as a state takes 2.5 kB."""
+def scattered(seeds: Sequence[int], size: int) -> npt.NDArray[np.uint64]:
+    """Return the first so many numbers that SplitMix64 makes from each seed, shape `(seeds, size)`."""
+    steps = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = np.array(seeds, dtype=np.uint64)[:, None] + steps
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 # the feeds

@@ -56,14 +56,15 @@ def test_transfers_that_fail_or_are_cancelled_leave_the_others_alone(has_epoll: 
         refused = await transfers.perform(request("http://127.0.0.1:1", []))
         assert refused is not None
         assert refused[0] == pycurl.E_COULDNT_CONNECT
+        unanswered = b'{"hang": true}'
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(transfers.perform(request(server.url, [])), 0.05)
+            await asyncio.wait_for(transfers.perform(request(server.url, [], unanswered)), 0.05)
         assert await transfers.perform(request(server.url, [])) is None
-        hanging = asyncio.ensure_future(transfers.perform(request(server.url, [])))
+        hanging = asyncio.ensure_future(transfers.perform(request(server.url, [], unanswered)))
         await asyncio.sleep(0.05)
         await transfers.close()
         with pytest.raises(asyncio.CancelledError):
             await hanging
 
-    with FaultyServer(lambda body, number: "Yes." if number == 2 else HANG) as server:
+    with FaultyServer(lambda body, number: HANG if "hang" in body else "Yes.") as server:
         run(has_epoll, four)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.social import Account, HotFeed, SimSwarmFeed, SocialWorld, XFeed
-from mesa_llm.worlds.social.recommenders import HOT_EPOCH_S, MANY_DRAWS, Ragged, hot_scores, sampled
+from mesa_llm.worlds.social.recommenders import HOT_EPOCH_S, Ragged, hot_scores, sampled
 
 
 def world_of(authors: list[int], feed: Any, users: int = 9, **changes: Any) -> SocialWorld:
@@ -161,12 +160,24 @@ def test_x_without_a_recommender_shows_only_posts_of_those_followed() -> None:
     assert (world.feed(9), world.feed(8)) == ([2], [])
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 7])
-@pytest.mark.parametrize("first_seed", [0, 2**32 - 500, 2**62 + 12_345, 2**64 - 500])
-def test_draws_for_many_viewers_are_those_of_a_generator_each(first_seed: int, size: int) -> None:
-    n = MANY_DRAWS + 100
-    lengths = [(0, 1, 3, 21, 22, 50, 64, 65, 300)[index % 9] for index in range(n)]
-    seeds = [first_seed + index for index in range(n)]
-    found = sampled(Ragged.of([range(length) for length in lengths]), size, seeds)
-    for index, (length, seed) in enumerate(zip(lengths, seeds, strict=True)):
-        assert found[index].tolist() == sorted(random.Random(seed).sample(range(length), min(size, length)))
+@pytest.mark.parametrize("size", [0, 1, 7])
+@pytest.mark.parametrize("first_seed", [0, 2**64 - 500])
+def test_each_viewer_draws_the_same_alone_and_among_many(first_seed: int, size: int) -> None:
+    lengths = [(0, 1, 7, 8, 50, 300)[index % 6] for index in range(500)]
+    lists = Ragged.of([range(1000, 1000 + length) for length in lengths])
+    together = sampled(lists, size, [first_seed + index for index in range(500)])
+    for index, length in enumerate(lengths):
+        drawn = together[index].tolist()
+        assert len(drawn) == min(size, length)
+        assert drawn == sorted(set(drawn) & set(lists[index].tolist()))
+        assert drawn == sampled(Ragged.of([lists[index]]), size, [first_seed + index])[0].tolist()
+
+
+def test_all_posts_and_all_pairs_of_posts_are_drawn_equally_often() -> None:
+    n, posts, size = 40_000, 9, 3
+    drawn = sampled(Ragged.of([range(posts)] * n), size, range(2**40, 2**40 + n)).values.reshape(n, size)
+    is_drawn = (drawn[:, :, None] == np.arange(posts)).any(axis=1).astype(float)
+    together = is_drawn.T @ is_drawn / n
+    np.testing.assert_allclose(np.diag(together), size / posts, atol=0.012)
+    expected = size * (size - 1) / posts / (posts - 1)
+    np.testing.assert_allclose(together[~np.eye(posts, dtype=bool)], expected, atol=0.008)
