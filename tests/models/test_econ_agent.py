@@ -146,10 +146,10 @@ def test_parameters_that_cannot_be_are_refused_with_a_reason(parameters, reason)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "n_agents"), [("len", 40), ("cats", 40), ("composite", 100)])
-def test_twenty_years_have_the_published_sign(policy, n_agents) -> None:
+@pytest.mark.parametrize("policy", ["len", "cats", "composite"])
+def test_twenty_years_have_the_published_sign(policy) -> None:
     # Li et al. (2024), 100 households: by rule, the Phillips curve has the wrong, positive sign: 0.59..0.87.
-    model = run(240, n_agents=n_agents, policy=policy)
+    model = run(240, n_agents=40, policy=policy)
     assert 0.3 < model.results()["phillips_r"] < 1
     assert model.results()["okun_r"] < -0.7
     assert 0.01 < model.results()["unemployment_mean"] < 0.08

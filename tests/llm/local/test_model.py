@@ -112,7 +112,7 @@ def test_a_closed_model_loads_again_when_asked(model_path: Path) -> None:
 
 PROMPTS = [
     ask(agent=number, tools=ACTIONS[: number % 4], settings={"max_tokens": 16, "temperature": 0.7})
-    for number in (1, 2, 3, 4, 6)
+    for number in (1, 3, 4)
 ]
 IN_A_PROCESS = """
 import asyncio, json, sys
