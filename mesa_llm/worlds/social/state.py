@@ -91,7 +91,7 @@ class Reader(NamedTuple):
     """Number of followers."""
 
     followings: int
-    """Number of users it follows, as it is counted."""
+    """Number of users it follows."""
 
 
 NOBODY = Ragged.of([()])
@@ -485,9 +485,10 @@ class SocialState:
         viewers = self.viewers(user_ids)
         ids, bounds = viewers.followed.values.tolist(), viewers.followed.bounds.tolist()
         followees = [tuple(ids[start:end]) for start, end in pairwise(bounds)]
-        muted = [frozenset(self.mutes.get(user_id, ())) for user_id in user_ids]
+        users = viewers.ids.tolist()
+        muted = [frozenset(self.mutes.get(user_id, ())) for user_id in users]
         counts = (self.users[name][viewers.ids].tolist() for name in ("followers", "followings"))
-        return list(map(Reader, user_ids, followees, map(frozenset, followees), muted, self.feeds(viewers), *counts))
+        return list(map(Reader, users, followees, map(frozenset, followees), muted, self.feeds(viewers), *counts))
 
     def reader(self, user_id: int) -> Reader:
         """Return a user with what it sees first.
