@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from functools import lru_cache
 from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -41,7 +42,7 @@ SeriesKey = tuple[int, str, str]
 STRIDE = 1024
 """Request numbers reserved for one turn; each question takes eight of them, to leave room for its follow-ups."""
 
-SENT_TOGETHER = 32
+SENT_TOGETHER = 16
 """Number of requests that are written before they are sent: the replies to them come while others are written."""
 
 COLLECTOR_AFTER_S = 1.0
@@ -211,9 +212,7 @@ class Engine:
         step, index = self._turns.get(key, (time, 0))
         index = index if step == time else 0
         self._turns[key] = (time, index + 1)
-        series = key[2]
-        base = int(hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()[:7], 16) << 10 if series else 0
-        return _RequestNumbers((base + index) * STRIDE)
+        return _RequestNumbers((_base_of(key[2]) + index) * STRIDE)
 
     # -- asking
 
@@ -304,8 +303,7 @@ class Engine:
         try:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may come here, too
             with self.while_waiting():
-                with suppress(TimeoutError):  # if it is the work's own, it is raised below
-                    return future.result(COLLECTOR_AFTER_S)
+                concurrent.futures.wait([future], COLLECTOR_AFTER_S)
                 with collector_running():
                     return future.result()
         except BaseException as error:
@@ -455,6 +453,13 @@ class Engine:
         self.tool_sessions.close()
         self._transports.close()
         self.runlog.close()
+
+
+@lru_cache(maxsize=4096)
+def _base_of(series: str) -> int:
+    """Return the number that those of a series begin with."""
+    digest = hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()
+    return int(digest[:7], 16) << 10 if series else 0
 
 
 async def _end_in_flight(in_flight: InFlight) -> None:

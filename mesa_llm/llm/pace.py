@@ -112,16 +112,18 @@ class Pace:
             self._stretch_start, self._stretch_taken, self._has_been_full = loop.time(), 0, False
         if self._slots.n_taken >= self._slots.maximum:
             self._has_been_full = True
-        self._waiting += 1
-        try:
-            await self._slots.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            await self._wait(tokens)
-        except BaseException:
-            self._slots.release()
-            raise
+        if not self._slots.take_free():
+            self._waiting += 1
+            try:
+                await self._slots.acquire()
+            finally:
+                self._waiting -= 1
+        if self._resume or self._spacing or self._requests or self._tokens:
+            try:
+                await self._wait(tokens)
+            except BaseException:
+                self._slots.release()
+                raise
         self._in_flight += 1
         return self._epoch
 
@@ -247,10 +249,16 @@ class Slots:
         self.n_taken = 0
         self._queue: deque[asyncio.Future[None]] = deque()
 
+    def take_free(self) -> bool:
+        """Take a place if one is free and nobody waits; return whether it was."""
+        if self.n_taken >= self.maximum or self._queue:
+            return False
+        self.n_taken += 1
+        return True
+
     async def acquire(self) -> None:
         """Take a place, waiting for one if all are taken."""
-        if self.n_taken < self.maximum and not self._queue:
-            self.n_taken += 1
+        if self.take_free():
             return
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)

@@ -236,7 +236,7 @@ def _consulted_alike(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job]
 def _rows(job: _Job, decision: Any) -> list[Rating]:
     rows: list[Rating] = []
     for place, seat in enumerate(job.seats, 1):
-        marks = dict(getattr(decision.answer, f"agent_{place}"))
+        marks = vars(getattr(decision.answer, f"agent_{place}"))
         scores = {name: mark.score for name, mark in marks.items()}
         reasons = {name: mark.reasoning for name, mark in marks.items()}
         rows.append(Rating(job.episode.index, seat, job.judge, job.sample, job.is_swapped, scores, reasons))

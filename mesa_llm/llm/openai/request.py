@@ -89,6 +89,7 @@ class Writer:
         """Write for a model, by the name its endpoint knows it by."""
         self.model = model
         self._tools: dict[tuple[str, ...], list[bytes]] = {}
+        self._fixed_tools: dict[tuple[ToolSpec, ...], bytes] = {}
         self._formats: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
@@ -126,6 +127,17 @@ class Writer:
         return kept[1]
 
     def _tools_json(self, request: Request) -> bytes:
+        """Write the tools; without values that are offered now, they are the same for many requests."""
+        if request.options:
+            return self._tools_with_options(request)
+        written = self._fixed_tools.get(request.tools)
+        if written is None:
+            if len(self._fixed_tools) >= 256:
+                self._fixed_tools.clear()
+            written = self._fixed_tools[request.tools] = self._tools_with_options(request)
+        return written
+
+    def _tools_with_options(self, request: Request) -> bytes:
         """Write the tools: what is the same for many requests once, and between it the values offered now."""
         tools, options = _offered_tools(request.tools, request.options)
         key = (*(tool.digest for tool in tools), *options)

@@ -35,6 +35,7 @@ class Transfers:
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[pycurl.Curl, asyncio.Future[tuple[int, str] | None]] = {}
         self._timer: asyncio.Handle | None = None
+        self._is_due = False  # whether the timer goes off as soon as the event loop goes on
         self._is_closed = False
         self._epoll: Any = None
         self._watched: dict[int, int] = {}
@@ -107,9 +108,12 @@ class Transfers:
 
     def _set_timer(self, ms: int) -> None:
         """Let libcurl go on after some milliseconds; negative: not before a socket is ready."""
+        if ms == 0 and self._is_due:  # as each transfer says that is added before the event loop goes on
+            return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._is_due = ms == 0
         if ms == 0:
             self._timer = self._loop.call_soon(self._take_timer)
         elif ms > 0:
@@ -118,7 +122,7 @@ class Transfers:
     # -- called by the event loop
 
     def _take_timer(self) -> None:
-        self._timer = None
+        self._timer, self._is_due = None, False
         self._go_on([(pycurl.SOCKET_TIMEOUT, 0)])
 
     def _take_ready(self) -> None:

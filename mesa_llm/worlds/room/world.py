@@ -197,6 +197,8 @@ class Room:
         """
         for agent_id in [one for one, floor in self._floors.items() if floor.is_asked]:
             self._keep_silent(agent_id, (failures or {}).get(agent_id) or NO_REPLY)
+        if not self._floors:
+            return {}
         if any(self.members[agent_id].is_timed for agent_id in self._floors):
             self.clock.ask()
         for floor in self._floors.values():
