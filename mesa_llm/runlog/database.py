@@ -102,7 +102,7 @@ class Database:
             f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
         )
 
-    def _give_up(self, error: sqlite3.Error) -> ConfigError:
+    def _give_up(self, error: Exception) -> ConfigError:
         """Stop using a log that cannot be written."""
         with suppress(sqlite3.Error):
             self._trace.rollback()
@@ -128,12 +128,14 @@ class Database:
     def _recorded(self) -> sqlite3.Connection:
         """The recording that replies are looked up in."""
         self._check_open()
+        self._write_kept()
         return self._replies
 
     @property
     def _db(self) -> sqlite3.Connection:
         """The database that this run writes."""
         self._check_open()
+        self._write_kept()
         return self._trace
 
     def _check_open(self) -> None:
@@ -157,6 +159,13 @@ class Database:
             except sqlite3.Error as error:
                 raise self._give_up(error) from error
 
+    def _write_kept(self) -> None:
+        """Write what is kept and not written yet, before anything is read or committed; here, there is no such thing.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+
     def commit(self) -> None:
         """Commit the recorded replies, so that they outlive the process.
 
@@ -166,6 +175,7 @@ class Database:
         with self._lock:
             if self._is_closed:
                 return
+            self._write_kept()
             try:
                 self._trace.commit()
             except sqlite3.Error as error:
@@ -179,7 +189,8 @@ class Database:
             self._is_closed = True
             if self._process != os.getpid():
                 return  # it is the other process's to close
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, ConfigError):
+                self._write_kept()
                 self._trace.commit()
                 if self._write_lock is not None:
                     self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is

@@ -99,6 +99,7 @@ class RunLog(Queries):
         Raises:
             ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
         """
+        self._kept: list[tuple[Any, ...]] = []  # replies that are written with the next commit
         super().__init__(path, mode)
         self._retry_failures = retry_failures
         self._may_differ = ask_again
@@ -335,12 +336,24 @@ class RunLog(Queries):
         self._check_writable()
         try:
             with self._lock:
-                self._trace.execute(_INSERT, (*(prepared or self._prepared(request)), *outcome, *cost))
+                self._kept.append((*(prepared or self._prepared(request)), *outcome, *cost))
         except sqlite3.Error as error:
             raise self._give_up(error) from error
         self._has_new_replies = True
         if commit:
             self.commit()
+
+    def _write_kept(self) -> None:
+        """Write the replies that are kept and not written yet: many at once, as each statement takes its time."""
+        if not self._kept or self._fault is not None:
+            return
+        try:
+            with self._lock:
+                rows, self._kept = self._kept, []
+                self._texts.write()
+                self._trace.executemany(_INSERT, rows)
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:  # not all that a transport makes can be written
+            raise self._give_up(error) from error
 
     def _checkpoint(self) -> None:
         """Move commits from the write-ahead log into the file; waits for nobody."""

@@ -96,7 +96,7 @@ class Texts:
         """Read nothing yet.
 
         Args:
-            database: The run log; what is new is written in its open transaction.
+            database: The run log.
         """
         self._database = database
         self._next = 0  # not known yet
@@ -107,7 +107,7 @@ class Texts:
         self._written_size = self._read_size = 0
 
     def kept(self, request: Request) -> tuple[str, int, int]:
-        """Keep a request's texts, and return how a call refers to them: its messages, parameters, options."""
+        """Keep a request's texts for `write`; return how a call refers to them: its messages, parameters, options."""
         if not self._next:
             self._next = self._database.execute("SELECT ifnull(max(id), 0) FROM texts").fetchone()[0] + 1
             self._recall()
@@ -129,11 +129,12 @@ class Texts:
             else:
                 messages.append((message.role, content))
         prompt, parameters = compact_json(messages).decode(), self.number(_parameters(request))
-        references = prompt, parameters, self.number(request.options_text)
-        if self._new:
-            self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", self._new)
-            self._new.clear()
-        return references
+        return prompt, parameters, self.number(request.options_text)
+
+    def write(self) -> None:
+        """Write the texts that are new, in the open transaction."""
+        texts, self._new = self._new, []
+        self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", texts)
 
     def _recall(self) -> None:
         """Read what an earlier run wrote first and last, as that comes again; the rest is kept anew if it does."""
@@ -146,7 +147,7 @@ class Texts:
                 break
 
     def number(self, text: str) -> int:
-        """Return the number of a text; a new one is written with the others of its request."""
+        """Return the number of a text; a new one is kept for `write`."""
         text_id = self._numbers.get(text)
         if text_id is None:
             text_id, self._next = self._next, self._next + 1

@@ -441,6 +441,19 @@ def test_a_log_that_cannot_be_written_asks_for_nothing_more(tmp_path) -> None:
     assert counts == counts[:1] * 3
 
 
+def test_a_reply_is_found_as_soon_as_it_is_kept() -> None:
+    log, request = RunLog(), Request("stub", (ChatMessage("user", "Hello"),), Salt(1, 1, 1, "decide", 0))
+    log.may_repeat = True
+    log.keep(request, Reply("fine"), 0.1, commit=False)
+    assert log.find(request) == Reply("fine", latency_s=0.1)
+
+
+def test_a_reply_that_no_log_can_hold_ends_the_run() -> None:
+    model = PotModel(4, ScriptedLLM(lambda request: Reply("3", prompt_tokens=2**70)), rng=3)
+    with pytest.raises(ConfigError, match="cannot be written: Python int too large"):
+        model.run_for(1)
+
+
 def rewritten(path, *, persona="You like round numbers.", steps=3, **options):
     """Go on with a recorded run whose agents are now somebody else."""
     model = PotModel(4, honest(), rng=2, log=path, attempts=1, activation="in_order", **options)
