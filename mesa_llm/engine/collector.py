@@ -1,4 +1,4 @@
-"""Python's garbage collector, held back while many agents observe, decide by rule and act.
+"""Python's garbage collector, held back while many agents observe, decide and act, as long as replies come at once.
 
 What agents see makes millions of small objects that live for a step. The collector would go through them again and
 again, for a third of the time of a step, and find nothing: they are freed as soon as nobody refers to them.

@@ -1,10 +1,12 @@
 """Requests are numbered when they are put in line: latency never decides who gets which reply."""
 
+import gc
 import random
 
 import pytest
 
 from mesa_llm import ConfigError, Decision, LLMAgent, Observation, ScriptedLLM
+from mesa_llm.engine.engine import COLLECTOR_AFTER_S
 from mesa_llm.llm.replies import call
 from tests.pot import PotModel, QuizModel
 
@@ -135,3 +137,16 @@ def test_numbers_of_steps_that_are_over_are_forgotten() -> None:
     model = Lots(2, ScriptedLLM(paid), rng=1)
     model.run_for(5)
     assert len(model.engine._turns) == 2
+
+
+@pytest.mark.parametrize(("delay_s", "is_running"), [(0.0, False), (COLLECTOR_AFTER_S + 0.2, True)])
+def test_the_garbage_collector_rests_until_replies_take_their_time(delay_s, is_running) -> None:
+    found = []
+
+    def reply(request):
+        found.append(gc.isenabled())
+        return paid(request)
+
+    PotModel(2, ScriptedLLM(reply, delay_s=delay_s), rng=1).step()
+    assert found == [is_running] * 2
+    assert gc.isenabled()
