@@ -299,7 +299,9 @@ class RunLog(Queries):
         self._check_writable()
         try:
             with self._lock:
-                return self._prepared(request)
+                prepared = self._prepared(request)
+                self._texts.write()
+                return prepared
         except sqlite3.Error as error:
             raise self._give_up(error) from error
 

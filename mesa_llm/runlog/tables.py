@@ -133,8 +133,9 @@ class Texts:
 
     def write(self) -> None:
         """Write the texts that are new, in the open transaction."""
-        texts, self._new = self._new, []
-        self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", texts)
+        if self._new:
+            texts, self._new = self._new, []
+            self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", texts)
 
     def _recall(self) -> None:
         """Read what an earlier run wrote first and last, as that comes again; the rest is kept anew if it does."""
