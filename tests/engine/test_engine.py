@@ -1,8 +1,8 @@
 """Requests are numbered when they are put in line: latency never decides who gets which reply."""
 
+import asyncio
 import gc
 import random
-import time
 
 import pytest
 
@@ -145,13 +145,15 @@ def test_the_garbage_collector_rests_until_replies_take_their_time(monkeypatch, 
     monkeypatch.setattr(engine, "COLLECTOR_AFTER_S", after_s)
     found = []
 
-    def reply(request):
-        waits = iter(range(3_000))
-        while gc.isenabled() is not is_running and next(waits, None) is not None:
-            time.sleep(0.01)
-        found.append(gc.isenabled())
-        return paid(request)
+    class Patient:
+        async def reply(self, request):
+            for _ in range(3_000):
+                if gc.isenabled() is is_running:
+                    break
+                await asyncio.sleep(0.01)
+            found.append(gc.isenabled())
+            return paid(request)
 
-    PotModel(2, ScriptedLLM(reply), rng=1).step()
+    PotModel(2, Patient(), rng=1).step()
     assert found == [is_running] * 2
     assert gc.isenabled()
