@@ -31,7 +31,7 @@ class ChatMemory(EntryMemory):
     strict turns and lacks nothing.
     """
 
-    __slots__ = ("_characters", "_messages", "_n_told", "max_tokens", "pairs")
+    __slots__ = ("_characters", "_exchanges", "_messages", "max_tokens", "pairs")
     kind: ClassVar[str] = "chat"
     settings: ClassVar[tuple[str, ...]] = ("max_tokens", "pairs")
 
@@ -49,8 +49,8 @@ class ChatMemory(EntryMemory):
         self.max_tokens = whole_number("max_tokens", max_tokens, 128)
         self.pairs = whole_number("pairs", pairs, 1)
         self._characters = 0
-        self._messages: list[ChatMessage] = []  # of the pairs that another exchange follows
-        self._n_told = 0  # number of entries in these
+        self._exchanges: list[list[MemoryEntry]] = []  # the entries, split where the world speaks after the agent
+        self._messages: list[ChatMessage] = []  # of the exchanges that another follows, as far as they were asked for
 
     def add(self, entry: MemoryEntry) -> None:
         """Remember something, cut to a quarter of the tokens; beyond the bounds the oldest pairs go."""
@@ -59,26 +59,32 @@ class ChatMemory(EntryMemory):
         text = clip(entry_text, characters // 4 - _FRAME_CHARACTERS)
         if not text:
             return
-        self._entries.append(entry if text == entry.text else replace(entry, text=text))
-        self._characters += _cost(self._entries[-1])
-        if self._characters > characters or len(self._entries) > 2 * self.pairs:  # a pair has two entries or more
-            self._forget(self._characters - characters)
+        remembered = entry if text == entry.text else replace(entry, text=text)
+        exchanges = self._exchanges
+        if not exchanges or (_is_answered(exchanges[-1]) and entry.kind not in _BY_AGENT):
+            exchanges.append([])
+        exchanges[-1].append(remembered)
+        self._entries.append(remembered)
+        self._characters += _cost(remembered)
+        if self._characters > characters or len(exchanges) > self.pairs:
+            self._forget(characters)
 
-    def _forget(self, excess: int) -> None:
-        """Drop the oldest pairs beyond the bounds.
+    def _forget(self, characters: int) -> None:
+        """Drop the oldest pairs beyond the bounds; if the last is too long by itself, its oldest entries.
 
         Args:
-            excess: Number of characters that are too many.
+            characters: Maximum number of characters.
         """
-        exchanges = self._exchanges()
-        while len(exchanges) > 1 and (excess > 0 or self._count_pairs(exchanges) > self.pairs):
-            excess -= sum(map(_cost, exchanges.pop(0)))
-        remaining = [item for exchange in exchanges for item in exchange]
-        while excess > 0:
-            excess -= _cost(remaining.pop(0))
-        if len(remaining) < len(self._entries):
-            self._entries, self._characters = remaining, sum(map(_cost, remaining))
-            self._messages, self._n_told = [], 0
+        exchanges, n_dropped = self._exchanges, 0
+        n_pairs = len(exchanges) - (not _is_answered(exchanges[-1]))
+        while n_dropped < len(exchanges) - 1 and (self._characters > characters or n_pairs - n_dropped > self.pairs):
+            self._characters -= sum(map(_cost, exchanges[n_dropped]))
+            n_dropped += 1
+        n_entries = sum(map(len, exchanges[:n_dropped]))
+        del exchanges[:n_dropped], self._messages[: 2 * n_dropped], self._entries[:n_entries]
+        while self._characters > characters:
+            self._characters -= _cost(self._entries.pop(0))
+            del exchanges[0][0]
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return what the agent was shown since its last answer, one line each, oldest first."""
@@ -87,31 +93,16 @@ class ChatMemory(EntryMemory):
 
     def messages(self) -> tuple[ChatMessage, ...]:
         """Return the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
-        exchanges = self._exchanges(self._n_told)
-        for exchange in exchanges[:-1]:
+        exchanges = self._exchanges
+        for exchange in islice(exchanges, len(self._messages) // 2, max(len(exchanges) - 1, 0)):
             self._messages += _pair_of(exchange)
-            self._n_told += len(exchange)
-        last = _pair_of(exchanges[-1]) if exchanges and exchanges[-1][-1].kind in _BY_AGENT else ()
+        last = _pair_of(exchanges[-1]) if exchanges and _is_answered(exchanges[-1]) else ()
         return (*self._messages, *last)
 
-    def _exchanges(self, start: int = 0) -> list[list[MemoryEntry]]:
-        """Split the entries where the world speaks after the agent; the last part may have no answer yet.
 
-        Args:
-            start: Index of the first entry, which begins an exchange.
-        """
-        exchanges: list[list[MemoryEntry]] = []
-        for entry in islice(self._entries, start, None):
-            is_answered = bool(exchanges) and exchanges[-1][-1].kind in _BY_AGENT
-            if not exchanges or (is_answered and entry.kind not in _BY_AGENT):
-                exchanges.append([])
-            exchanges[-1].append(entry)
-        return exchanges
-
-    @staticmethod
-    def _count_pairs(exchanges: list[list[MemoryEntry]]) -> int:
-        """Count the exchanges that end with an answer."""
-        return len(exchanges) - (bool(exchanges) and exchanges[-1][-1].kind not in _BY_AGENT)
+def _is_answered(exchange: list[MemoryEntry]) -> bool:
+    """Check whether the agent has the last word in an exchange."""
+    return exchange[-1].kind in _BY_AGENT
 
 
 def _pair_of(exchange: list[MemoryEntry]) -> tuple[ChatMessage, ChatMessage]:
