@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice, takewhile
 from typing import ClassVar
@@ -86,6 +87,13 @@ class ChatMemory(EntryMemory):
             self._characters -= _cost(self._entries.pop(0))
             del exchanges[0][0]
 
+    def forget(self, is_forgotten: Callable[[MemoryEntry], bool]) -> None:
+        """Forget some entries, wherever they stand."""
+        remaining = [entry for entry in self._entries if not is_forgotten(entry)]
+        self._entries, self._exchanges, self._messages, self._characters = [], [], [], 0
+        for entry in remaining:
+            self.add(entry)
+
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return what the agent was shown since its last answer, one line each, oldest first."""
         pending = list(takewhile(lambda entry: entry.kind not in _BY_AGENT, reversed(self._entries)))
@@ -98,6 +106,11 @@ class ChatMemory(EntryMemory):
             self._messages += _pair_of(exchange)
         last = _pair_of(exchanges[-1]) if exchanges and _is_answered(exchanges[-1]) else ()
         return (*self._messages, *last)
+
+    def _pairs(self) -> list[list[MemoryEntry]]:
+        """Return the exchanges that end with an answer."""
+        exchanges = self._exchanges
+        return exchanges if not exchanges or _is_answered(exchanges[-1]) else exchanges[:-1]
 
 
 def _is_answered(exchange: list[MemoryEntry]) -> bool:

@@ -345,7 +345,7 @@ class Dialogue(ChatMemory):
             request: What the bidder was asked.
             answer: Its reasons and its plan.
         """
-        self._entries = []
+        self.forget_all()
         self._keep(step, request, answer, _PLAN)
 
     def keep_bid(self, step: int, request: str, answer: str) -> None:
@@ -354,17 +354,16 @@ class Dialogue(ChatMemory):
 
     def forget_bids(self) -> None:
         """Forget the dialogue about a lot, as the next one is about to come up."""
-        self._entries = [entry for entry in self._entries if entry.importance == _PLAN]
+        self.forget(lambda entry: entry.importance != _PLAN)
 
     def forget_all(self) -> None:
         """Forget everything, as another auction opens."""
-        self._entries = []
+        self.forget(lambda entry: True)
 
     def messages(self) -> tuple[ChatMessage, ...]:
         """Return requests and answers in turn, word for word."""
-        exchanges = self._exchanges()
         messages: list[ChatMessage] = []
-        for request, answer in exchanges[: self._count_pairs(exchanges)]:
+        for request, answer in self._pairs():
             messages += [ChatMessage("user", request.text), ChatMessage("assistant", answer.text)]
         return tuple(messages)
 

@@ -238,11 +238,6 @@ class Dialogue(ChatMemory):
         """
         return _as_messages([pair for pair in self._pairs() if not _is_reflection(pair)][-count:])
 
-    def _pairs(self) -> list[list[MemoryEntry]]:
-        """Return the prompts and answers, a list of entries for each pair."""
-        exchanges = self._exchanges()
-        return exchanges[: self._count_pairs(exchanges)]
-
 
 def _is_reflection(pair: list[MemoryEntry]) -> bool:
     return pair[-1].kind == "thought"

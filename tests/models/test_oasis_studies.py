@@ -188,7 +188,7 @@ def test_a_study_that_cannot_be_is_one_line(options, message) -> None:
 
 
 def test_the_counterfactual_study_reads_votes_into_comments() -> None:
-    outcomes = COUNTERFACTUAL.run(range(1, 4), 10, active_share=0.4).outcomes
+    outcomes = COUNTERFACTUAL.run(range(1, 11), 10, active_share=0.4).outcomes
     assert ends(outcomes["herding: effect, down"])[0] > 0 > ends(outcomes["herding: effect, up"])[1]
 
 
