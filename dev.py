@@ -229,7 +229,8 @@ def test(venv: Environment, arguments: list[str]) -> int:
     failed = [linter for linter in LINTERS if not passes(venv, linter)]
     types = None if is_fast else start_beside(venv.program("pyright"))
     tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
-    shared = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
+    # one more than cores: two leave a tenth of the time of two cores to waiting for servers, browsers and kernels
+    shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
     status = run(*pytest, *shared, *tests)
     if types is not None:
         report, _ = types.communicate()
