@@ -118,9 +118,9 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         """
         reader = self.reader(agent_id)
         self.recommended[agent_id] = reader.feed
-        facts, shown_ids = self._facts(reader)
+        facts, ids_of_posts = self._facts(reader)
         news = group_notices(facts.notices)
-        ids, actions = self._options(facts, news, shown_ids, reader.followed_ids), self.settings.actions
+        ids, actions = self._options(facts, news, ids_of_posts, reader.followed_ids), self.settings.actions
         shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
         return LazyObservation(
             text=partial(self._text, facts, news),  # pyright: ignore[reportArgumentType]
