@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import json
 import os
+import platform
 import sys
 import time
+import timeit
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +20,24 @@ PERSONA = "You are player {number} of a group that saves for a feast. You like r
 
 TASK = "Decide how many coins you pay into the pot in this step."
 """What an agent is asked, in both systems."""
+
+
+PLAIN_CLASS = """
+class Point:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def moved(self, by):
+        return Point(self.x + by, self.y)
+"""
+
+PLAIN_LOOP = """
+texts = {}
+for number in range(20_000):
+    point = Point(number, 1).moved(2)
+    texts[point.x % 256] = f"{point.y} {number}"
+"""
+"""What every Python program does all day: it makes objects, calls methods, writes texts, and keeps them."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +82,20 @@ def measured() -> Iterator[Stretch]:
     cpu, wall = time.process_time(), time.perf_counter()
     yield stretch
     stretch.cpu_s, stretch.wall_s = time.process_time() - cpu, time.perf_counter() - wall
+
+
+def python_ms() -> float:
+    """Return what a plain loop takes this Python, in milliseconds.
+
+    Builds of one version differ by almost a factor of two: 5.4 ms with profile-guided optimisation, as distributions
+    and python.org build it, and 10 ms without, as pyenv does by default, on one machine.
+    """
+    return 1e3 * min(timeit.repeat(PLAIN_LOOP, PLAIN_CLASS, number=1, repeat=30))
+
+
+def python_text() -> str:
+    """Name this Python, and say how fast it runs."""
+    return f"Python {platform.python_version()}, plain loop {python_ms():.1f} ms"
 
 
 def open_files() -> int:

@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
+from cell import python_text
 from comparison import CONCURRENCY, GROWTH_CONCURRENCY, QUICK, REFERENCE, SETTINGS, Comparison, Row
 from goals import Goal, figure_text, table
 from imports import import_goals
@@ -165,10 +166,9 @@ def as_json(comparison: Comparison, held: list[Goal]) -> str:
 
 
 def load() -> str:
-    """Describe how busy the machine is."""
-    if not hasattr(os, "getloadavg"):  # Windows
-        return f"{os.cpu_count()} cores"
-    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    """Describe how busy the machine is, and how fast this Python."""
+    busy = f"load {os.getloadavg()[0]:.1f} on " if hasattr(os, "getloadavg") else ""  # Windows has none
+    return f"{busy}{os.cpu_count()} cores, {python_text()}"
 
 
 def main() -> int:

@@ -21,6 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from cell import python_text
+
 CALLS = itertools.cycle(
     [("create_post", {"content": "Has anybody else been thinking about it?"}), ("like_post", {"post_id": 1}),
      ("do_nothing", {})]
@@ -84,4 +86,4 @@ if __name__ == "__main__":
         os.chdir(own_folder)  # the package makes a folder `log` where it is imported
         found = asyncio.run(measured(int(sys.argv[1]), int(sys.argv[2])))
         os.chdir("/")
-    print(json.dumps(found))
+    print(json.dumps({**found, "python": python_text()}))

@@ -10,6 +10,9 @@ at once, with prompts, records and all. `prompt_change` is how much longer, in p
 five steps of a hundred than in steps 8 to 12, and `log_bytes` what a decision takes of the run log. `look_ratio` is
 one action and the next look among 300,000 posts, over the same among 1,000.
 
+How fast a Python runs depends on how it was built, so each side says what a plain loop takes it: compare what was
+measured with builds alike, by `--peer-python`.
+
     python benchmarks/social_scale.py                      1,000 to 1,000,000 users, and camel-oasis beside them
     python benchmarks/social_scale.py --users 1000000 --no-peer --json
 """
@@ -27,6 +30,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+from cell import python_text
 from goals import Goal, figure_text, table
 from shares import Shares
 from sides import HERE, NotRun, environment_of, last_line
@@ -135,7 +139,7 @@ def stub(users: int, preset: str, steps: int = 12) -> dict[str, Any]:
         before = time.process_time()
         model.step()
         each.append((time.process_time() - before) / users)
-    return {"stub_ms": 1e3 * median(each[2:])}
+    return {"stub_ms": 1e3 * median(each[2:]), "python": python_text()}
 
 
 def records(users: int, preset: str, steps: int = 100) -> dict[str, Any]:
@@ -207,13 +211,18 @@ def measure(name: str, limit_s: float = 7_200, **arguments: Any) -> dict[str, An
     return last_line([sys.executable, str(HERE / "social_scale.py"), "--cell", json.dumps([name, arguments])], limit_s)
 
 
-def peer(users: int, steps: int = 3) -> dict[str, Any]:
+def peer(users: int, version: str, steps: int = 3) -> dict[str, Any]:
     """Measure `camel-oasis` in an environment of its own.
+
+    Args:
+        users: How many there are.
+        version: Version of Python, or path of one: it needs 3.10 or 3.11.
+        steps: Steps that are measured.
 
     Raises:
         NotRun: If it cannot be installed, or does not run.
     """
-    python = environment_of(".venv-oasis", PEER_PACKAGES, constraints=False, version="3.11")
+    python = environment_of(".venv-oasis", PEER_PACKAGES, constraints=False, version=version)
     return last_line([python, str(HERE / "social_peer.py"), str(users), str(steps)], 3_600)
 
 
@@ -253,6 +262,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--presets", nargs="+", default=["x"], choices=PRESETS, help="actions and feeds (x)")
     parser.add_argument("--steps", type=int, default=12, help="steps of each size (12); 100 shows how steps grow")
     parser.add_argument("--no-peer", action="store_true", help="leave camel-oasis out")
+    parser.add_argument(
+        "--peer-python", default="3.11", metavar="VERSION", help="its Python, or the path of one (3.11)"
+    )
     parser.add_argument("--json", action="store_true", help="sizes alone; the last line is one JSON object")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -275,14 +287,16 @@ def main() -> None:
     if given.json:
         print(json.dumps(rows[0] if len(rows) == 1 else {"sizes": rows}))
         return
-    stub_ms, ratios = measure("stub", users=1_000, preset="reddit")["stub_ms"], measure("looks")
+    through_stub, ratios = measure("stub", users=1_000, preset="reddit"), measure("looks")
+    stub_ms = through_stub["stub_ms"]
     recorded = measure("records", users=200, preset="reddit")
-    print(f"\nA decision through a stub: {stub_ms:.3f} ms. Action and look: {ratios['look_ratios']}")
+    print(f"\nA decision through a stub: {stub_ms:.3f} ms ({through_stub['python']}).")
+    print(f"Action and look: {ratios['look_ratios']}")
     print("A prompt: {prompt_characters:,.0f} characters, {prompt_change:+.1f} % since step 10.".format(**recorded))
     peers: list[dict[str, Any]] = []
     for users in () if given.no_peer else PEER_SIZES:
         try:
-            peers.append(peer(users))
+            peers.append(peer(users, given.peer_python))
             print(f"camel-oasis 0.2.5: {peers[-1]}", flush=True)
         except NotRun as reason:
             print(f"camel-oasis 0.2.5 with {users} users was not run: {reason}")
