@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.runlog.file import WriteLock, begin_to_write, open_to_read, open_to_write
-from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, connect, line_of
+from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, close_with, connect, line_of
 
 Mode = Literal["record", "replay", "read"]
 
@@ -52,6 +52,7 @@ class Database:
         self._write_lock: WriteLock | None = None
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
+        close_with(self, self._replies, self._trace)
         if mode == "replay" or self.path is None:
             self._trace.executescript(SCHEMA)
 

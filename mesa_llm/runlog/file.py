@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog.tables import FORMAT, SCHEMA, SQL_ERRORS, columns, connect
+from mesa_llm.runlog.tables import FORMAT, SCHEMA, SQL_ERRORS, close_with, columns, connect
 
 
 class WriteLock:
@@ -50,6 +50,7 @@ class WriteLock:
                     raise BlockingIOError(str(self.path)) from error
                 raise
             if file is not None and file == self._file():
+                close_with(self, self._database)
                 return
             self._database.close()  # who had it has just freed it, and this is no longer the file that others see
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import sqlite3
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache, lru_cache
@@ -75,6 +77,17 @@ def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
     database.execute("PRAGMA trusted_schema=OFF")
     database.execute("PRAGMA cell_size_check=ON")
     return database
+
+
+def close_with(owner: object, *databases: sqlite3.Connection) -> None:
+    """Close databases when their owner is gone, or Python ends; a forked process leaves them to its parent."""
+    weakref.finalize(owner, _close_own, os.getpid(), databases)
+
+
+def _close_own(process: int, databases: tuple[sqlite3.Connection, ...]) -> None:
+    if process == os.getpid():
+        for database in databases:
+            database.close()
 
 
 @cache

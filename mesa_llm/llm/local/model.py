@@ -175,9 +175,12 @@ def _load(path: Path) -> Any:
         raise ConfigError(f"there is no model file {str(path)!r}; give a GGUF file, or none for the embedded model")
     try:
         native: Any = importlib.import_module("xllamacpp")
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         advice = "install it with `pip install 'mesa-llm-worlds[local]'`, or choose another llm="
         raise ConfigError(f"llm='local' needs the package xllamacpp: {advice}") from error
+    except ImportError as error:  # a library of the system is missing
+        advice = "on Debian and Ubuntu, libgomp.so.1 comes with `apt-get install libgomp1`; or choose another llm="
+        raise ConfigError(f"the package xllamacpp of llm='local' cannot be loaded: {error}; {advice}") from error
     parameters = native.CommonParams()
     parameters.model.path = str(path)
     parameters.n_ctx = CONTEXT_TOKENS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -158,6 +159,7 @@ class Store:
             )
         except sqlite3.Error as error:
             raise ConfigError(f"{path} cannot be opened as a database ({error}); choose another path") from error
+        weakref.finalize(self, self.connection.close)
         try:
             self._claim(path)
             self.connection.execute("PRAGMA synchronous = OFF")

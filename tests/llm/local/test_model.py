@@ -153,6 +153,15 @@ def test_without_xllamacpp_the_text_says_what_to_install(tmp_path: Path, monkeyp
         replied(LocalLLM(tmp_path / "any.gguf"), ask())
 
 
+def test_a_missing_library_of_the_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "xllamacpp.py").write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
+    (tmp_path / "tiny.gguf").touch()
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"libgomp\.so\.1.*apt-get install libgomp1"):
+        replied(LocalLLM(tmp_path / "tiny.gguf"), ask())
+
+
 def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     with pytest.raises(ConfigError, match="there is no model file"):
