@@ -303,8 +303,8 @@ class Engine:
         try:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may come here, too
             with self.while_waiting():
-                concurrent.futures.wait([future], COLLECTOR_AFTER_S)
-                with collector_running():
+                is_waiting = bool(concurrent.futures.wait([future], COLLECTOR_AFTER_S).not_done)
+                with collector_running() if is_waiting else nullcontext():
                     return future.result()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not self.is_interrupted:
