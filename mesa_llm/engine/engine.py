@@ -45,7 +45,7 @@ STRIDE = 1024
 SENT_TOGETHER = 16
 """Number of requests that are written before they are sent: the replies to them come while others are written."""
 
-COLLECTOR_AFTER_S = 1.0
+COLLECTOR_AFTER_S = 10.0
 """Seconds of waiting after which the garbage collector goes on; before, it would go through all that agents see."""
 
 GRACE_S = 5.0
