@@ -139,9 +139,9 @@ def _framed(parts: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _framed_digests(tools: tuple[ToolSpec, ...]) -> str:
+def _framed_digests(tools: tuple[ToolSpec, ...]) -> bytes:
     """Join the digests of tools, which many requests offer."""
-    return _framed([tool.digest for tool in tools])
+    return _framed([tool.digest for tool in tools]).encode()
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,10 @@ class Request:
             if message.tool_calls:
                 parts += [canonical_json([call.name, call.arguments, call.call_id]) for call in message.tool_calls]
         origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
-        framed = f"{origin}{_framed_digests(self.tools)}{_framed(parts)}"
-        return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hashlib.sha256(origin.encode("utf-8", "surrogatepass"))
+        digest.update(_framed_digests(self.tools))
+        digest.update(_framed(parts).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,13 +150,15 @@ class LLMMixin(DeliberationMixin):
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
-        memory, now, worlds = self.memory, self.now, self.worlds
+        memory = self.memory
         if type(memory) is NoMemory:
             return
+        now, worlds = self.now, self.worlds
         world = seen.world if seen is not None else ""
         if not world and len(worlds) == 1:
             world = worlds[0].name
-        unit, is_conversation = _unit_in(worlds, world), isinstance(memory, ChatMemory)
+        unit = _unit_in(worlds, world)
+        is_conversation = ChatMemory in type(memory).__mro__  # isinstance is slow with classes that are protocols
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
@@ -170,7 +172,7 @@ class LLMMixin(DeliberationMixin):
         for outcome in outcomes:
             result_text = outcome.result if outcome.ok else f"refused: {outcome.result}"
             if outcome.action != "answer":
-                arguments = ", ".join(f"{name}={value!r}" for name, value in outcome.arguments.items())
+                arguments = ", ".join([f"{name}={value!r}" for name, value in outcome.arguments.items()])
                 result_text = f"{outcome.action}({arguments}): {result_text}"
             elif not is_conversation:
                 text = f"You answered: {written_answer(decision.answer)}"

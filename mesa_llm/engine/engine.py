@@ -45,7 +45,7 @@ STRIDE = 1024
 SENT_TOGETHER = 16
 """Number of requests that are written before they are sent: the replies to them come while others are written."""
 
-COLLECTOR_AFTER_S = 1.0
+COLLECTOR_AFTER_S = 10.0
 """Seconds of waiting after which the garbage collector goes on; before, it would go through all that agents see."""
 
 GRACE_S = 5.0
@@ -142,7 +142,7 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
-        self.usage = Usage()
+        self.usage = _NOTHING
         self.decisions = self.absences = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -179,8 +179,10 @@ class Engine:
         """
         purpose = purpose.removesuffix("-form")
         with self._lock:
-            self.usage += usage
-            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + usage
+            before, by_purpose = self.usage, self.usage_by_purpose.get(purpose, _NOTHING)
+            self.usage = before + usage
+            # Until something else is asked for, all that is used has this purpose, and is added up once.
+            self.usage_by_purpose[purpose] = self.usage if by_purpose is before else by_purpose + usage
 
     def count_failure(self, purpose: str) -> None:
         """Count a failure under its purpose; only failed decisions count in `usage` as well."""
@@ -303,8 +305,8 @@ class Engine:
         try:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may come here, too
             with self.while_waiting():
-                concurrent.futures.wait([future], COLLECTOR_AFTER_S)
-                with collector_running():
+                is_waiting = bool(concurrent.futures.wait([future], COLLECTOR_AFTER_S).not_done)
+                with collector_running() if is_waiting else nullcontext():
                     return future.result()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not self.is_interrupted:

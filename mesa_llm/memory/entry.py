@@ -92,8 +92,7 @@ class MemoryEntry:
 
     def as_line_within(self, characters: int) -> MemoryEntry:
         """Return the entry with a text of one line, cut so that `line` has at most this many characters."""
-        lead = len(self.line) - len(self.text)
-        text = one_line(self.text, characters - lead)
+        text = one_line(self.text, characters - len(f"{self.lead}: "))
         return self if text == self.text else replace(self, text=text)
 
 

@@ -7,7 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
@@ -211,15 +211,16 @@ class LLMModel(StagedModel):
     def llm_of(self, agent: Any) -> str | LLM:
         """Return an agent's language model: the one `llm=` names for it, the design's, or the one for all others."""
         design_llm = None if self.design is None else self.design.llm
-        if type(self.llm) is str or not isinstance(self.llm, Mapping):
-            return self.llm if design_llm is None else design_llm
+        llm: Any = self.llm
+        if not _is_mapping(type(llm)):
+            return llm if design_llm is None else design_llm
         for name in (agent.unique_id, str(agent.unique_id), type(agent).__name__):
-            if name in self.llm:
-                return self.llm[name]
+            if name in llm:
+                return llm[name]
         if design_llm is not None:
             return design_llm
-        if "*" in self.llm:
-            return self.llm["*"]
+        if "*" in llm:
+            return llm["*"]
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
 
     def begin_step(self) -> None:
@@ -371,6 +372,12 @@ LLMModel.option_defaults = {
     for name, parameter in inspect.signature(LLMModel.__init__).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY
 } | dict.fromkeys(EngineOptions.__annotations__)
+
+
+@cache
+def _is_mapping(kind: type) -> bool:
+    """Check whether what `llm=` names is several models; found out once for each class, as it takes long."""
+    return issubclass(kind, Mapping)
 
 
 def _unknown_message(kind: type[LLMModel], names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.upkeep import tend_memories
 from mesa_llm.engine.activation import Activation, Stage, Turn, minded
-from mesa_llm.engine.collector import collector_paused
+from mesa_llm.engine.collector import collector_paused, collector_running
 from mesa_llm.engine.engine import Engine
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.model.bridge import Bridge
@@ -78,7 +78,8 @@ class StagedModel(ResumableModel):
             while self._stages:
                 self._act(self._decide())
                 if self._stages:
-                    self._stop_if_interrupted()
+                    with collector_running():  # what the agents of this stage saw is gone by now
+                        self._stop_if_interrupted()
             tend_memories(agent for agent in self._acted.values() if agent in self.agents)
             self._finish_step()
         self._stop_if_interrupted()

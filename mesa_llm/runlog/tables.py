@@ -256,7 +256,7 @@ def _parameters(request: Request) -> str:
 def stored_keys(keys: Sequence[str]) -> bytes | str:
     """Write the keys of a decision's calls: in half the room, if they are digests."""
     try:
-        return bytes.fromhex("".join(keys)) if all(len(key) == _KEY_DIGITS for key in keys) else " ".join(keys)
+        return bytes.fromhex("".join(keys)) if {_KEY_DIGITS}.issuperset(map(len, keys)) else " ".join(keys)
     except ValueError:
         return " ".join(keys)
 

@@ -157,3 +157,22 @@ def test_the_garbage_collector_rests_until_replies_take_their_time(monkeypatch, 
     PotModel(2, Patient(), rng=1).step()
     assert found == [is_running] * 2
     assert gc.isenabled()
+
+
+def test_the_garbage_collector_works_between_stages_and_never_while_agents_decide() -> None:
+    model = PotModel(5, ScriptedLLM(paid), rng=1, activation="one_at_a_time")
+    found = []
+
+    def note(phase, info):
+        found.append(model._seen is None)
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        model.step()
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(note)
+    assert len(found) >= 2 * 4
+    assert all(found)
