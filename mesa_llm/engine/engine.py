@@ -304,8 +304,7 @@ class Engine:
         try:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may come here, too
             with self.while_waiting():
-                if concurrent.futures.wait([future], COLLECTOR_AFTER_S).done:
-                    return future.result()
+                concurrent.futures.wait([future], COLLECTOR_AFTER_S)
                 with collector_running():
                     return future.result()
         except BaseException as error:
