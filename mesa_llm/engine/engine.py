@@ -271,8 +271,9 @@ class Engine:
             for index, (agent, observation) in enumerate(zip(agents, observations, strict=True)):
                 opened = agent.opened
                 if not opened.is_immediate:
-                    waiting.setdefault(opened.name, []).append(index)
-                    limits[opened.name] = max(limits.get(opened.name, 1), opened.concurrency)
+                    name = opened.name
+                    waiting.setdefault(name, []).append(index)
+                    limits[name] = max(limits.get(name, 1), opened.concurrency)
                 elif agent.waits_by_itself:  # all of them begin in order, as their rules may draw before they wait
                     waiting.setdefault("", []).append(index)
                     limits[""] = len(agents)

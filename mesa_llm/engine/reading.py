@@ -264,10 +264,9 @@ def _calls_in(text: str) -> tuple[ToolCall, ...]:
 def find_json(text: str) -> Any:
     """Return the first JSON object or list in a text; None if none can be read."""
     text = text[:MAX_TEXT]
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
     for start in islice(re.finditer(r"[{[]", text), 20):
         try:
-            return decoder.raw_decode(text, start.start())[0]
+            return _DECODER.raw_decode(text, start.start())[0]
         except (ValueError, RecursionError):
             continue
     return None
@@ -275,6 +274,9 @@ def find_json(text: str) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 @lru_cache(maxsize=512)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 from typing import Any, Protocol
 
@@ -137,7 +138,7 @@ class Episode:
         self.persons = [self._person(seat) for seat in range(len(self.characters))]
         self.persons_by_id = {person.unique_id: person for person in self.persons}
         self.host = self._host()
-        config = AgentConfig(settings=Settings(temperature=chosen.temperature))
+        config = AgentConfig(settings=_settings(chosen.temperature))
         self.moderator = Moderator(model, self.room, config=config) if chosen.order == "moderator" else None
         self.author = Author(model, self, config=_writing(chosen)) if chosen.mode != "agents" else None
         self.end = self.code = ""
@@ -149,7 +150,7 @@ class Episode:
         config = AgentConfig(
             name=character.name,
             persona="" if chosen.lite or reads_once else self.own_portrait(seat),
-            settings=Settings(temperature=chosen.temperature),
+            settings=_settings(chosen.temperature),
         )
         is_tested = seat in self.tested_seats
         person = Person(self.model, self.room, seat, is_tested, config=config, memory=chosen.memory)
@@ -302,6 +303,12 @@ class Episode:
     def pair(self) -> str:
         """Ids of the characters, by seat."""
         return " & ".join(self.pairing.character_ids)
+
+
+@lru_cache(maxsize=16)
+def _settings(temperature: float) -> Settings:
+    """Return the settings that all who play share."""
+    return Settings(temperature=temperature)
 
 
 def _writing(scenario: SotopiaScenario) -> AgentConfig:

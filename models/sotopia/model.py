@@ -99,7 +99,8 @@ class SotopiaModel(LLMModel):
 
     @property
     def _by_role(self) -> Mapping[Any, str | LLM]:
-        return cast("Mapping[Any, str | LLM]", self.llm) if isinstance(self.llm, Mapping) else {}
+        llm = self.llm
+        return cast("Mapping[Any, str | LLM]", llm) if type(llm) is not str and isinstance(llm, Mapping) else {}
 
     @property
     def _names_partner(self) -> bool:

@@ -10,14 +10,14 @@ from pydantic import BaseModel, Field
 
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Event, Observation
-from mesa_llm.text import MAX_NAME, one_line
+from mesa_llm.text import one_line
 from mesa_llm.tools.tool import action
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.rules import EndRule, MaxTime, cleaned, first_reason, speaks
 from mesa_llm.worlds.room.state import FIRST_PHASE, Kind, Line, Member, Move, Ruling, Silence, SurveyAnswer
-from mesa_llm.worlds.room.text import conversation, description
+from mesa_llm.worlds.room.text import conversation, description, shown_name
 
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 """A line."""
@@ -201,10 +201,11 @@ class Room:
             return {}
         if any(self.members[agent_id].is_timed for agent_id in self._floors):
             self.clock.ask()
-        for floor in self._floors.values():
+        due: dict[int, Observation] = {}
+        for agent_id, floor in self._floors.items():
             floor.is_asked = True
-        due = {agent_id: self.observe(agent_id, floor.phase) for agent_id, floor in self._floors.items()}
-        self._n_read |= dict.fromkeys(due, len(self.lines))
+            due[agent_id] = self.observe(agent_id, floor.phase)
+            self._n_read[agent_id] = len(self.lines)
         return due
 
     def end_turn(self) -> None:
@@ -252,7 +253,7 @@ class Room:
     def _hearers(self, agent_id: int) -> dict[str, tuple[Any, ...]]:
         if not self.has_whispers:
             return {}
-        others = tuple(one_line(self.members[one].name, MAX_NAME) for one in self.present if one != agent_id)
+        others = tuple(shown_name(self.members[one].name) for one in self.present if one != agent_id)
         return {"whisper.to": others} if others else {}
 
     def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
@@ -285,7 +286,7 @@ class Room:
     def moderation(self, agent_id: int) -> Observation:
         """Show a moderator the conversation, and ask who speaks next."""
         facts = self.facts(agent_id, "moderate")
-        names = tuple(one_line(self.members[one].name, MAX_NAME) for one in self.present)
+        names = tuple(shown_name(self.members[one].name) for one in self.present)
         text = (
             f"You moderate a conversation between {', '.join(names)}.\n{conversation(facts)}\n"
             f"It is now [{facts.now}]. Give the floor to one of them."
@@ -315,7 +316,7 @@ class Room:
             text: What you say, in your own words.
             to: Name of the person.
         """
-        hearer = next((one for one in self.members.values() if one_line(one.name, MAX_NAME) == to), None)
+        hearer = next((one for one in self.members.values() if shown_name(one.name) == to), None)
         if not self.has_whispers:
             raise ToolError("everybody here hears what you say; use say.")
         if hearer is None or hearer.agent_id == agent_id:
@@ -369,7 +370,7 @@ class Room:
         """
         if agent_id in self.members:
             raise ToolError("you do not moderate here.")
-        found = next((one for one in self.members.values() if one_line(one.name, MAX_NAME) == person), None)
+        found = next((one for one in self.members.values() if shown_name(one.name) == person), None)
         if found is None:
             raise ToolError(f"there is nobody called {person!r} here.")
         self.next_speaker = found.agent_id
