@@ -373,33 +373,6 @@ model.close()
     assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["time"]) == [1, 2]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
-def test_a_process_that_is_forked_right_after_a_step_does_not_find_the_log_locked(tmp_path) -> None:
-    code = """
-import os, sys
-from mesa_llm.testing import honest
-from tests.pot import PotModel
-model = PotModel(2, honest(), rng=1, log=sys.argv[1])
-for _ in range(5):
-    model.step()
-    if not os.fork():
-        model.close()
-        os._exit(0)
-    os.wait()
-model.close()
-"""
-    assert run("-c", code, str(tmp_path / "run.sqlite")).returncode == 0
-
-
-def test_a_step_is_in_the_file_alone_before_anything_is_asked_after_it(tmp_path) -> None:
-    model = PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
-    model.step()
-    model.runlog.find(Request("", (), Salt(0, 0, 0, "", 0)))
-    shutil.copy(tmp_path / "run.sqlite", tmp_path / "copy.sqlite")
-    assert list(RunLog(tmp_path / "copy.sqlite", "read").steps()["digest"]) == [model.runlog.digest]
-    model.close()
-
-
 def test_a_model_that_could_not_be_made_does_not_keep_its_log_from_the_next(tmp_path) -> None:
     class Broken(PotModel):
         def __init__(self, **options) -> None:
