@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
-import threading
 import time as clock
-import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -116,12 +113,10 @@ class RunLog(Queries):
         self._changes = ""  # what of versions differs from the recording
         self._has_new_replies = False
         self._checkpoint_due_s = 0.0
-        self._mover: threading.Thread | None = None  # makes a checkpoint beside what the run does next
         self._first_open = 0  # all steps before it are closed
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
-        _LOGS.add(self)
 
     # -- what the run is
 
@@ -226,8 +221,6 @@ class RunLog(Queries):
             ConfigError: If the log cannot be written any more, or the recording holds another request in this place
                 and `ask_again` is not set.
         """
-        if self._mover is not None:
-            self.wait_for_mover()  # nothing is asked before the file holds all closed steps
         self._check_writable()
         self._is_used = True
         if not self.may_repeat:
@@ -364,33 +357,6 @@ class RunLog(Queries):
         except (sqlite3.Error, OverflowError, UnicodeError) as error:  # not all that a transport makes can be written
             raise self._give_up(error) from error
 
-    def _checkpoint_beside(self) -> None:
-        """Make a checkpoint while agents observe: it waits for the disk. Who asks something then waits for it."""
-        self.wait_for_mover()
-        try:
-            self._mover = threading.Thread(target=self._move, name="mesa-llm log")
-            self._mover.start()
-        except RuntimeError:  # the interpreter is ending, and starts no thread any more
-            self._mover = None
-            self._move()
-
-    def _move(self) -> None:
-        """Make a checkpoint if nothing is being written; whoever writes next is told of a failure."""
-        with self._lock:
-            if self._is_closed or self._fault is not None or self._trace.in_transaction:
-                return
-            try:
-                self._checkpoint()
-            except sqlite3.Error as error:
-                self._give_up(error)
-
-    def wait_for_mover(self) -> None:
-        """Wait for a checkpoint that is being made."""
-        mover = self._mover
-        if mover is not None:
-            mover.join()
-            self._mover = None
-
     def _checkpoint(self) -> None:
         """Move commits from the write-ahead log into the file; waits for nobody."""
         if self._write_lock is not None:
@@ -479,10 +445,10 @@ class RunLog(Queries):
                 for table in ("decisions", "actions", "events", "messages", "steps"):
                     self._write_anew(table, written_anew)
                 self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
+            if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
+                self._checkpoint()
         except sqlite3.Error as error:
             raise self._give_up(error) from error
-        if self._write_lock is not None and (self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s):
-            self._checkpoint_beside()
         self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()
@@ -527,19 +493,6 @@ class RunLog(Queries):
         super().close()
         if self._parent is not None:
             self._parent.close()
-
-
-_LOGS: weakref.WeakSet[RunLog] = weakref.WeakSet()
-
-
-def _wait_for_movers() -> None:
-    """Wait for all checkpoints that are being made, as a child that is forked meanwhile would find the logs locked."""
-    for log in list(_LOGS):
-        log.wait_for_mover()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(before=_wait_for_movers)
 
 
 def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
