@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from mesa_llm.canonical import canonical_json, flat_json, schema_json
+from mesa_llm.canonical import canonical_json, compact_json, flat_json, schema_json
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -33,9 +33,9 @@ class ToolCall:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChatMessage:
-    """One message of a prompt."""
+    """One message of a prompt; what is written of it is kept, as those of a conversation come again in each prompt."""
 
     role: Role
     """Role of the speaker."""
@@ -64,6 +64,17 @@ class ChatMessage:
         if self.call_id:
             wire["tool_call_id"] = self.call_id
         return wire
+
+    @cached_property
+    def wire_json(self) -> bytes:
+        """The message as endpoints read it."""
+        return compact_json(self.to_wire())
+
+    @cached_property
+    def framed(self) -> bytes:
+        """The message as the key of a request writes it."""
+        calls = [canonical_json([call.name, call.arguments, call.call_id]) for call in self.tool_calls]
+        return _framed([self.role, self.content, self.call_id, *calls]).encode("utf-8", "surrogatepass")
 
     def _repr_html_(self) -> str:
         """Show the message in Jupyter."""
@@ -193,13 +204,9 @@ class Request:
             parts.append(schema_json(self.schema))
         if self.options:
             parts.append(self.options_text)
-        for message in self.messages:
-            parts += (message.role, message.content, message.call_id)
-            if message.tool_calls:
-                parts += [canonical_json([call.name, call.arguments, call.call_id]) for call in message.tool_calls]
         origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
-        framed = f"{origin}{_framed_digests(self.tools)}{_framed(parts)}"
-        return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()
+        head = f"{origin}{_framed_digests(self.tools)}{_framed(parts)}".encode("utf-8", "surrogatepass")
+        return hashlib.sha256(b"".join([head, *[message.framed for message in self.messages]])).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,16 +159,16 @@ class Texts:
 
     def _write(self, content: str) -> str:
         """Write a content as the numbers of its lines."""
-        ids = self._numbers
+        lines = content.split("\n")
+        known = list(map(self._numbers.get, lines))
+        ids = [text_id or self.number(line) for text_id, line in zip(known, lines, strict=True)]
         spans: list[str] = []
-        first = last = 0
-        for line in content.split("\n"):
-            text_id = ids.get(line) or self.number(line)
-            if text_id == last + 1 and last:
+        first = last = ids[0]
+        for text_id in ids[1:]:
+            if text_id == last + 1:
                 last = text_id
                 continue
-            if last:
-                spans.append(f"{first}-{last}" if last > first else f"{first}")
+            spans.append(f"{first}-{last}" if last > first else f"{first}")
             first = last = text_id
         spans.append(f"{first}-{last}" if last > first else f"{first}")
         return " ".join(spans)
