@@ -159,16 +159,16 @@ class Texts:
 
     def _write(self, content: str) -> str:
         """Write a content as the numbers of its lines."""
-        lines = content.split("\n")
-        known = list(map(self._numbers.get, lines))
-        ids = [text_id or self.number(line) for text_id, line in zip(known, lines, strict=True)]
+        ids = self._numbers
         spans: list[str] = []
-        first = last = ids[0]
-        for text_id in ids[1:]:
-            if text_id == last + 1:
+        first = last = 0
+        for line in content.split("\n"):
+            text_id = ids.get(line) or self.number(line)
+            if text_id == last + 1 and last:
                 last = text_id
                 continue
-            spans.append(f"{first}-{last}" if last > first else f"{first}")
+            if last:
+                spans.append(f"{first}-{last}" if last > first else f"{first}")
             first = last = text_id
         spans.append(f"{first}-{last}" if last > first else f"{first}")
         return " ".join(spans)
