@@ -150,9 +150,9 @@ def _framed(parts: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _framed_digests(tools: tuple[ToolSpec, ...]) -> str:
+def _framed_digests(tools: tuple[ToolSpec, ...]) -> bytes:
     """Join the digests of tools, which many requests offer."""
-    return _framed([tool.digest for tool in tools])
+    return _framed([tool.digest for tool in tools]).encode()
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,9 @@ class Request:
         if self.options:
             parts.append(self.options_text)
         origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
-        head = f"{origin}{_framed_digests(self.tools)}{_framed(parts)}".encode("utf-8", "surrogatepass")
-        return hashlib.sha256(b"".join([head, *[message.framed for message in self.messages]])).hexdigest()
+        own, offers = (text.encode("utf-8", "surrogatepass") for text in (origin, _framed(parts)))
+        messages = [message.framed for message in self.messages]
+        return hashlib.sha256(b"".join([own, _framed_digests(self.tools), offers, *messages])).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
