@@ -99,7 +99,7 @@ class ChatMemory(EntryMemory):
         """Return what the agent was shown since its last answer, one line each, oldest first."""
         exchanges = self._exchanges
         pending = exchanges[-1] if exchanges and not _is_answered(exchanges[-1]) else ()
-        return "\n".join([f"{entry.lead}: {one_line(entry.text)}" for entry in pending])
+        return "\n".join([f"{entry.lead}: {_line_of(entry)}" for entry in pending])
 
     def messages(self) -> tuple[ChatMessage, ...]:
         """Return the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
@@ -113,6 +113,11 @@ class ChatMemory(EntryMemory):
         """Return the exchanges that end with an answer."""
         exchanges = self._exchanges
         return exchanges if not exchanges or _is_answered(exchanges[-1]) else exchanges[:-1]
+
+
+def _line_of(entry: MemoryEntry) -> str:
+    """Return the text of an entry on one line, on which most have been put already."""
+    return one_line(entry.text) if entry.kind in _OF_MANY_LINES else entry.text
 
 
 def _is_answered(exchange: list[MemoryEntry]) -> bool:
