@@ -33,8 +33,14 @@ class ToolCall:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
-@dataclass(frozen=True)
-class ChatMessage:
+class _Written:
+    """What is written of a message, kept in slots: a dictionary for each message takes more time than it saves."""
+
+    __slots__ = ("_framed", "_wire_json")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage(_Written):
     """One message of a prompt; what is written of it is kept, as those of a conversation come again in each prompt."""
 
     role: Role
@@ -65,16 +71,25 @@ class ChatMessage:
             wire["tool_call_id"] = self.call_id
         return wire
 
-    @cached_property
+    @property
     def wire_json(self) -> bytes:
         """The message as endpoints read it."""
-        return compact_json(self.to_wire())
+        written: bytes | None = getattr(self, "_wire_json", None)
+        if written is None:
+            written = compact_json(self.to_wire())
+            object.__setattr__(self, "_wire_json", written)
+        return written
 
-    @cached_property
+    @property
     def framed(self) -> bytes:
         """The message as the key of a request writes it."""
-        calls = [canonical_json([call.name, call.arguments, call.call_id]) for call in self.tool_calls]
-        return _framed([self.role, self.content, self.call_id, *calls]).encode("utf-8", "surrogatepass")
+        written: bytes | None = getattr(self, "_framed", None)
+        if written is None:
+            calls = [canonical_json([call.name, call.arguments, call.call_id]) for call in self.tool_calls]
+            text = _framed([self.role, self.content, self.call_id, *calls])
+            written = text.encode("utf-8", "surrogatepass")
+            object.__setattr__(self, "_framed", written)
+        return written
 
     def _repr_html_(self) -> str:
         """Show the message in Jupyter."""
