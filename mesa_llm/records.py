@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from mesa_llm.canonical import canonical_json, flat_json, schema_json
+from mesa_llm.canonical import canonical_json, compact_json, flat_json, schema_json
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -33,9 +33,15 @@ class ToolCall:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
+class _Written:
+    """What is written of a message, kept in slots: a dictionary for each message takes more time than it saves."""
+
+    __slots__ = ("_framed", "_wire_json")
+
+
 @dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One message of a prompt."""
+class ChatMessage(_Written):
+    """One message of a prompt; what is written of it is kept, as those of a conversation come again in each prompt."""
 
     role: Role
     """Role of the speaker."""
@@ -64,6 +70,26 @@ class ChatMessage:
         if self.call_id:
             wire["tool_call_id"] = self.call_id
         return wire
+
+    @property
+    def wire_json(self) -> bytes:
+        """The message as endpoints read it."""
+        written: bytes | None = getattr(self, "_wire_json", None)
+        if written is None:
+            written = compact_json(self.to_wire())
+            object.__setattr__(self, "_wire_json", written)
+        return written
+
+    @property
+    def framed(self) -> bytes:
+        """The message as the key of a request writes it."""
+        written: bytes | None = getattr(self, "_framed", None)
+        if written is None:
+            calls = [canonical_json([call.name, call.arguments, call.call_id]) for call in self.tool_calls]
+            text = _framed([self.role, self.content, self.call_id, *calls])
+            written = text.encode("utf-8", "surrogatepass")
+            object.__setattr__(self, "_framed", written)
+        return written
 
     def _repr_html_(self) -> str:
         """Show the message in Jupyter."""
@@ -193,14 +219,12 @@ class Request:
             parts.append(schema_json(self.schema))
         if self.options:
             parts.append(self.options_text)
-        for message in self.messages:
-            parts += (message.role, message.content, message.call_id)
-            if message.tool_calls:
-                parts += [canonical_json([call.name, call.arguments, call.call_id]) for call in message.tool_calls]
         origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
         digest = hashlib.sha256(origin.encode("utf-8", "surrogatepass"))
         digest.update(_framed_digests(self.tools))
         digest.update(_framed(parts).encode("utf-8", "surrogatepass"))
+        for message in self.messages:
+            digest.update(message.framed)
         return digest.hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -112,7 +113,7 @@ class DeliberationMixin:
             remembered = f"What you remember:\n{remembered}"
         user = "\n\n".join(filter(None, (remembered, text))) or "Decide."
         history = memory.messages()
-        first = (ChatMessage("system", system),) if system else ()
+        first = (_system_message(system),) if system else ()
         return Prompt((*first, *history, ChatMessage("user", user)))
 
     @property
@@ -299,6 +300,12 @@ class DeliberationMixin:
             return check_decision(decision, seen, agent.toolbox(seen))
         except ParseError as error:
             return Failure(self.unique_id, str(error), "Invalid", decision.by, decision.keys)
+
+
+@lru_cache(maxsize=1024)
+def _system_message(text: str) -> ChatMessage:
+    """Return the message that a prompt begins with, which comes again with all that is written of it."""
+    return ChatMessage("system", text)
 
 
 def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:

@@ -47,7 +47,10 @@ class Activation(Protocol):
 
 def minded(model: Any) -> Stage:
     """Return the agents that decide (those with an `observe` and an `act`), in order of creation."""
-    return [agent for agent in model.agents if getattr(agent, "is_minded", False)]
+    agents = list(model.agents)
+    if all(getattr(kind, "is_minded", False) for kind in set(map(type, agents))):
+        return agents
+    return [agent for agent in agents if getattr(agent, "is_minded", False)]
 
 
 def uniform_draws(rng: random.Random, n: int) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice
 from typing import ClassVar
 
 from mesa_llm.memory.entry import (
@@ -56,18 +56,19 @@ class ChatMemory(EntryMemory):
     def add(self, entry: MemoryEntry) -> None:
         """Remember something, cut to a quarter of the tokens; beyond the bounds the oldest pairs go."""
         characters = CHARACTERS_PER_TOKEN * self.max_tokens
+        is_own = entry.kind in _BY_AGENT
         entry_text = entry.text.strip() if entry.kind in _OF_MANY_LINES else one_line(entry.text)
         text = clip(entry_text, characters // 4 - _FRAME_CHARACTERS)
         if not text:
             return
         remembered = entry if text == entry.text else replace(entry, text=text)
         exchanges = self._exchanges
-        if not exchanges or (_is_answered(exchanges[-1]) and entry.kind not in _BY_AGENT):
+        if not exchanges or (not is_own and _is_answered(exchanges[-1])):
             exchanges.append([])
         exchanges[-1].append(remembered)
         self._entries.append(remembered)
         self._characters += _cost(remembered)
-        if self._characters > characters or len(exchanges) > self.pairs:
+        if self._characters > characters or len(exchanges) - (not is_own) > self.pairs:
             self._forget(characters)
 
     def _forget(self, characters: int) -> None:
@@ -96,8 +97,9 @@ class ChatMemory(EntryMemory):
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return what the agent was shown since its last answer, one line each, oldest first."""
-        pending = list(takewhile(lambda entry: entry.kind not in _BY_AGENT, reversed(self._entries)))
-        return "\n".join([f"{entry.lead}: {one_line(entry.text)}" for entry in reversed(pending)])
+        exchanges = self._exchanges
+        pending = exchanges[-1] if exchanges and not _is_answered(exchanges[-1]) else ()
+        return "\n".join([f"{entry.lead}: {_line_of(entry)}" for entry in pending])
 
     def messages(self) -> tuple[ChatMessage, ...]:
         """Return the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
@@ -111,6 +113,11 @@ class ChatMemory(EntryMemory):
         """Return the exchanges that end with an answer."""
         exchanges = self._exchanges
         return exchanges if not exchanges or _is_answered(exchanges[-1]) else exchanges[:-1]
+
+
+def _line_of(entry: MemoryEntry) -> str:
+    """Return the text of an entry on one line, on which most have been put already."""
+    return one_line(entry.text) if entry.kind in _OF_MANY_LINES else entry.text
 
 
 def _is_answered(exchange: list[MemoryEntry]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -75,10 +76,7 @@ class MemoryEntry:
     @property
     def when(self) -> str:
         """The step, and the life, that it comes from, as text."""
-        step = f"{self.unit} {self.time}"
-        if self.is_past:
-            step = f"in an earlier life{f' in {self.world}' if self.world else ''}, {step}"
-        return step[0].upper() + step[1:]
+        return _moment(self.unit, self.time, self.world if self.is_past else None)
 
     @property
     def lead(self) -> str:
@@ -94,6 +92,15 @@ class MemoryEntry:
         """Return the entry with a text of one line, cut so that `line` has at most this many characters."""
         text = one_line(self.text, characters - len(f"{self.lead}: "))
         return self if text == self.text else replace(self, text=text)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _moment(unit: str, time: int, past_world: str | None) -> str:
+    """Write a step, and the life that it comes from; agents remember the same steps."""
+    step = f"{unit} {time}"
+    if past_world is not None:
+        step = f"in an earlier life{f' in {past_world}' if past_world else ''}, {step}"
+    return step[0].upper() + step[1:]
 
 
 def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:

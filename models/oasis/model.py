@@ -74,6 +74,7 @@ class OasisModel(SocialModel):
 
     scenario_class = OasisScenario
     scenario: OasisScenario
+    _cascade: tuple[tuple[int, dict[str, int]], Cascade] | None = None  # with what there was when it was computed
 
     def __init__(self, scenario: OasisScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Let users sign up, follow the influencer, and read its post."""
@@ -105,8 +106,12 @@ class OasisModel(SocialModel):
 
     @property
     def cascade(self) -> Cascade:
-        """Spread of the influencer's post by reposts and quotes, step by step."""
-        return self.world.cascade(self.root_id)
+        """Spread of the influencer's post by reposts and quotes, step by step; computed once until there are more."""
+        world = self.world
+        moment = world.step, world.totals()
+        if self._cascade is None or self._cascade[0] != moment:
+            self._cascade = moment, world.cascade(self.root_id)
+        return self._cascade[1]
 
     @property
     def scale(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from mesa_llm.canonical import compact_json
 from mesa_llm.llm.openai.errors import Complaint
 from mesa_llm.llm.schema.flat import with_enums
-from mesa_llm.records import Request, ToolSpec, options_for
+from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
 
 _COMPLAINTS = {
     "choice": r"tool.?choice",
@@ -94,8 +94,8 @@ class Writer:
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
         """Write the body of a request as JSON."""
-        messages = [message.to_wire() for message in request.messages]
-        body: dict[str, Any] = {"model": request.adapter or self.model, **request.settings, "messages": messages}
+        messages = [message.wire_json for message in request.messages]
+        body: dict[str, Any] = {"model": request.adapter or self.model, **request.settings}
         if not dialect.sampling:
             body = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
         if not dialect.effort:
@@ -106,14 +106,14 @@ class Writer:
             body.setdefault("seed", request.salt.seed)
         if request.schema is not None and dialect.schema != "none":
             body["response_format"] = self._format(request.schema, dialect.schema)
-        if not request.tools:
-            return compact_json(body)
-        if not dialect.tools:
-            messages.append({"role": "user", "content": tools_text(request)})
-            return compact_json(body)
-        if dialect.choice != "none":
-            body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
-        return b'%b,"tools":%b}' % (compact_json(body)[:-1], self._tools_json(request))
+        tools = b""
+        if request.tools and not dialect.tools:
+            messages.append(ChatMessage("user", tools_text(request)).wire_json)
+        elif request.tools:
+            if dialect.choice != "none":
+                body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
+            tools = b',"tools":%b' % self._tools_json(request)
+        return b'%b,"messages":[%b]%b}' % (compact_json(body)[:-1], b",".join(messages), tools)
 
     def _format(self, schema: Mapping[str, Any], form: Literal["schema", "object"]) -> dict[str, Any]:
         """Ask for a reply that follows a schema; what is written of a schema is kept, as the same one comes again."""

@@ -241,6 +241,7 @@ class SocialState:
     def write_out(self) -> None:
         """Write everything that the tables do not hold yet."""
         self.store.flush()
+        self.store.write_traces()
         self.write_counts()
         for codes, step in self._unwritten_follows:
             if self._undone_follows:

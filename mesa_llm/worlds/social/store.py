@@ -212,10 +212,15 @@ class Store:
         """Collect what a user did."""
         self._traces.append((user_id, step, action, info))
         if len(self._traces) >= MAX_WAITING:
-            self.flush()
+            self.write_traces()
+
+    def write_traces(self) -> None:
+        """Write what users did; no step reads it."""
+        self.insert("trace", [(user, step, action, info_text(info)) for user, step, action, info in self._traces])
+        self._traces.clear()
 
     def flush(self) -> None:
-        """Write what was collected."""
+        """Write what was collected, except for traces."""
         for table, keys in self._removed.items():
             first, second = KEY_COLUMNS[table]
             self.connection.executemany(f'DELETE FROM "{table}" WHERE {first} = ? AND {second} = ?', keys)
@@ -226,9 +231,6 @@ class Store:
         for table, rows in self._keyed.items():
             self.insert(table, rows.values())
         self._keyed.clear()
-        if self._traces:
-            self.insert("trace", [(user, step, action, info_text(info)) for user, step, action, info in self._traces])
-            self._traces.clear()
 
     def insert(self, table: str, rows: Iterable[Sequence[object]]) -> None:
         """Write new rows now, their values in the order of the columns that are not generated."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.social.facts import FeedItem, GroupView, MessageView, PostView, ReplyView, SocialFacts
@@ -21,6 +22,12 @@ MESSAGE_CHARACTERS = 160
 
 MAX_NAMED = 2
 """Maximum number of users that news of one kind names; the others it counts."""
+
+
+MAX_QUOTED = 4_000
+"""Maximum number of posts and comments whose quotations are kept, as many read them, step after step."""
+
+_quoted = lru_cache(MAX_QUOTED)(quoted)
 
 
 def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Names) -> str:
@@ -72,7 +79,7 @@ def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
     """Write one post, with what stands under it."""
     post = item.post
     max_characters = settings.post_characters // 2
-    lines = [f"Post {post.post_id} {_by(item, max_characters)}: {quoted(post.content, settings.post_characters)}"]
+    lines = [f"Post {post.post_id} {_by(item, max_characters)}: {_quoted(post.content, settings.post_characters)}"]
     if post.reports >= settings.warn_reports:
         lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
     lines.append(f"  {_reactions(post, settings)}, {_age(step - post.step)}.{VOTE_MARKS.get(item.vote, '')}")
@@ -92,7 +99,7 @@ def _by(item: FeedItem, limit: int) -> str:
     if post.quoted is None:
         return f"by {writer}"
     source = post.quoted
-    quotation = quoted(source.content, limit)
+    quotation = _quoted(source.content, limit)
     return f"by {writer}, quoting post {source.post_id} by {source.author} (user {source.author_id}) {quotation}"
 
 
@@ -115,10 +122,8 @@ def _age(steps: int) -> str:
 def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSettings) -> str:
     parent = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
     writer = f"by {reply.author} (user {reply.author_id})"
-    reactions = f"({_reactions(reply, settings)})"
-    return (
-        f"{reply.reply_id}{parent} {writer}: {quoted(reply.content, limit)} {reactions}{VOTE_MARKS.get(reply.vote, '')}"
-    )
+    reactions = f"({_reactions(reply, settings)}){VOTE_MARKS.get(reply.vote, '')}"
+    return f"{reply.reply_id}{parent} {writer}: {_quoted(reply.content, limit)} {reactions}"
 
 
 def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:

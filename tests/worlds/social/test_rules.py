@@ -387,3 +387,14 @@ def test_texts_beyond_all_measure_are_refused_with_their_length_and_change_nothi
     with pytest.raises(ToolError, match="There is no product"):
         world.purchase_product(1, "\ud800")
     assert world.digest() == before
+
+
+def test_what_users_did_in_steps_that_nobody_read_stands_in_the_traces_in_order() -> None:
+    world = SocialWorld("x", rng=1)
+    world.sign_up_many(Account(user) for user in (1, 2))
+    for step in range(3):
+        world.create_post(1, f"This is post {step}.")
+        world.end_step()
+        world.observe(2)
+    traces = world.store.rows("SELECT user_id, created_at, action FROM trace WHERE action = 'create_post'")
+    assert traces == [(1, step, "create_post") for step in range(3)]
