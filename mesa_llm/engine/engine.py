@@ -142,7 +142,7 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
-        self.usage = _NOTHING
+        self.usage = Usage()
         self.decisions = self.absences = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -179,10 +179,8 @@ class Engine:
         """
         purpose = purpose.removesuffix("-form")
         with self._lock:
-            before, by_purpose = self.usage, self.usage_by_purpose.get(purpose, _NOTHING)
-            self.usage = before + usage
-            # Until something else is asked for, all that is used has this purpose, and is added up once.
-            self.usage_by_purpose[purpose] = self.usage if by_purpose is before else by_purpose + usage
+            self.usage += usage
+            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + usage
 
     def count_failure(self, purpose: str) -> None:
         """Count a failure under its purpose; only failed decisions count in `usage` as well."""

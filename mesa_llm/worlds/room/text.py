@@ -40,11 +40,11 @@ def conversation(facts: RoomFacts) -> str:
 def _line(line: Line) -> str:
     time = f"[{line.time}] " if line.time else ""
     aside = "" if line.viewers is None else " (not to everyone)"
-    return f"{time}{shown_name(line.speaker)}{aside}{deed(line)}"
+    return f"{time}{display_name(line.speaker)}{aside}{deed(line)}"
 
 
 @lru_cache(maxsize=4096)  # the same people are named in every turn
-def shown_name(name: str) -> str:
+def display_name(name: str) -> str:
     """Return a name as others are shown it."""
     return one_line(name, MAX_NAME)
 
@@ -69,7 +69,7 @@ def turns(lines: Sequence[Line]) -> str:
 
 def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
     """Describe the room to somebody in it, and say what is asked."""
-    others = ", ".join(map(shown_name, facts.others)) or "nobody else"
+    others = ", ".join(map(display_name, facts.others)) or "nobody else"
     parts = [facts.brief, f"In the room with you: {others}."] if facts.brief else [f"In the room with you: {others}."]
     if member.manner == "interact":
         return "\n".join([*parts, *_interaction(facts)])
@@ -135,7 +135,7 @@ def role_messages(lines: Sequence[Line], own_id: int | None, question: str = "")
         if line.speaker_id == own_id:
             messages.append(("assistant", one_line(line.text)))
             continue
-        text = f"{shown_name(line.speaker)}: {one_line(line.text)}"
+        text = f"{display_name(line.speaker)}: {one_line(line.text)}"
         if messages and messages[-1][0] == "user":
             text = f"{messages.pop()[1]}\n{text}"
         messages.append(("user", text))

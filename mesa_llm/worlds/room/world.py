@@ -17,7 +17,7 @@ from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.rules import EndRule, MaxTime, cleaned, first_reason, speaks
 from mesa_llm.worlds.room.state import FIRST_PHASE, Kind, Line, Member, Move, Ruling, Silence, SurveyAnswer
-from mesa_llm.worlds.room.text import conversation, description, shown_name
+from mesa_llm.worlds.room.text import conversation, description, display_name
 
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 """A line."""
@@ -253,7 +253,7 @@ class Room:
     def _hearers(self, agent_id: int) -> dict[str, tuple[Any, ...]]:
         if not self.has_whispers:
             return {}
-        others = tuple(shown_name(self.members[one].name) for one in self.present if one != agent_id)
+        others = tuple(display_name(self.members[one].name) for one in self.present if one != agent_id)
         return {"whisper.to": others} if others else {}
 
     def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
@@ -286,7 +286,7 @@ class Room:
     def moderation(self, agent_id: int) -> Observation:
         """Show a moderator the conversation, and ask who speaks next."""
         facts = self.facts(agent_id, "moderate")
-        names = tuple(shown_name(self.members[one].name) for one in self.present)
+        names = tuple(display_name(self.members[one].name) for one in self.present)
         text = (
             f"You moderate a conversation between {', '.join(names)}.\n{conversation(facts)}\n"
             f"It is now [{facts.now}]. Give the floor to one of them."
@@ -316,7 +316,7 @@ class Room:
             text: What you say, in your own words.
             to: Name of the person.
         """
-        hearer = next((one for one in self.members.values() if shown_name(one.name) == to), None)
+        hearer = next((one for one in self.members.values() if display_name(one.name) == to), None)
         if not self.has_whispers:
             raise ToolError("everybody here hears what you say; use say.")
         if hearer is None or hearer.agent_id == agent_id:
@@ -370,7 +370,7 @@ class Room:
         """
         if agent_id in self.members:
             raise ToolError("you do not moderate here.")
-        found = next((one for one in self.members.values() if shown_name(one.name) == person), None)
+        found = next((one for one in self.members.values() if display_name(one.name) == person), None)
         if found is None:
             raise ToolError(f"there is nobody called {person!r} here.")
         self.next_speaker = found.agent_id
