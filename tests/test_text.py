@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.text import clip, counted, one_line, quoted
+from mesa_llm.text import clip, counted, figure_text, one_line, quoted
 
 BREAKS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 INVISIBLE = ("\x00", "\x1b", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
@@ -53,3 +53,10 @@ def test_a_text_is_cut_and_shows_it() -> None:
 
 def test_things_are_counted_with_their_noun() -> None:
     assert (counted(1, "like"), counted(0, "like")) == ("1 like", "0 likes")
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"), [(999.4, "999"), (999.7, "1,000"), (-999.7, "-1,000"), (0.01234, "0.0123")]
+)
+def test_a_figure_has_three_digits_and_no_exponent(figure: float, text: str) -> None:
+    assert figure_text(figure) == text
