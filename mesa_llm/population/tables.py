@@ -269,11 +269,11 @@ def _plain(cell: Any) -> Any:
 
 
 def _read_json(path: Path) -> list[Row]:
-    return _objects(json.loads(path.read_text(encoding="utf-8")), path)
+    return _objects(json.loads(path.read_text(encoding="utf-8-sig")), path)
 
 
 def _read_json_lines(path: Path) -> list[Row]:
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8-sig").split("\n")
     return _objects([json.loads(line) for line in lines if line.strip()], path)
 
 

@@ -70,17 +70,23 @@ def read_lots(path: Path | str) -> tuple[Lot, ...]:
     """Read lots from a file with one JSON object a line: `name`, `price`, and `true_value` if not twice the price.
 
     Raises:
-        ConfigError: If a line lacks a name or a price.
+        ConfigError: If the file cannot be read, or a line holds no object with a name and a price in whole dollars.
     """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the lots in {path} cannot be read: {error}") from error
     lots: list[Lot] = []
-    for line_number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+    for line_number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        row = json.loads(line)
-        if not {"name", "price"} <= row.keys():
-            raise ConfigError(f"line {line_number} of {path} needs a name and a price, and has only {sorted(row)}")
-        value = int(row.get("true_value", 2 * row["price"]))
-        lots.append(Lot(str(row["name"]), int(row["price"]), value, str(row.get("desc", ""))))
+        try:
+            row = json.loads(line)
+            price = int(row["price"])
+            lots.append(Lot(str(row["name"]), price, int(row.get("true_value", 2 * price)), str(row.get("desc", ""))))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            wanted = "a JSON object with a name, a price and perhaps a true_value in whole dollars"
+            raise ConfigError(f"line {line_number} of {path}: found {line!r:.80}; wanted {wanted}") from None
     return tuple(lots)
 
 

@@ -121,9 +121,12 @@ def test_a_list_is_read_from_a_file_and_a_bad_line_is_named(tmp_path: Path) -> N
     path = tmp_path / "lots.jsonl"
     path.write_text(json.dumps({"name": "Vase", "price": 100}) + "\n\n", encoding="utf-8")
     assert read_lots(path) == (Lot("Vase", 100, 200),)
-    path.write_text('{"name": "Vase"}', encoding="utf-8")
-    with pytest.raises(ConfigError, match="line 1"):
-        read_lots(path)
+    path.write_text('{"name": "Vase", "price": "50"}', encoding="utf-8-sig")
+    assert read_lots(path) == (Lot("Vase", 50, 100),)
+    for line in ('{"name": "Vase"}', '{"name": "Vase"', "[1]", '{"name": "Vase", "price": "cheap"}'):
+        path.write_text(line, encoding="utf-8")
+        with pytest.raises(ConfigError, match="line 1"):
+            read_lots(path)
 
 
 def test_lots_come_up_in_the_order_asked_for() -> None:
