@@ -113,11 +113,18 @@ def bench(
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
     options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
+    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
+    written |= {
+        "quick": quick,
+        "set": set_,
+        "repeats": repeats,
+        "rng": rng,
+        **set_options(api_base=api_base),
+        **options,
+    }
+    written |= {"measure": measure} if measure else {}
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
-    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
-    written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng}
-    written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
         if is_cross:
