@@ -44,7 +44,7 @@ from mesa_llm.errors import ConfigError
 @exits
 def bench(
     tasks: Annotated[
-        list[str] | None, typer.Argument(help="Names of tasks, module:NAME of any, or all; none: lists them.")
+        list[str] | None, typer.Argument(help="Names of tasks, module:NAME for any, or all; none: lists them.")
     ] = None,
     llm: Llm = "rule",
     design: Annotated[
@@ -142,7 +142,7 @@ def bench(
 @app.command("sweep", rich_help_panel="Experiments")
 @exits
 def run_sweep(
-    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class of any.")],
+    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class for any.")],
     vary: Annotated[
         list[str] | None, typer.Option(help="Parameter and its values, as name=1,2,3 or name=[…] in JSON; repeatable.")
     ] = None,
@@ -254,9 +254,9 @@ def branch_run(
 @app.command("tournament", rich_help_panel="Experiments")
 @exits
 def hold_tournament(
-    folder: Annotated[Path, typer.Argument(help="Folder with one file a player: NAME.py, with move(own, other).")],
+    folder: Annotated[Path, typer.Argument(help="Folder with one file per player: NAME.py, with move(own, other).")],
     game: Annotated[
-        str | None, typer.Option(help="Name of the game, or module:NAME of any; without it, the only one there is.")
+        str | None, typer.Option(help="Name of the game, or module:NAME for any; without it, the only one there is.")
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, max=1000, help="Rounds of a match.")] = 50,
     repeats: Annotated[int, typer.Option(min=1, help="How often everybody meets everybody.")] = 10,

@@ -673,7 +673,7 @@ def test_a_dry_run_says_what_a_run_would_cost_and_asks_nobody(tmp_path) -> None:
         assert server.count == 0
     assert not list(tmp_path.iterdir())
     assert "An estimate, for which nothing was sent" in text
-    assert "litellm knows no price of m@" in text
+    assert "litellm has no price for m@" in text
     assert "--max-calls 3 would end this run early: it takes 10 or more." in text
     assert (figures["total"]["requests"], figures["decisions"]) == (30, 10)
 
