@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import lru_cache
 from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -117,8 +118,7 @@ class Engine:
     Attributes:
         runlog: Where replies are found and kept.
         run_seed: Seed that every request's salt begins with.
-        usage: Calls, tokens and dollars so far.
-        usage_by_purpose: The same for each purpose: `decide`, `survey`, `memory`, …; failures are counted here for all.
+        usage_by_purpose: Calls, tokens, dollars and failures so far for each purpose: `decide`, `survey`, `memory`, …
         decisions: Number of decisions made so far.
         absences: Number of those that people left to others, as they did not answer or were not there; they count as
             failures, too.
@@ -142,7 +142,6 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
-        self.usage = Usage()
         self.decisions = self.absences = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -170,6 +169,13 @@ class Engine:
         """Register as the engine of a Mesa model."""
         type(self)._of[model] = self
 
+    @property
+    def usage(self) -> Usage:
+        """Calls, tokens and dollars so far, and decisions that failed."""
+        by_purpose = dict(self.usage_by_purpose)
+        total = sum(by_purpose.values(), _NOTHING)
+        return replace(total, failures=by_purpose.get("decide", _NOTHING).failures)
+
     def count(self, usage: Usage, purpose: str = "decide") -> None:
         """Add to the usage; may be called from any thread.
 
@@ -179,16 +185,11 @@ class Engine:
         """
         purpose = purpose.removesuffix("-form")
         with self._lock:
-            self.usage += usage
             self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + usage
 
     def count_failure(self, purpose: str) -> None:
         """Count a failure under its purpose; only failed decisions count in `usage` as well."""
-        if purpose == "decide":
-            self.count(Usage(failures=1))
-            return
-        with self._lock:
-            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + Usage(failures=1)
+        self.count(Usage(failures=1), purpose)
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; its follow-ups count on from there.
