@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.persona import Persona
-from mesa_llm.text import clip
+from mesa_llm.text import clip, numbered_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,12 +212,11 @@ def _no_list(document: Any) -> str:
 
 def _placed_json_lines(path: Path) -> list[PlacedRow]:
     placed: list[PlacedRow] = []
-    for line, text in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
-        if text.strip():
-            try:
-                placed.append((line, _row_of_item(json.loads(text))))
-            except ValueError as error:
-                placed.append((line, f"found {text!r:.80}; wanted a JSON object ({error})"))
+    for line, text in numbered_lines(path):
+        try:
+            placed.append((line, _row_of_item(json.loads(text))))
+        except ValueError as error:
+            placed.append((line, f"found {text!r:.80}; wanted a JSON object ({error})"))
     return placed
 
 
@@ -269,12 +268,11 @@ def _plain(cell: Any) -> Any:
 
 
 def _read_json(path: Path) -> list[Row]:
-    return _objects(json.loads(path.read_text(encoding="utf-8")), path)
+    return _objects(json.loads(path.read_text(encoding="utf-8-sig")), path)
 
 
 def _read_json_lines(path: Path) -> list[Row]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return _objects([json.loads(line) for line in lines if line.strip()], path)
+    return _objects([json.loads(line) for _, line in numbered_lines(path)], path)
 
 
 def _objects(document: Any, path: Path) -> list[Row]:
