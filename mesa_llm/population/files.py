@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.activity import HOURS, hourly_activity
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.tables import PlacedRow, Row, columns_of, persona_of, placed_rows, rows_of, typed_rows
+from mesa_llm.population.tables import PlacedRow, Row, columns_of, persona_of, placed_rows, typed_rows
 
 FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
@@ -262,8 +262,10 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
         ConfigError: If the column is missing, or a cell is no list of 24 counts.
     """
     counts: list[list[int]] = []
-    for row_number, row in enumerate(rows_of(path), start=1):
-        counts.append(_counts(row, path, row_number))
+    for row_number, (line, row) in enumerate(placed_rows(path), start=1):
+        if isinstance(row, str):
+            raise ConfigError(f"{path}, line {line}, row {row_number}: {row}")
+        counts.append(_counts(row, f"{path}, line {line}", row_number))
     return np.array(counts, dtype=np.int64).reshape(-1, HOURS)
 
 
