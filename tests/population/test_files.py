@@ -84,6 +84,11 @@ def test_a_quotation_that_nothing_closes_swallows_nobody(tmp_path: Path) -> None
     assert [one.bio for one in from_oasis(path)] == ['5" tall', "Runner\nand cook"]
 
 
+def test_users_without_any_description_keep_their_follows(tmp_path: Path) -> None:
+    path = x_file(tmp_path, '0,0,Ann,ann1,"[1]",[],,', "1,1,Bo,bo1,[],[],,")
+    assert [one.follows for one in from_file(path)] == [(1,), ()]
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nobody\.csv cannot be opened"):
         from_file(tmp_path / "nobody.csv")
