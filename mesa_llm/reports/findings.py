@@ -191,7 +191,8 @@ def _turning_point(facts: RunFacts) -> Iterator[Finding]:
 def _posts(facts: RunFacts) -> Iterator[Finding]:
     for row in _rows(facts.tables.get("top_posts"))[:MAX_POSTS]:
         if row["engagement"] > 0:
-            text = f"{quoted(row['text'], QUOTE)} ({row['likes']} likes, {row['shares']} shares, step {row['step']})"
+            counts = f"{counted(row['likes'], 'like')}, {counted(row['shares'], 'share')}"
+            text = f"{quoted(row['text'], QUOTE)} ({counts}, step {row['step']})"
             evidence = f"posts, post {row['post']}"
             yield Finding(topic="post", title=f"{one_line(row['name'])} was heard.", text=text, evidence=evidence)
 
