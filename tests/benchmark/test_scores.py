@@ -46,6 +46,12 @@ def test_what_an_error_is_held_against() -> None:
     assert (constant_error(POT), people_error(POT)) == (0.0, 6.0)
 
 
+def test_a_constant_and_people_are_compared_in_the_scores_that_runs_have() -> None:
+    task = replace(POT, target=replace(POT.target, values={"coins": 20.0, "love": 10.0, "luck": 0.0}))
+    assert constant_error(task, ["coins", "love", "other"]) == 5.0
+    assert (constant_error(task, ["love"]), people_error(task, ["love"]), people_error(task, ["coins"])) == (None, None, 6)
+
+
 def test_compost_compares_distributions_and_not_persona_by_persona() -> None:
     target = dict(COMPOST.target.values) if COMPOST.target else {}
     turned = dict(zip(target, reversed(list(target.values())), strict=True))
