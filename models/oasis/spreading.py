@@ -120,8 +120,10 @@ def read_topics(path: str | Path) -> list[Topic]:
                     topics.append(Topic(row["topic_name"], row["topic_category"], row["start_time"], *counts, *times))
                 except (KeyError, TypeError, ValueError) as error:
                     raise ConfigError(f"{path}, line {reader.line_num}: no topic ({error})") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path} is no readable CSV file: {error}") from error
     return topics
 
 
