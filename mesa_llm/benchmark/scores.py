@@ -90,7 +90,7 @@ def constant_error(task: Task, names: Collection[str] | None = None) -> float | 
         The error over the scores of the target that the runs have; None where it has none of them, or only one, of
         which the mean is the score itself.
     """
-    target = _compared(task, names)
+    target = _target_of(task, names)
     if not target or (names is not None and len(target) == 1):
         return None
     mean = math.fsum(target.values()) / len(target)
@@ -99,11 +99,11 @@ def constant_error(task: Task, names: Collection[str] | None = None) -> float | 
 
 def people_error(task: Task, names: Collection[str] | None = None) -> float | None:
     """Compute the error of people's published scores, as `constant_error` does; None without such scores."""
-    target = _compared(task, names)
+    target = _target_of(task, names)
     return None if task.people is None or not target else _finite(task.error(task.people.values, target))
 
 
-def _compared(task: Task, names: Collection[str] | None) -> Values:
+def _target_of(task: Task, names: Collection[str] | None) -> Values:
     target = {} if task.target is None else task.target.values
     return {name: value for name, value in target.items() if names is None or name in names}
 

@@ -164,7 +164,7 @@ def _placed_csv(path: Path) -> list[PlacedRow]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = file.readlines()
-        separator = _separator("".join(lines[:1])[:100_000])
+        separator = _separator(lines[0][:100_000] if lines else "")
         reader = csv.reader(lines, delimiter=separator)
         columns = next(reader, [])
         if not columns:
