@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 MAX_NAME = 80
@@ -84,6 +85,15 @@ def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
 
 _INNER = str.maketrans("“”„‟", "‘’‚‛")
 """Quotation marks inside a quotation."""
+
+
+def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
+    """Read the lines of a UTF-8 file that are not blank, each with its number, from 1.
+
+    Only line breaks end a line; what else Unicode takes for its end, such as U+2028, stands within texts.
+    """
+    lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
+    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 def printable(text: str) -> str:

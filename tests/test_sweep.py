@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError
+from mesa_llm.cli.sweep import values_of
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.sweep import sweep
 from models.market.model import MarketModel
@@ -107,6 +108,12 @@ def test_a_class_of_a_script_is_not_sent_to_workers(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="workers=1"):
         sweep(Local, seeds=2, workers=2, folder=tmp_path)
+
+
+@pytest.mark.parametrize("typed", ["n_agents=2,x", "nobody=1"])
+def test_a_value_that_cannot_be_is_an_error_about_the_option_it_stands_in(typed: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--vary (n_agents=x|nobody=1): "):
+        values_of(SocialModel, [typed])
 
 
 def command(folder: Path, *more: str) -> list[str]:

@@ -51,7 +51,7 @@ def make_cast(
         ConfigError: If the text cannot be read, holds nobody, or a file cannot be written.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{str(file)!r} cannot be read as a text: {error}") from error
     if not text.strip():

@@ -133,7 +133,7 @@ def read_endpoints() -> dict[str, Endpoint]:
             raise ConfigError(f"MESA_LLM_CONFIG names {path_text!r}, which is no file; correct it, or unset it")
         return {}
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     if unknown := sorted(set(tables) - {"endpoints"}):

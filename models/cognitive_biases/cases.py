@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -269,11 +270,11 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
             raise ConfigError(f"{path} has more than {MAX_BYTES} bytes")
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".csv":
-            rows: list[Any] = list(csv.DictReader(text.splitlines(keepends=True)))
+            rows: list[Any] = list(csv.DictReader(StringIO(text, newline="")))
         elif text.lstrip().startswith("["):
             rows = json.loads(text)
         else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read as JSON or CSV: {error}") from None
     for row in rows:

@@ -327,7 +327,7 @@ def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
         return plan_of(tomllib.loads(text), config, rules)
     path = Path(config)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         raw = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         known = ", ".join(STUDIES)

@@ -99,7 +99,7 @@ def read_text(path: str | Path) -> tuple[str, str]:
     try:
         if file.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{file}: {file.stat().st_size} bytes, and at most {MAX_BYTES} are read")
-        return str(file), file.read_bytes().decode("utf-8")
+        return str(file), file.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
 

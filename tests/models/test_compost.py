@@ -99,8 +99,8 @@ def test_articles(label) -> None:
 
 def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
     path = tmp_path / "mini.csv"
-    path.write_text("prompt,persona,topic,response\nx,user,comment,Hello.\nx,user,comment,\n", encoding="utf-8")
-    assert read_corpus(path) == [Reply("user", "comment", "Hello.")]
+    path.write_text("prompt,persona,topic,response\nx,user,comment,Hello.\nx,user,comment,\nx,user,NA,None\n")
+    assert read_corpus(path) == [Reply("user", "comment", "Hello."), Reply("user", "NA", "None")]
 
 
 @pytest.mark.parametrize(
