@@ -16,8 +16,9 @@ from pydantic_core import to_json
 from tqdm import tqdm
 
 from mesa_llm.canonical import plain
-from mesa_llm.cli.command import Say
+from mesa_llm.cli.command import Say, look_here
 from mesa_llm.errors import ConfigError, NothingDecided
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.registry import demand_listed, find_models
 from mesa_llm.records import Usage
@@ -293,15 +294,17 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
         say(f"WARNING: {figures['warning']}")
     for reason in list(dict.fromkeys(model.runlog.failures()))[:3]:
         say(f"failed: {reason[:200]}")
+    is_listed = _name_in_list(name_of(type(model))) is not None
     if figures["log"]:
         say(
             f"run log: {figures['log']} (look into it: mesa-llm inspect {figures['log']} --calls; "
-            f"run it again: mesa-llm replay {figures['log']})"
+            f"run it again: mesa-llm replay {figures['log']}{'' if is_listed else ' --trust'})"
         )
     if figures["seed"] is not None:
         say(f"seed: {figures['seed']} (the same run again: --rng {figures['seed']})")
     say(f"digest: {figures['digest']}")
-    say("page: mesa-llm app")
+    if is_listed:
+        say("page: mesa-llm app")
 
 
 def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:
@@ -338,19 +341,26 @@ def recording_of(file: Path, *, trust: bool = False) -> Recording:
 
     Args:
         file: The run log.
-        trust: Import the classes that the log names, whatever they are; else only those of listed models.
+        trust: Import the classes that the log names, whatever they are, also from the working directory; else only
+            those of listed models.
 
     Raises:
         ConfigError: If the file holds no run, or one whose model is not listed.
     """
     recording = Recording.read(file)
-    if not trust:
+    if trust:
+        look_here()
+    else:
         demand_listed(recording)
     return recording
 
 
 def listed_as(name: str) -> str:
     """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
+    return _name_in_list(name) or name.partition(":")[2]
+
+
+def _name_in_list(name: str) -> str | None:
     module, _, qualname = name.partition(":")
     names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]
-    return names[0] if names else qualname
+    return names[0] if names else None

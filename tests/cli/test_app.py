@@ -564,6 +564,19 @@ def test_a_model_that_raises_breaks_its_promises_and_ends_no_check(tmp_path, imp
     assert "has_page" not in done.stdout
 
 
+def test_a_run_of_a_model_in_the_working_directory_is_replayed_as_it_says(tmp_path, monkeypatch) -> None:
+    (tmp_path / "tiny_here.py").write_text(TINY)
+    monkeypatch.chdir(tmp_path)
+    hint = "replay run.sqlite --trust"
+    for command in ("run tiny_here:Tiny --steps 1 --log run.sqlite", hint):
+        monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(tmp_path)])
+        monkeypatch.delitem(sys.modules, "tiny_here", raising=False)
+        done = run_command(*command.split())
+        assert done.exit_code == 0
+    assert hint in done.stdout
+    assert "page:" not in done.stdout
+
+
 def test_a_model_that_is_not_listed_is_run_by_its_module_and_class() -> None:
     assert figures_of("run", "tests.pot:PotModel", "--steps", 1)["model"] == "PotModel"
     done = run_command("run", "tests.pot:Nobody")
