@@ -8,6 +8,7 @@ import time as clock
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,11 @@ class _Progress:
         self.bar.n = int(self.model.time)
         self.show(self.model.usage)
         self.bar.refresh()
+
+    def interrupted_by(self, say: Say, text: str) -> None:
+        """Print a line in the place of the bar, which is drawn anew below it."""
+        self.bar.clear()
+        say(text)
 
     def show(self, usage: Usage) -> None:
         """Show what was used."""
@@ -113,13 +119,13 @@ def run_model(
         progress = _Progress(model, steps, quiet=as_json)
         watch = _FailureWatch(model)
         model.engine.on_decision = progress.decision
+        if warn is not None:
+            model.engine.warn = partial(progress.interrupted_by, warn)
         try:
             while model.running and (steps is None or model.time < steps):
                 model.step()
                 progress.step()
-                if (warning := watch.step()) and warn is not None:
-                    progress.bar.clear()
-                    warn(warning)
+                watch.step()
         finally:
             progress.bar.close()
             model.engine.on_decision = None
@@ -149,19 +155,14 @@ class _FailureWatch:
     def _counts(self) -> tuple[int, int]:
         return self.model.engine.decisions, self.model.usage.failures
 
-    def step(self) -> str:
-        """Look at the step that is over, and return a warning about the first one that mostly failed, else nothing."""
+    def step(self) -> None:
+        """Look at the step that is over."""
         counts = self._counts()
         decisions, failures = (after - before for after, before in zip(counts, self._before, strict=True))
         self._before = counts
-        if 2 * failures <= decisions:
-            return ""
-        step = int(self.model.time)
-        self.failed_steps.append({"step": step, "decisions": decisions, "failures": failures})
-        if len(self.failed_steps) > 1:
-            return ""
-        reasons = self.model.runlog.failures()
-        return f"step {step}: {failures} of {counted(decisions, 'decision')} failed: {_first(reasons[-failures:])}"
+        if 2 * failures > decisions:
+            step = int(self.model.time)
+            self.failed_steps.append({"step": step, "decisions": decisions, "failures": failures})
 
 
 def _first(reasons: Sequence[str]) -> str:

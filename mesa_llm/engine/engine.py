@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from contextvars import ContextVar
 from functools import lru_cache
 from types import FrameType
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_paused, collector_running
@@ -29,6 +29,7 @@ from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import counted
 from mesa_llm.tools.toolbox import ToolBox
 
 T = TypeVar("T")
@@ -125,6 +126,7 @@ class Engine:
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
+        warn: Called with a line as soon as more than half of the decisions of a step failed, once in a run.
         should_stop: Returns whether to stop at once what is about to be asked.
         is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
@@ -145,6 +147,7 @@ class Engine:
         self.usage = Usage()
         self.decisions = self.absences = 0
         self.on_decision: Callable[[Usage], None] | None = None
+        self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
         self.is_interrupted = False
@@ -154,6 +157,7 @@ class Engine:
         self.tool_sessions = ToolSessions(self.runlog, run_seed)
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
+        self._has_warned = False
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
@@ -189,6 +193,21 @@ class Engine:
             return
         with self._lock:
             self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + Usage(failures=1)
+
+    def warn_of(self, failures: Sequence[Failure], n_decisions: int, step: int) -> None:
+        """Warn of the first step in which more than half of the decisions failed; people may be absent.
+
+        Args:
+            failures: The failures, in order.
+            n_decisions: Number of decisions, with the failures.
+            step: The step.
+        """
+        failures = [failure for failure in failures if failure.kind != Absent.__name__]
+        if self._has_warned or 2 * len(failures) <= n_decisions:
+            return
+        self._has_warned = True
+        reason = failures[0].reason[:300] or "unknown"
+        self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; its follow-ups count on from there.
@@ -253,9 +272,15 @@ class Engine:
         Raises:
             BudgetSpent: If a budget is spent; what is in flight is waited for and kept.
             ReplayError: For the first agent, in the order asked, whose reply is not recorded.
-            ConfigError: If an endpoint refuses its key or its model.
+            ConfigError: If an endpoint refuses its key or its model, or an observation is none.
             Stopped: If `stop` was called meanwhile.
         """
+        for agent, observation in zip(agents, observations, strict=True):
+            if not isinstance(cast("Any", observation), Observation):
+                raise ConfigError(
+                    f"{type(agent).__name__}.observe() returned {observation!r:.60}; return an Observation, such as "
+                    'Observation("What the agent sees.")'
+                )
         keys: list[SeriesKey] = [
             (agent.unique_id, agent.request_purpose, agent.request_series or observation.label)
             for agent, observation in zip(agents, observations, strict=True)

@@ -17,7 +17,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportErr
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.endpoints import Endpoint
-from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.llm.protocol import LLM, Capabilities, demand_llm
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import CAPABILITIES, PreparedCall, RunLog
 
@@ -286,8 +286,15 @@ class Transports:
 
         Args:
             llms: Values of `llm=`; those that `open` opens are registered too.
+
+        Raises:
+            ConfigError: If one is neither a name nor a transport.
         """
-        self._agent_models.update(llm.strip() for llm in llms if isinstance(llm, str))
+        for llm in llms:
+            if isinstance(llm, str):
+                self._agent_models.add(llm.strip())
+            else:
+                demand_llm(llm)
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
         """Open a model; the same string opens it only once.
@@ -317,6 +324,7 @@ class Transports:
             if not is_second:
                 self._agent_models.add(llm.strip())
         else:
+            demand_llm(llm)
             self._own_transports.append(llm)  # what is known by its id must not give that to another
         if self.runlog.mode == "replay":
             return self._open_silent(llm, is_second)

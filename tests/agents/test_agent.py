@@ -56,6 +56,32 @@ class Giver(MoneyAgent, Mind):
         return "You went on."
 
 
+async def _waits(agent: Any, seen: Observation) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "fault"),
+    [
+        ("rule", lambda agent, seen: "pay", r"Slip.rule\(\) returned 'pay' where an action is wanted; return ToolCall"),
+        ("rule", _waits, "Slip.rule is called as a plain function; write def without async"),
+        (
+            "decide",
+            lambda agent, seen: ToolCall("pay"),
+            r"Slip.decide is awaited; write async def decide\(self, seen\)",
+        ),
+        ("observe", lambda agent: "A pot.", r"Slip.observe\(\) returned 'A pot.'; return an Observation"),
+    ],
+)
+def test_a_slip_in_an_agent_says_what_to_write(name: str, method: Any, fault: str) -> None:
+    def step() -> None:
+        model = PotModel(0, rng=1)
+        type("Slip", (LLMAgent,), {name: method})(model)
+        model.step()
+
+    with pytest.raises(ConfigError, match=fault):
+        step()
+
+
 def test_the_agents_of_mesas_own_model_get_minds_without_changing_the_model() -> None:
     model = BoltzmannWealth(BoltzmannScenario(n=12, width=3, height=3, rng=1))
     givers = Giver.enter(model.agents, llm="random")

@@ -405,6 +405,29 @@ def test_a_model_without_a_seed_says_which_one_it_drew() -> None:
     assert run(first) == run(PotModel(rng=first.runlog.manifest["rng"]))
 
 
+def test_agents_of_a_model_that_lets_all_decide_together_are_not_activated_one_by_one() -> None:
+    model = PotModel(2, rng=1)
+    with pytest.raises(ConfigError, match=r"PotModel lets all agents decide together in its own step\(\)"):
+        model.agents.shuffle_do("step")
+
+
+@pytest.mark.parametrize("llm", [None, 3, print, ScriptedLLM])
+def test_what_cannot_reply_is_refused_as_a_language_model(llm) -> None:
+    with pytest.raises(ConfigError, match="llm= is a name or an object with `async def reply"):
+        PotModel(1, llm, rng=1)
+
+
+def test_what_cannot_reply_is_refused_as_the_language_model_of_an_agent() -> None:
+    with pytest.raises(ConfigError, match=r"ScriptedLLM\(function\) answers by a function"):
+        LLMAgent(mesa.Model(), llm=print).step()  # pyright: ignore[reportArgumentType]
+
+
+def test_a_step_that_mostly_failed_is_warned_of_once(caplog) -> None:
+    model = PotModel(3, ScriptedLLM(lambda request: "nonsense"), rng=1)
+    model.run_for(2)
+    assert caplog.messages == ["step 1: 3 of 3 decisions failed: the reply names no action."]
+
+
 def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:
     class Plain(mesa.Model):
         def __init__(self) -> None:
