@@ -249,7 +249,7 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
         for agent in living:
             if cls.__base__ is not type(agent):
                 body = type(agent).__name__
-                raise ConfigError(f"a {body} cannot become a {cls.__name__}; write class {cls.__name__}({body}, Mind)")
+                raise ConfigError(f"{body} cannot become {cls.__name__}; write class {cls.__name__}({body}, Mind)")
         return [enter(cls, agent, components) for agent in living]
 
 

@@ -9,6 +9,7 @@ from inspect import isawaitable
 from types import MappingProxyType
 from typing import Any, cast
 
+from mesa_llm.agents.conversion import COMPONENTS
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.engine.decision import Query, decide
@@ -47,10 +48,20 @@ class DeliberationMixin:
             *args: Passed on.
             llm: Model string or transport; None: the choice of the Mesa model.
             **kwargs: Passed on.
+
+        Raises:
+            TypeError: If no class of the agent takes one of them.
         """
         if llm is not None:
             self._llm = llm
-        super().__init__(*args, **kwargs)
+        try:
+            super().__init__(*args, **kwargs)
+        except TypeError as error:
+            if not str(error).startswith("object.__init__()"):
+                raise
+            names = ", ".join(sorted(set(kwargs) - set(COMPONENTS))) or "by position"
+            kind = type(self).__name__
+            raise TypeError(f"{kind}() got arguments that no class of it takes, among these: {names}") from None
 
     # -- what it thinks with
 

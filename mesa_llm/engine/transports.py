@@ -174,7 +174,9 @@ class Recorded:
         except MesaLLMError:
             raise
         except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
-            logger.exception("%s raised", request.model)
+            if (slip := (request.model, type(error))) not in self.run.slips:
+                self.run.slips.add(slip)
+                logger.exception("%s raised (said once; all failures are in the run log)", request.model)
             failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
             await self._keep_failure(awaited, failure, start)
             raise failure from error
@@ -217,6 +219,7 @@ class Transports:
     Attributes:
         access: What is asked through; shared with other runs if the options share it.
         awaited: The requests whose replies are waited for, in the order asked.
+        slips: Models of the user's own that raised something, and its type.
     """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
@@ -240,6 +243,7 @@ class Transports:
         self._agent_models: set[str] = set()
         self._next_commit: _Commit | None = None
         self.awaited: dict[int, _Awaited] = {}
+        self.slips: set[tuple[str, type[Exception]]] = set()
 
     def close(self) -> None:
         """Close what was opened, unless other runs share it."""

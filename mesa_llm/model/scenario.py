@@ -229,6 +229,11 @@ class LLMScenario(_Declared):
         super().__init__(rng=rng, **values, **own)
         self.check()
 
+    def __repr__(self) -> str:
+        """Return its class, its parameters, and the seed."""
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*self.fields, "rng"))
+        return f"{type(self).__name__}({fields})"
+
     def check(self) -> None:
         """Override to check parameters against each other, and raise `ConfigError`."""
 

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 import docstring_parser
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -73,6 +73,9 @@ def action(function: Any = None, *, when: str | None = None) -> Any:
 
 
 def _mark(function: Any, mark: _Mark) -> Any:
+    if not (function is None or callable(function)) or not isinstance(cast("Any", mark.when), str | None):
+        raise ConfigError('write @action, or @action(when="can_pay") with the name of a method; so for @tool')
+
     def put(target: Any) -> Any:
         setattr(target, _MARK, mark)
         return target

@@ -82,6 +82,11 @@ def test_a_slip_in_an_agent_says_what_to_write(name: str, method: Any, fault: st
         step()
 
 
+def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
+    with pytest.raises(TypeError, match=r"LLMAgent\(\) got arguments that no class of it takes, among these: presona"):
+        LLMAgent(PotModel(0, rng=1), presona="kind", llm="rule", memory="none")
+
+
 def test_the_agents_of_mesas_own_model_get_minds_without_changing_the_model() -> None:
     model = BoltzmannWealth(BoltzmannScenario(n=12, width=3, height=3, rng=1))
     givers = Giver.enter(model.agents, llm="random")
