@@ -11,12 +11,12 @@ import signal
 import threading
 import time as clock
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from types import FrameType
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_paused, collector_running
@@ -276,11 +276,7 @@ class Engine:
             Stopped: If `stop` was called meanwhile.
         """
         for agent, observation in zip(agents, observations, strict=True):
-            if not isinstance(cast("Any", observation), Observation):
-                raise ConfigError(
-                    f"{type(agent).__name__}.observe() returned {observation!r:.60}; return an Observation, such as "
-                    'Observation("What the agent sees.")'
-                )
+            _demand_observation(agent, observation)
         keys: list[SeriesKey] = [
             (agent.unique_id, agent.request_purpose, agent.request_series or observation.label)
             for agent, observation in zip(agents, observations, strict=True)
@@ -486,6 +482,28 @@ def _base_of(series: str) -> int:
     """Return the number that those of a series begin with."""
     digest = hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()
     return int(digest[:7], 16) << 10 if series else 0
+
+
+def _demand_observation(agent: Thinker, seen: Any) -> None:
+    """Check that an agent observes something that can be decided on, in the same way on every machine.
+
+    Raises:
+        ConfigError: If it is no `Observation`, or the values of an option are no list of them.
+    """
+    kind = type(agent).__name__
+    if not isinstance(seen, Observation):
+        raise ConfigError(
+            f"{kind}.observe() returned {seen!r:.60}; return an Observation, such as Observation('a text')"
+        )
+    options: Mapping[str, Any] = seen.options
+    for name, values in options.items():
+        if type(values) is not tuple and (
+            isinstance(values, str | set | frozenset) or not isinstance(values, Iterable)
+        ):
+            raise ConfigError(
+                f"options of {name!r}, which {kind} observes, are {values!r:.60}; give a tuple, as tuple(sorted(…)) of "
+                "a set, whose order differs from run to run"
+            )
 
 
 async def _end_in_flight(in_flight: InFlight) -> None:

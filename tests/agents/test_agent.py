@@ -82,6 +82,14 @@ def test_a_slip_in_an_agent_says_what_to_write(name: str, method: Any, fault: st
         step()
 
 
+@pytest.mark.parametrize("values", [{"ann", "bo"}, "ann", 3])
+def test_options_without_an_order_are_refused(values: Any) -> None:
+    model = PotModel(0, rng=1)
+    type("Slip", (LLMAgent,), {"observe": lambda agent: Observation(options={"to": values})})(model)
+    with pytest.raises(ConfigError, match="options of 'to', which Slip observes, are "):
+        model.step()
+
+
 def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
     with pytest.raises(TypeError, match=r"LLMAgent\(\) got arguments that no class of it takes, among these: presona"):
         LLMAgent(PotModel(0, rng=1), presona="kind", llm="rule", memory="none")
