@@ -198,7 +198,11 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         check = TypeAdapter[Any](kind, config=ConfigDict(allow_inf_nan=False))
         schema = check.json_schema()
     except (PydanticUserError, SchemaError, TypeError, ValueError) as error:  # all that pydantic has for a bad type
-        raise ConfigError(f"tool {name!r} has an argument that JSON cannot describe: {error}") from error
+        reason = str(error).partition(". Set `arbitrary")[0].splitlines()[0]
+        raise ConfigError(
+            f"tool {name!r} has an argument that JSON cannot describe: {reason}; take a number or a name, and look up "
+            "what it stands for"
+        ) from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
     return Tool(spec, function, check, mark.when, mark.shows_more)
