@@ -70,6 +70,8 @@ class ScriptedLLM:
             return ToolCall("catch", {"n_fish": 1})  # one of the actions in request.tools
 
         model = LakeModel(llm=ScriptedLLM(thrifty))
+
+    It gets what a language model gets: `request.messages` hold the prompt.
     """
 
     name = "ScriptedLLM"

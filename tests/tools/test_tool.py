@@ -134,7 +134,7 @@ def test_an_argument_that_json_cannot_describe_is_refused_when_the_tool_is_given
         """Do."""
 
     strange.__annotations__["x"] = kind
-    with pytest.raises(ConfigError, match="'strange' has an argument that JSON cannot describe: .*; take a number or a name"):
+    with pytest.raises(ConfigError, match=r"'strange' has an argument that JSON cannot describe: .*; take a number"):
         ToolBox.of(object(), 1, [], [strange])
 
 
