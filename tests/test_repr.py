@@ -15,6 +15,7 @@ def test_a_model_says_how_far_it_is_and_what_its_agents_think_with() -> None:
     model.running = False
     assert repr(model) == "<PotModel: step 1, ended, 3 agents, llm rule>"
     assert "llm several" in repr(PotModel(3, {"*": "rule"}, rng=1))
+    assert "1 agent," in repr(PotModel(1, rng=1))
     assert "llm ScriptedLLM" in repr(PotModel(3, ScriptedLLM(honest_reply), rng=1))
     assert "secret" not in repr(PotModel(3, "m@http://ann:secret@127.0.0.1:9/v1", rng=1))
     assert repr(PotModel.__new__(PotModel)) == "<PotModel, not set up>"

@@ -30,7 +30,7 @@ from mesa_llm.model.stages import StagedModel
 from mesa_llm.records import ChatMessage, Decision, Failure, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
-from mesa_llm.text import suggestion
+from mesa_llm.text import counted, suggestion
 from mesa_llm.world import World
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class LLMModel(StagedModel):
         choice = "several" if isinstance(self.llm, Mapping) else self.llm
         llm = written_name(choice if isinstance(choice, str) else str(getattr(choice, "name", type(choice).__name__)))
         ended = "" if self.running else ", ended"
-        return f"<{type(self).__name__}: step {int(self.time)}{ended}, {len(self.agents)} agents, llm {llm}>"
+        return f"<{type(self).__name__}: step {int(self.time)}{ended}, {counted(len(self.agents), 'agent')}, llm {llm}>"
 
     # -- set-up
 

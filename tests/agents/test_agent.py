@@ -90,6 +90,14 @@ def test_options_without_an_order_are_refused(values: Any) -> None:
         model.step()
 
 
+def test_who_an_agent_is_is_a_config_or_a_text() -> None:
+    dictionary: Any = {"persona": "You are kind."}
+    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
+        LLMAgent(PotModel(0, rng=1), config=dictionary)
+    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text"):
+        Giver.enter(BoltzmannWealth(BoltzmannScenario(n=1, rng=1)).agents, config=3)
+
+
 def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
     with pytest.raises(TypeError, match=r"LLMAgent\(\) got arguments that no class of it takes, among these: presona"):
         LLMAgent(PotModel(0, rng=1), presona="kind", llm="rule", memory="none")
