@@ -59,9 +59,9 @@ class DeliberationMixin:
         except TypeError as error:
             if not str(error).startswith("object.__init__()"):
                 raise
-            names = ", ".join(sorted(set(kwargs) - set(COMPONENTS))) or "by position"
-            kind = type(self).__name__
-            raise TypeError(f"{kind}() got arguments that no class of it takes, among these: {names}") from None
+            names = ", ".join(sorted(set(kwargs) - set(COMPONENTS)))
+            which = f": one of {names}" if names else ", by position"
+            raise TypeError(f"{type(self).__name__}() got an argument that none of its classes takes{which}") from None
 
     # -- what it thinks with
 

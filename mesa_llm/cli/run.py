@@ -194,8 +194,8 @@ def _demand_decisions(model: Any) -> None:
         hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
         raise NothingDecided(
             f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: "
-            f"{_first(model.runlog.failures())}. Check --llm and --api-base with `mesa-llm doctor`, and run the same "
-            f"command again{hint}"
+            f"{_first(model.runlog.failures()).rstrip('.')}. Check --llm and --api-base with `mesa-llm doctor`, and "
+            f"run the same command again{hint}"
         )
 
 

@@ -29,7 +29,7 @@ from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.text import counted
+from mesa_llm.text import counted, one_line
 from mesa_llm.tools.toolbox import ToolBox
 
 T = TypeVar("T")
@@ -206,7 +206,7 @@ class Engine:
         if self._has_warned or 2 * len(failures) <= n_decisions:
             return
         self._has_warned = True
-        reason = failures[0].reason[:300] or "unknown"
+        reason = one_line(failures[0].reason, 300) or "unknown"
         self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:

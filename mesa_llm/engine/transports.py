@@ -174,8 +174,8 @@ class Recorded:
         except MesaLLMError:
             raise
         except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
-            if (slip := (request.model, type(error))) not in self.run.slips:
-                self.run.slips.add(slip)
+            if (fault := (request.model, type(error))) not in self.run.tracebacks:
+                self.run.tracebacks.add(fault)
                 logger.exception("%s raised (said once; all failures are in the run log)", request.model)
             failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
             await self._keep_failure(awaited, failure, start)
@@ -219,7 +219,7 @@ class Transports:
     Attributes:
         access: What is asked through; shared with other runs if the options share it.
         awaited: The requests whose replies are waited for, in the order asked.
-        slips: Models of the user's own that raised something, and its type.
+        tracebacks: Names of transports and the types of what they raised, of which a traceback was shown.
     """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
@@ -243,7 +243,7 @@ class Transports:
         self._agent_models: set[str] = set()
         self._next_commit: _Commit | None = None
         self.awaited: dict[int, _Awaited] = {}
-        self.slips: set[tuple[str, type[Exception]]] = set()
+        self.tracebacks: set[tuple[str, type[Exception]]] = set()
 
     def close(self) -> None:
         """Close what was opened, unless other runs share it."""

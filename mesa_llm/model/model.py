@@ -81,7 +81,7 @@ class LLMModel(StagedModel):
         try:
             model._arguments = constructor(cls).bind_partial(*args, **kwargs)
         except TypeError as error:
-            hint = "for the options of all models, its __init__ takes **options and hands them on to super().__init__"
+            hint = "to take the options of all models, its __init__ needs **options, handed on to super().__init__"
             raise TypeError(f"{cls.__name__}() {error}; {hint}") from None
         return model
 

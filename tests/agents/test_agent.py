@@ -99,7 +99,7 @@ def test_who_an_agent_is_is_a_config_or_a_text() -> None:
 
 
 def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
-    with pytest.raises(TypeError, match=r"LLMAgent\(\) got arguments that no class of it takes, among these: presona"):
+    with pytest.raises(TypeError, match=r"LLMAgent\(\) got an argument that none of its classes takes: one of presona"):
         LLMAgent(PotModel(0, rng=1), presona="kind", llm="rule", memory="none")
 
 

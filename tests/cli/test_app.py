@@ -22,7 +22,7 @@ from mesa_llm import AgentDesign, ConfigError, LLMModel, ScriptedLLM, __version_
 from mesa_llm.cli.app import app
 from mesa_llm.cli.run import run_model, summary
 from mesa_llm.engine.activation import in_turn
-from mesa_llm.errors import BadReply
+from mesa_llm.errors import BadReply, NothingDecided
 from mesa_llm.llm.address import secret_in
 from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.model.registry import find_model, find_models
@@ -495,6 +495,12 @@ def test_a_step_in_which_most_decisions_failed_is_said_in_words_and_in_figures()
     assert [line.partition(": down")[0] for line in warnings] == ["step 2: 2 of 3 decisions failed"]
     assert figures["warning"].startswith("2 of 9 decisions failed, more than half of them in 1 step of 3. The first")
     assert f"WARNING: {figures['warning']}" in lines
+
+
+def test_the_reason_of_a_run_in_which_nothing_was_decided_ends_with_one_full_stop() -> None:
+    model = PotModel(1, ScriptedLLM(lambda request: "nonsense"), rng=1)
+    with pytest.raises(NothingDecided, match=r"names no action\. Check --llm"):
+        run_model("pot", model, 1, as_json=False, say=print, warn=print, is_live=True)
 
 
 def test_a_few_failures_are_no_warning() -> None:

@@ -401,7 +401,7 @@ def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
 
 def test_a_constructor_that_takes_no_options_says_how_to_take_them() -> None:
     narrow = type("Narrow", (LLMModel,), {"__init__": lambda self, n=3, rng=None: None})
-    with pytest.raises(TypeError, match=r"Narrow\(\) got an unexpected keyword argument 'llm'; .*takes \*\*options"):
+    with pytest.raises(TypeError, match=r"Narrow\(\) got an unexpected keyword argument 'llm'; .*needs \*\*options"):
         narrow(llm="random")
 
 
@@ -441,6 +441,11 @@ def test_a_step_that_mostly_failed_is_warned_of_once(caplog) -> None:
     model = PotModel(3, ScriptedLLM(lambda request: "nonsense"), rng=1)
     model.run_for(2)
     assert caplog.messages == ["step 1: 3 of 3 decisions failed: the reply names no action."]
+
+
+def test_a_warning_of_failures_is_one_line_without_escapes(caplog) -> None:
+    PotModel(1, ScriptedLLM(lambda request: ServerTrouble("red \x1b[31m\nalert")), rng=1, attempts=1).step()
+    assert caplog.messages == ["step 1: 1 of 1 decision failed: red alert (requests sent: 1)"]
 
 
 def test_the_traceback_of_a_language_model_of_ones_own_is_shown_once(caplog) -> None:
