@@ -7,7 +7,8 @@ like a line of the world, of a memory, or of somebody else.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,12 @@ _UNSEEN = re.compile(
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is one."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return the part of an error that suggests a name in place of a misspelt one; empty if none is close."""
+    close = get_close_matches(name, list(names), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def clip(text: str, max_characters: int) -> str:

@@ -41,6 +41,11 @@ def test_a_sweep_is_one_row_a_run_and_each_has_its_log(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv").filter(COUNTED), table.filter(COUNTED))
 
 
+def test_a_misspelt_argument_of_a_sweep_gets_a_suggestion(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"sweep has no llms=; did you mean llm\?"):
+        small(tmp_path, llms="random")
+
+
 def test_what_was_made_is_not_made_again_and_what_is_missing_is(tmp_path: Path) -> None:
     first = small(tmp_path).table
     next(iter(tmp_path.glob("*-2.json"))).unlink()

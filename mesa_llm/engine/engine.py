@@ -11,7 +11,7 @@ import signal
 import threading
 import time as clock
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -30,6 +30,7 @@ from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import counted, one_line
 from mesa_llm.tools.toolbox import ToolBox
 
 T = TypeVar("T")
@@ -125,6 +126,7 @@ class Engine:
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
+        warn: Called with a line as soon as more than half of the decisions of a step failed, once in a run.
         should_stop: Returns whether to stop at once what is about to be asked.
         is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
@@ -144,6 +146,7 @@ class Engine:
         self.options: EngineOptions = options or {}
         self.decisions = self.absences = 0
         self.on_decision: Callable[[Usage], None] | None = None
+        self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
         self.is_interrupted = False
@@ -153,6 +156,7 @@ class Engine:
         self.tool_sessions = ToolSessions(self.runlog, run_seed)
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
+        self._has_warned = False
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
@@ -190,6 +194,21 @@ class Engine:
     def count_failure(self, purpose: str) -> None:
         """Count a failure under its purpose; only failed decisions count in `usage` as well."""
         self.count(Usage(failures=1), purpose)
+
+    def warn_of(self, failures: Sequence[Failure], n_decisions: int, step: int) -> None:
+        """Warn of the first step in which more than half of the decisions failed; people may be absent.
+
+        Args:
+            failures: The failures, in order.
+            n_decisions: Number of decisions, with the failures.
+            step: The step.
+        """
+        failures = [failure for failure in failures if failure.kind != Absent.__name__]
+        if self._has_warned or 2 * len(failures) <= n_decisions:
+            return
+        self._has_warned = True
+        reason = one_line(failures[0].reason, 300) or "unknown"
+        self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; its follow-ups count on from there.
@@ -254,9 +273,11 @@ class Engine:
         Raises:
             BudgetSpent: If a budget is spent; what is in flight is waited for and kept.
             ReplayError: For the first agent, in the order asked, whose reply is not recorded.
-            ConfigError: If an endpoint refuses its key or its model.
+            ConfigError: If an endpoint refuses its key or its model, or an observation is none.
             Stopped: If `stop` was called meanwhile.
         """
+        for agent, observation in zip(agents, observations, strict=True):
+            _demand_observation(agent, observation)
         keys: list[SeriesKey] = [
             (agent.unique_id, agent.request_purpose, agent.request_series or observation.label)
             for agent, observation in zip(agents, observations, strict=True)
@@ -462,6 +483,28 @@ def _base_of(series: str) -> int:
     """Return the number that those of a series begin with."""
     digest = hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()
     return int(digest[:7], 16) << 10 if series else 0
+
+
+def _demand_observation(agent: Thinker, seen: Any) -> None:
+    """Check that an agent observes something that can be decided on, in the same way on every machine.
+
+    Raises:
+        ConfigError: If it is no `Observation`, or the values of an option are no list of them.
+    """
+    kind = type(agent).__name__
+    if not isinstance(seen, Observation):
+        raise ConfigError(
+            f"{kind}.observe() returned {seen!r:.60}; return an Observation, such as Observation('a text')"
+        )
+    options: Mapping[str, Any] = seen.options
+    for name, values in options.items():
+        if type(values) is not tuple and (
+            isinstance(values, str | set | frozenset) or not isinstance(values, Iterable)
+        ):
+            raise ConfigError(
+                f"options of {name!r}, which {kind} observes, are {values!r:.60}; give a tuple, as tuple(sorted(…)) of "
+                "a set, whose order differs from run to run"
+            )
 
 
 async def _end_in_flight(in_flight: InFlight) -> None:

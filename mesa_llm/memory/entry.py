@@ -212,6 +212,10 @@ class EntryMemory(Memory):
         """Begin with nothing."""
         self._entries: list[MemoryEntry] = []
 
+    def __repr__(self) -> str:
+        """Return its class and the number of its entries."""
+        return f"<{type(self).__name__}, entries: {len(self.entries)}>"
+
     @property
     def entries(self) -> tuple[MemoryEntry, ...]:
         """The entries, in the order in which they were added."""
