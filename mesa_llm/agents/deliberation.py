@@ -287,12 +287,13 @@ class DeliberationMixin:
             ConfigError: If it returned something that is no action where one is wanted.
         """
         decided = self.rule(seen)
-        decision = as_decision(self.unique_id, decided, "rule")
-        if seen.answer is None and isinstance(decision, Decision) and decision.has_answer:
-            raise ConfigError(
-                f"{type(self).__name__}.rule() returned {decided!r:.60} where an action is wanted; return "
-                'ToolCall("name", {"argument": value}), a list of them, or None to do nothing'
-            )
+        if seen.answer is None:
+            decided = as_decision(self.unique_id, decided, "rule")
+            if isinstance(decided, Decision) and decided.has_answer:
+                raise ConfigError(
+                    f"{type(self).__name__}.rule() returned {decided.answer!r:.60} where an action is wanted; return "
+                    'ToolCall("name", {"argument": value}), a list of them, or None to do nothing'
+                )
         return self.checked(decided, seen, "rule")
 
     def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:

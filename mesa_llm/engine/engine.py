@@ -491,20 +491,19 @@ def _demand_observation(agent: Thinker, seen: Any) -> None:
     Raises:
         ConfigError: If it is no `Observation`, or the values of an option are no list of them.
     """
-    kind = type(agent).__name__
     if not isinstance(seen, Observation):
         raise ConfigError(
-            f"{kind}.observe() returned {seen!r:.60}; return an Observation, such as Observation('a text')"
+            f"{type(agent).__name__}.observe() returned {seen!r:.60}; return an Observation, such as "
+            "Observation('a text')"
         )
     options: Mapping[str, Any] = seen.options
     for name, values in options.items():
-        if type(values) is not tuple and (
-            isinstance(values, str | set | frozenset) or not isinstance(values, Iterable)
-        ):
-            raise ConfigError(
-                f"options of {name!r}, which {kind} observes, are {values!r:.60}; give a tuple, as tuple(sorted(…)) of "
-                "a set, whose order differs from run to run"
-            )
+        if type(values) is tuple or (isinstance(values, Iterable) and not isinstance(values, str | set | frozenset)):
+            continue
+        raise ConfigError(
+            f"options of {name!r}, which {type(agent).__name__} observes, are {values!r:.60}; give a tuple, as "
+            "tuple(sorted(…)) of a set, whose order differs from run to run"
+        )
 
 
 async def _end_in_flight(in_flight: InFlight) -> None:
