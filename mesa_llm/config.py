@@ -114,6 +114,19 @@ NOBODY = AgentConfig()
 """The default config of an agent; shared, as it is frozen."""
 
 
+def as_config(config: Any) -> AgentConfig:
+    """Return the config that is meant: itself, one with a text as its persona, or that of nobody for None.
+
+    Raises:
+        ConfigError: If it is none of these.
+    """
+    if isinstance(config, str):
+        return AgentConfig(persona=config)
+    if not isinstance(config, AgentConfig | None):
+        raise ConfigError(f"config= is an AgentConfig or the text of a persona, got {config!r:.60}")
+    return config or NOBODY
+
+
 class ConfigMixin:
     """Gives an agent its `config`: who it is."""
 
@@ -128,7 +141,10 @@ class ConfigMixin:
             *args: Passed on.
             config: A config, or just a persona; None: what its class says, by default nobody.
             **kwargs: Passed on.
+
+        Raises:
+            ConfigError: If the config is something else.
         """
         if config is not None:
-            self.config = AgentConfig(persona=config) if isinstance(config, str) else config
+            self.config = as_config(config)
         super().__init__(*args, **kwargs)

@@ -7,6 +7,7 @@ started again makes only the runs that are missing; those that were under way go
 from __future__ import annotations
 
 import concurrent.futures
+import inspect
 import itertools
 import json
 import multiprocessing
@@ -33,6 +34,7 @@ from mesa_llm.model.identity import class_named, name_of, setting_digest
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.text import suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,6 +181,10 @@ def sweep(
             out among so many workers, or the workers cannot import the model.
         KeyboardInterrupt: On Ctrl-C; the same sweep again goes on.
     """
+    names = [*inspect.signature(sweep).parameters, *inspect.signature(Access).parameters]
+    if unknown := [name for name in access if name not in names]:
+        hint = suggestion(unknown[0], names)
+        raise ConfigError(f"sweep has no {unknown[0]}={hint} (what all models take goes into options= or fixed=)")
     place = Path(folder).resolve()
     jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
     _demand_different(jobs)

@@ -7,7 +7,9 @@ like a line of the world, of a memory, or of somebody else.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 MAX_NAME = 80
@@ -48,6 +50,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return the part of an error that suggests a name in place of a misspelt one; empty if none is close."""
+    close = get_close_matches(name, list(names), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
 def clip(text: str, max_characters: int) -> str:
     """Cut a text to a number of characters; an ellipsis shows the cut."""
     if len(text) <= max_characters:
@@ -84,6 +92,15 @@ def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
 
 _INNER = str.maketrans("“”„‟", "‘’‚‛")
 """Quotation marks inside a quotation."""
+
+
+def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
+    """Read the lines of a UTF-8 file that are not blank, each with its number, from 1.
+
+    Only line breaks end a line; what else Unicode takes for its end, such as U+2028, stands within texts.
+    """
+    lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
+    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 def printable(text: str) -> str:

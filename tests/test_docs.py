@@ -96,7 +96,9 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> 
                 exec(compile(text, str(page), "exec"), names)
             else:
                 run_command(text, server.url, monkeypatch)
-    assert capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert output
+    assert "Empty DataFrame" not in output
 
 
 def peers() -> list[str]:

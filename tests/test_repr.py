@@ -2,7 +2,7 @@
 
 import re
 
-from mesa_llm import ChatMessage, Decision, Failure, Observation, ScriptedLLM, ToolCall
+from mesa_llm import ChatMessage, Decision, Failure, Observation, ScriptedLLM, ToolCall, branch
 from mesa_llm.testing import honest_reply
 from models.social.model import SocialModel
 from tests.pot import PotModel
@@ -15,9 +15,20 @@ def test_a_model_says_how_far_it_is_and_what_its_agents_think_with() -> None:
     model.running = False
     assert repr(model) == "<PotModel: step 1, ended, 3 agents, llm rule>"
     assert "llm several" in repr(PotModel(3, {"*": "rule"}, rng=1))
+    assert "1 agent," in repr(PotModel(1, rng=1))
     assert "llm ScriptedLLM" in repr(PotModel(3, ScriptedLLM(honest_reply), rng=1))
     assert "secret" not in repr(PotModel(3, "m@http://ann:secret@127.0.0.1:9/v1", rng=1))
     assert repr(PotModel.__new__(PotModel)) == "<PotModel, not set up>"
+
+
+def test_what_a_model_has_says_what_it_holds() -> None:
+    model = SocialModel(n_agents=2, rng=1)
+    model.step()
+    assert repr(model.scenario).startswith("SocialScenario(n_agents=2, ")
+    assert repr(model.scenario).endswith(", rng=1)")
+    assert re.fullmatch(r"<\w+Memory, entries: [1-9]>", repr(model.agents.to_list()[0].memory))
+    assert repr(model.runlog) == "<RunLog in memory, record>"
+    assert repr(branch(model, 1)) == "<Branch at step 1: <SocialModel: step 1, 2 agents, llm rule>>"
 
 
 def test_an_agent_says_its_class_number_and_name() -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError
+from mesa_llm.cli.sweep import values_of
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.sweep import sweep
 from models.market.model import MarketModel
@@ -38,6 +39,11 @@ def test_a_sweep_is_one_row_a_run_and_each_has_its_log(tmp_path: Path) -> None:
     assert table["digest"].nunique() == 4  # a rule twin does not read its memory
     assert all((tmp_path / log).is_file() for log in table["log"])
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv").filter(COUNTED), table.filter(COUNTED))
+
+
+def test_a_misspelt_argument_of_a_sweep_gets_a_suggestion(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"sweep has no llms=; did you mean llm\?"):
+        small(tmp_path, llms="random")
 
 
 def test_what_was_made_is_not_made_again_and_what_is_missing_is(tmp_path: Path) -> None:
@@ -119,6 +125,12 @@ def test_a_class_of_a_script_is_not_sent_to_workers(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="workers=1"):
         sweep(Local, seeds=2, workers=2, folder=tmp_path)
+
+
+@pytest.mark.parametrize("typed", ["n_agents=2,x", "nobody=1"])
+def test_a_value_that_cannot_be_is_an_error_about_the_option_it_stands_in(typed: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--vary (n_agents=x|nobody=1): "):
+        values_of(SocialModel, [typed])
 
 
 def command(folder: Path, *more: str) -> list[str]:

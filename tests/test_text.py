@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.text import clip, counted, figure_text, one_line, quoted
+from mesa_llm.text import clip, counted, figure_text, numbered_lines, one_line, quoted
 
 BREAKS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 INVISIBLE = ("\x00", "\x1b", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
@@ -53,6 +53,12 @@ def test_a_text_is_cut_and_shows_it() -> None:
 
 def test_things_are_counted_with_their_noun() -> None:
     assert (counted(1, "like"), counted(0, "like")) == ("1 like", "0 likes")
+
+
+def test_lines_of_a_file_end_at_line_breaks_alone(tmp_path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes("\ufeffone\u2028two\r\n \nthr\x85ee\n".encode())
+    assert numbered_lines(path) == [(1, "one\u2028two"), (3, "thr\x85ee")]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from mesa_llm.agents.upkeep import tend_memories
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import minded
-from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.plain import StepLog, engine_of
 from mesa_llm.engine.reading import plain_answer, written_answer
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
@@ -41,9 +42,11 @@ class LLMMixin(DeliberationMixin):
         """Make the mixin's `step` that of the class, on whichever side of the Mesa class the mixin stands.
 
         Raises:
-            ConfigError: If the class overrides a method that the engine calls.
+            ConfigError: If the class overrides a method that the engine calls, or its `rule` is async.
         """
         super().__init_subclass__(**kwargs)
+        if inspect.iscoroutinefunction(cls.rule):
+            raise ConfigError(f"{cls.__name__}.rule is called as a plain function; write def without async")
         for name in ("settle", "checked", "opened", "waits_by_itself"):
             if getattr(cls, name) is not getattr(LLMMixin, name):
                 raise ConfigError(f"{cls.__name__}.{name}: the engine calls {name} of agents that think; rename yours")
@@ -196,8 +199,17 @@ class LLMMixin(DeliberationMixin):
             self.memory.add(MemoryEntry(self.now, "message", text[:600], unit=self.unit_in()))
 
     def step(self) -> None:
-        """Observe, decide and act alone, for plain Mesa models; in an `LLMModel` all decide at once."""
+        """Observe, decide and act alone, for plain Mesa models; in an `LLMModel` all decide at once.
+
+        Raises:
+            ConfigError: If the model is an `LLMModel`.
+        """
         engine = engine_of(self.model)
+        if not isinstance(engine.runlog, StepLog):
+            raise ConfigError(
+                f"{type(self.model).__name__} lets all agents decide together in its own step(); do not override that "
+                "or activate agents: what else happens in a step goes into start_step() and end_step() of the model"
+            )
         if _has_moved_on(self.model, self.now):
             for message in Mailbox.of(self.model).deliver():
                 engine.runlog.add(message, self.now)
@@ -205,6 +217,8 @@ class LLMMixin(DeliberationMixin):
         seen = self.observe()
         (decision,) = engine.gather([self], [seen])
         engine.runlog.add(decision, self.now)
+        if isinstance(decision, Failure):
+            engine.warn_of([decision], 1, self.now)
         for outcome in self.act(decision, seen):
             engine.runlog.add(outcome, self.now)
 
@@ -235,7 +249,7 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
         for agent in living:
             if cls.__base__ is not type(agent):
                 body = type(agent).__name__
-                raise ConfigError(f"a {body} cannot become a {cls.__name__}; write class {cls.__name__}({body}, Mind)")
+                raise ConfigError(f"{body} cannot become {cls.__name__}; write class {cls.__name__}({body}, Mind)")
         return [enter(cls, agent, components) for agent in living]
 
 

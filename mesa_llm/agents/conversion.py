@@ -8,7 +8,7 @@ from typing import Any
 
 from mesa.agentset import _HardKeyAgentSet  # pyright: ignore[reportPrivateUsage]
 
-from mesa_llm.config import NOBODY, AgentConfig
+from mesa_llm.config import NOBODY, as_config
 from mesa_llm.errors import ConfigError
 from mesa_llm.memory import open_memory
 from mesa_llm.tools.toolbox import checked_tools
@@ -136,7 +136,7 @@ def equip(agent: Any, components: Mapping[str, Any]) -> None:
     config = components.get("config")
     config = config(agent) if callable(config) else config
     agent._llm = components.get("llm")
-    agent.config = AgentConfig(persona=config) if isinstance(config, str) else config or NOBODY
+    agent.config = as_config(config)
     agent.memory = open_memory(components.get("memory"))
     agent.tools = checked_tools(components.get("tools", ()))
 

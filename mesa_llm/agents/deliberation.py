@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from inspect import isawaitable
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
+from mesa_llm.agents.conversion import COMPONENTS
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.engine.decision import Query, decide
@@ -46,10 +48,20 @@ class DeliberationMixin:
             *args: Passed on.
             llm: Model string or transport; None: the choice of the Mesa model.
             **kwargs: Passed on.
+
+        Raises:
+            TypeError: If no class of the agent takes one of them.
         """
         if llm is not None:
             self._llm = llm
-        super().__init__(*args, **kwargs)
+        try:
+            super().__init__(*args, **kwargs)
+        except TypeError as error:
+            if not str(error).startswith("object.__init__()"):
+                raise
+            names = ", ".join(sorted(set(kwargs) - set(COMPONENTS)))
+            which = f": one of {names}" if names else ", by position"
+            raise TypeError(f"{type(self).__name__}() got an argument that none of its classes takes{which}") from None
 
     # -- what it thinks with
 
@@ -131,10 +143,12 @@ class DeliberationMixin:
         decide = self._design_decides
         if decide is not None:
             decision = self._checked_again(await decide(self, seen), seen)
-        else:
+        elif type(self).decide is DeliberationMixin.decide:
             decision = await self.decide(seen)
-            if type(self).decide is not DeliberationMixin.decide:
-                decision = self._checked_again(decision, seen)
+        elif isawaitable(deciding := cast("Any", self.decide(seen))):
+            decision = self._checked_again(await deciding, seen)
+        else:
+            raise ConfigError(f"{type(self).__name__}.decide is awaited; write async def decide(self, seen)")
         self._settled = decision.labelled(seen.label)
         return self._settled
 
@@ -267,8 +281,20 @@ class DeliberationMixin:
         raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
 
     def rule_decision(self, seen: Observation) -> Decision | Failure:
-        """Return the decision of the rule twin, checked."""
-        return self.checked(self.rule(seen), seen, "rule")
+        """Return the decision of the rule twin, checked.
+
+        Raises:
+            ConfigError: If it returned something that is no action where one is wanted.
+        """
+        decided = self.rule(seen)
+        if seen.answer is None:
+            decided = as_decision(self.unique_id, decided, "rule")
+            if isinstance(decided, Decision) and decided.has_answer:
+                raise ConfigError(
+                    f"{type(self).__name__}.rule() returned {decided.answer!r:.60} where an action is wanted; return "
+                    'ToolCall("name", {"argument": value}), a list of them, or None to do nothing'
+                )
+        return self.checked(decided, seen, "rule")
 
     def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
         """Return a decision that has passed the check; a failure if it does not.

@@ -189,10 +189,10 @@ class TaskReport:
     """Description of what the task is compared with, and why it is not if it is not."""
 
     constant_error: float | None
-    """Error of a respondent whose every score is the mean of the target's."""
+    """Error of a respondent whose every score is the mean of the target's, over the scores that the runs have."""
 
     people_error: float | None
-    """Error of people's published scores."""
+    """Error of people's published scores, over the same."""
 
     results: Mapping[str, TaskResult]
     """Name of a candidate → results."""
@@ -330,6 +330,9 @@ def report_of(
 
 def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[Run]) -> TaskReport:
     is_compared = any(run.is_comparable for run in runs)
+    results = {one.name: _result(task, [run for run in runs if run.plan.candidate == one]) for one in candidates}
+    first = results[candidates[0].name]
+    names = None if first.error is None else first.scores
     return TaskReport(
         **setting_of(task),
         level=task.level,
@@ -339,9 +342,9 @@ def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[Run
         published_error=task.published,
         unit=task.unit,
         note=_note_on(task, is_compared=is_compared),
-        constant_error=constant_error(task),
-        people_error=people_error(task),
-        results={one.name: _result(task, [run for run in runs if run.plan.candidate == one]) for one in candidates},
+        constant_error=constant_error(task, names),
+        people_error=people_error(task, names),
+        results=results,
     )
 
 

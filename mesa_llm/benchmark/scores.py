@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,19 +79,33 @@ def bootstrap(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return _means(table), low, high
 
 
-def constant_error(task: Task) -> float | None:
-    """Compute the error of a respondent whose every score is the mean of the target's; None without a target."""
-    if task.target is None:
+def constant_error(task: Task, names: Collection[str] | None = None) -> float | None:
+    """Compute the error of a respondent whose every score is the mean of the target's.
+
+    Args:
+        task: The task.
+        names: Scores that the runs have, as few items or steps bring few of them; None: all.
+
+    Returns:
+        The error over the scores of the target that the runs have; None where it has none of them, or only one, of
+        which the mean is the score itself.
+    """
+    target = _target_of(task, names)
+    if not target or (names is not None and len(target) == 1):
         return None
-    mean = math.fsum(task.target.values.values()) / len(task.target.values)
-    return _finite(task.error(dict.fromkeys(task.target.values, mean), task.target.values))
+    mean = math.fsum(target.values()) / len(target)
+    return _finite(task.error(dict.fromkeys(target, mean), target))
 
 
-def people_error(task: Task) -> float | None:
-    """Compute the error of people's published scores; None without a target or such scores."""
-    if task.target is None or task.people is None:
-        return None
-    return _finite(task.error(task.people.values, task.target.values))
+def people_error(task: Task, names: Collection[str] | None = None) -> float | None:
+    """Compute the error of people's published scores, as `constant_error` does; None without such scores."""
+    target = _target_of(task, names)
+    return None if task.people is None or not target else _finite(task.error(task.people.values, target))
+
+
+def _target_of(task: Task, names: Collection[str] | None) -> Values:
+    target = {} if task.target is None else task.target.values
+    return {name: value for name, value in target.items() if names is None or name in names}
 
 
 def _finite(value: float) -> float | None:

@@ -31,7 +31,11 @@ ALL_ORIGINAL = "original"
 
 
 def parameters(
-    kind: type[Any], assignments: Sequence[str], users: Path | None, config: str | None = None
+    kind: type[Any],
+    assignments: Sequence[str],
+    users: Path | None,
+    config: str | None = None,
+    option: str = "--set",
 ) -> dict[str, Any]:
     """Turn `name=value` strings into constructor arguments of a model.
 
@@ -40,6 +44,7 @@ def parameters(
         assignments: The strings; a value is JSON where the argument's type wants it.
         users: File with the population, for models that take `users`.
         config: What the model is made from, for models that take `config`.
+        option: Option that the strings are of, for errors.
 
     Raises:
         ConfigError: If a name is unknown or a value does not fit its type.
@@ -50,9 +55,9 @@ def parameters(
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in by_name:
-            raise ConfigError(f"--set {pair}: wanted name=value, with one of the names {', '.join(by_name)}")
+            raise ConfigError(f"{option} {pair}: wanted name=value, with one of the names {', '.join(by_name)}")
         hint = by_name[name].kind
-        arguments[name] = _value(name, text, str if hint is Any else hint)
+        arguments[name] = _value(name, text, str if hint is Any else hint, option)
     if users is not None:
         if "users" not in by_name:
             raise ConfigError(f"{kind.__name__} takes no --users")
@@ -135,14 +140,14 @@ def _addresses(text: str) -> Iterator[str]:
                 yield value if address is None else address
 
 
-def _value(name: str, text: str, parameter: Any) -> Any:
+def _value(name: str, text: str, parameter: Any, option: str) -> Any:
     adapter: TypeAdapter[Any] = TypeAdapter(parameter)
     candidates: list[Any] = [text]
     if text[:1] in "[{" or text in ("null", "true", "false"):
         try:
             candidates.insert(0, json.loads(text))
         except json.JSONDecodeError as error:
-            raise ConfigError(f"--set {name}={text}: this is no JSON: {error}") from None
+            raise ConfigError(f"{option} {name}={text}: this is no JSON: {error}") from None
     fault = ""
     for candidate in candidates:
         try:
@@ -154,7 +159,7 @@ def _value(name: str, text: str, parameter: Any) -> Any:
             return value
     if candidates == [text] and (shape := _shape(adapter)):
         fault = f"this is a {shape}, and is written as JSON: --set '{name}={'[…]' if shape == 'list' else '{…}'}'"
-    raise ConfigError(f"--set {name}={text}: {fault}")
+    raise ConfigError(f"{option} {name}={text}: {fault}")
 
 
 def _shape(adapter: TypeAdapter[Any]) -> str:

@@ -8,6 +8,7 @@ import time as clock
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,9 @@ from pydantic_core import to_json
 from tqdm import tqdm
 
 from mesa_llm.canonical import plain
-from mesa_llm.cli.command import Say
+from mesa_llm.cli.command import Say, look_here
 from mesa_llm.errors import ConfigError, NothingDecided
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.registry import demand_listed, find_models
 from mesa_llm.records import Usage
@@ -62,6 +64,11 @@ class _Progress:
         self.bar.n = int(self.model.time)
         self.show(self.model.usage)
         self.bar.refresh()
+
+    def interrupted_by(self, say: Say, text: str) -> None:
+        """Print a line in the place of the bar, which is drawn anew below it."""
+        self.bar.clear()
+        say(text)
 
     def show(self, usage: Usage) -> None:
         """Show what was used."""
@@ -118,13 +125,13 @@ def run_model(
         progress = _Progress(model, steps, quiet=as_json)
         watch = _FailureWatch(model)
         model.engine.on_decision = progress.decision
+        if warn is not None:
+            model.engine.warn = partial(progress.interrupted_by, warn)
         try:
             while model.running and (steps is None or model.time < steps):
                 model.step()
                 progress.step()
-                if (warning := watch.step()) and warn is not None:
-                    progress.bar.clear()
-                    warn(warning)
+                watch.step()
         finally:
             progress.bar.close()
             model.engine.on_decision = None
@@ -154,19 +161,14 @@ class _FailureWatch:
     def _counts(self) -> tuple[int, int]:
         return self.model.engine.decisions, self.model.usage.failures
 
-    def step(self) -> str:
-        """Look at the step that is over, and return a warning about the first one that mostly failed, else nothing."""
+    def step(self) -> None:
+        """Look at the step that is over."""
         counts = self._counts()
         decisions, failures = (after - before for after, before in zip(counts, self._before, strict=True))
         self._before = counts
-        if 2 * failures <= decisions:
-            return ""
-        step = int(self.model.time)
-        self.failed_steps.append({"step": step, "decisions": decisions, "failures": failures})
-        if len(self.failed_steps) > 1:
-            return ""
-        reasons = self.model.runlog.failures()
-        return f"step {step}: {failures} of {counted(decisions, 'decision')} failed: {_first(reasons[-failures:])}"
+        if 2 * failures > decisions:
+            step = int(self.model.time)
+            self.failed_steps.append({"step": step, "decisions": decisions, "failures": failures})
 
 
 def _first(reasons: Sequence[str]) -> str:
@@ -198,8 +200,8 @@ def _demand_decisions(model: Any) -> None:
         hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
         raise NothingDecided(
             f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: "
-            f"{_first(model.runlog.failures())}. Check --llm and --api-base with `mesa-llm doctor`, and run the same "
-            f"command again{hint}"
+            f"{_first(model.runlog.failures()).rstrip('.')}. Check --llm and --api-base with `mesa-llm doctor`, and "
+            f"run the same command again{hint}"
         )
 
 
@@ -299,15 +301,17 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
         say(f"WARNING: {figures['warning']}")
     for reason in list(dict.fromkeys(model.runlog.failures()))[:3]:
         say(f"failed: {reason[:200]}")
+    is_listed = _name_in_list(name_of(type(model))) is not None
     if figures["log"]:
         say(
             f"run log: {figures['log']} (look into it: mesa-llm inspect {figures['log']} --calls; "
-            f"run it again: mesa-llm replay {figures['log']})"
+            f"run it again: mesa-llm replay {figures['log']}{'' if is_listed else ' --trust'})"
         )
     if figures["seed"] is not None:
         say(f"seed: {figures['seed']} (the same run again: --rng {figures['seed']})")
     say(f"digest: {figures['digest']}")
-    say("page: mesa-llm app")
+    if is_listed:
+        say("page: mesa-llm app")
 
 
 def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:
@@ -344,19 +348,26 @@ def recording_of(file: Path, *, trust: bool = False) -> Recording:
 
     Args:
         file: The run log.
-        trust: Import the classes that the log names, whatever they are; else only those of listed models.
+        trust: Import the classes that the log names, whatever they are, also from the working directory; else only
+            those of listed models.
 
     Raises:
         ConfigError: If the file holds no run, or one whose model is not listed.
     """
     recording = Recording.read(file)
-    if not trust:
+    if trust:
+        look_here()
+    else:
         demand_listed(recording)
     return recording
 
 
 def listed_as(name: str) -> str:
     """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
+    return _name_in_list(name) or name.partition(":")[2]
+
+
+def _name_in_list(name: str) -> str | None:
     module, _, qualname = name.partition(":")
     names = [entry.name for entry in find_models() if entry.module == module and entry.qualname in ("", qualname)]
-    return names[0] if names else qualname
+    return names[0] if names else None

@@ -36,7 +36,8 @@ def values_of(kind: type[LLMModel], typed: Sequence[str]) -> dict[str, list[Any]
         name = name.replace("-", "_")
         if name in values:
             raise ConfigError(f"--vary {pair}: {name} is varied twice; name all its values at once")
-        values[name] = [parameters(kind, [f"{name}={one}"], None)[name] for one in _values_in(pair, text)]
+        arguments = (parameters(kind, [f"{name}={one}"], None, option="--vary") for one in _values_in(pair, text))
+        values[name] = [one[name] for one in arguments]
     return values
 
 

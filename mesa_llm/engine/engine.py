@@ -11,9 +11,10 @@ import signal
 import threading
 import time as clock
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import lru_cache
 from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -29,6 +30,7 @@ from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import counted, one_line
 from mesa_llm.tools.toolbox import ToolBox
 
 T = TypeVar("T")
@@ -117,14 +119,14 @@ class Engine:
     Attributes:
         runlog: Where replies are found and kept.
         run_seed: Seed that every request's salt begins with.
-        usage: Calls, tokens and dollars so far.
-        usage_by_purpose: The same for each purpose: `decide`, `survey`, `memory`, …; failures are counted here for all.
+        usage_by_purpose: Calls, tokens, dollars and failures so far for each purpose: `decide`, `survey`, `memory`, …
         decisions: Number of decisions made so far.
         absences: Number of those that people left to others, as they did not answer or were not there; they count as
             failures, too.
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
+        warn: Called with a line as soon as more than half of the decisions of a step failed, once in a run.
         should_stop: Returns whether to stop at once what is about to be asked.
         is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
@@ -142,9 +144,9 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
-        self.usage = Usage()
         self.decisions = self.absences = 0
         self.on_decision: Callable[[Usage], None] | None = None
+        self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
         self.is_interrupted = False
@@ -154,6 +156,7 @@ class Engine:
         self.tool_sessions = ToolSessions(self.runlog, run_seed)
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
+        self._has_warned = False
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
@@ -170,6 +173,13 @@ class Engine:
         """Register as the engine of a Mesa model."""
         type(self)._of[model] = self
 
+    @property
+    def usage(self) -> Usage:
+        """Calls, tokens and dollars so far, and decisions that failed."""
+        by_purpose = dict(self.usage_by_purpose)
+        total = sum(by_purpose.values(), _NOTHING)
+        return replace(total, failures=by_purpose.get("decide", _NOTHING).failures)
+
     def count(self, usage: Usage, purpose: str = "decide") -> None:
         """Add to the usage; may be called from any thread.
 
@@ -179,16 +189,26 @@ class Engine:
         """
         purpose = purpose.removesuffix("-form")
         with self._lock:
-            self.usage += usage
             self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + usage
 
     def count_failure(self, purpose: str) -> None:
         """Count a failure under its purpose; only failed decisions count in `usage` as well."""
-        if purpose == "decide":
-            self.count(Usage(failures=1))
+        self.count(Usage(failures=1), purpose)
+
+    def warn_of(self, failures: Sequence[Failure], n_decisions: int, step: int) -> None:
+        """Warn of the first step in which more than half of the decisions failed; people may be absent.
+
+        Args:
+            failures: The failures, in order.
+            n_decisions: Number of decisions, with the failures.
+            step: The step.
+        """
+        failures = [failure for failure in failures if failure.kind != Absent.__name__]
+        if self._has_warned or 2 * len(failures) <= n_decisions:
             return
-        with self._lock:
-            self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + Usage(failures=1)
+        self._has_warned = True
+        reason = one_line(failures[0].reason, 300) or "unknown"
+        self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; its follow-ups count on from there.
@@ -253,9 +273,11 @@ class Engine:
         Raises:
             BudgetSpent: If a budget is spent; what is in flight is waited for and kept.
             ReplayError: For the first agent, in the order asked, whose reply is not recorded.
-            ConfigError: If an endpoint refuses its key or its model.
+            ConfigError: If an endpoint refuses its key or its model, or an observation is none.
             Stopped: If `stop` was called meanwhile.
         """
+        for agent, observation in zip(agents, observations, strict=True):
+            _demand_observation(agent, observation)
         keys: list[SeriesKey] = [
             (agent.unique_id, agent.request_purpose, agent.request_series or observation.label)
             for agent, observation in zip(agents, observations, strict=True)
@@ -461,6 +483,27 @@ def _base_of(series: str) -> int:
     """Return the number that those of a series begin with."""
     digest = hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()
     return int(digest[:7], 16) << 10 if series else 0
+
+
+def _demand_observation(agent: Thinker, seen: Any) -> None:
+    """Check that an agent observes something that can be decided on, in the same way on every machine.
+
+    Raises:
+        ConfigError: If it is no `Observation`, or the values of an option are no list of them.
+    """
+    if not isinstance(seen, Observation):
+        raise ConfigError(
+            f"{type(agent).__name__}.observe() returned {seen!r:.60}; return an Observation, such as "
+            "Observation('a text')"
+        )
+    options: Mapping[str, Any] = seen.options
+    for name, values in options.items():
+        if type(values) is tuple or (isinstance(values, Iterable) and not isinstance(values, str | set | frozenset)):
+            continue
+        raise ConfigError(
+            f"options of {name!r}, which {type(agent).__name__} observes, are {values!r:.60}; give a tuple, as "
+            "tuple(sorted(…)) of a set, whose order differs from run to run"
+        )
 
 
 async def _end_in_flight(in_flight: InFlight) -> None:

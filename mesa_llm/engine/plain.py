@@ -13,6 +13,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
+from mesa_llm.text import suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +109,8 @@ def connect(
     """
     unknown = sorted(set(options) - set(EngineOptions.__annotations__))
     if unknown:
-        raise ConfigError(f"unknown options: {', '.join(unknown)}; see mesa_llm.engine.transports.EngineOptions")
+        hint = suggestion(unknown[0], EngineOptions.__annotations__)
+        raise ConfigError(f"unknown options: {', '.join(unknown)}{hint} (see mesa_llm.engine.transports.EngineOptions)")
     if replay and log is None:
         raise ConfigError("replay=True needs the log= of a recorded run")
     if Engine.of(model) is not None:

@@ -71,8 +71,8 @@ def survey(
     import pandas as pd
 
     _check_purpose(purpose, OWN_PURPOSES - {"survey"})
-    if isinstance(questions, str):
-        raise ConfigError("a survey takes a list of questions, got one text; write [text]")
+    if isinstance(questions, str | Question):
+        raise ConfigError("a survey takes a list of questions, got one; write [question]")
     items = [question if isinstance(question, Question) else Question(question) for question in questions]
     if not items:
         raise ConfigError("a survey needs at least one question")

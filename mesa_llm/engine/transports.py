@@ -17,7 +17,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportErr
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.endpoints import Endpoint
-from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.llm.protocol import LLM, Capabilities, demand_llm
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import CAPABILITIES, PreparedCall, RunLog
 
@@ -174,7 +174,9 @@ class Recorded:
         except MesaLLMError:
             raise
         except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
-            logger.exception("%s raised", request.model)
+            if (fault := (request.model, type(error))) not in self.run.tracebacks:
+                self.run.tracebacks.add(fault)
+                logger.exception("%s raised (said once; all failures are in the run log)", request.model)
             failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
             await self._keep_failure(awaited, failure, start)
             raise failure from error
@@ -217,6 +219,7 @@ class Transports:
     Attributes:
         access: What is asked through; shared with other runs if the options share it.
         awaited: The requests whose replies are waited for, in the order asked.
+        tracebacks: Names of transports and the types of what they raised, of which a traceback was shown.
     """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
@@ -240,6 +243,7 @@ class Transports:
         self._agent_models: set[str] = set()
         self._next_commit: _Commit | None = None
         self.awaited: dict[int, _Awaited] = {}
+        self.tracebacks: set[tuple[str, type[Exception]]] = set()
 
     def close(self) -> None:
         """Close what was opened, unless other runs share it."""
@@ -286,8 +290,15 @@ class Transports:
 
         Args:
             llms: Values of `llm=`; those that `open` opens are registered too.
+
+        Raises:
+            ConfigError: If one is neither a name nor a transport.
         """
-        self._agent_models.update(llm.strip() for llm in llms if isinstance(llm, str))
+        for llm in llms:
+            if isinstance(llm, str):
+                self._agent_models.add(llm.strip())
+            else:
+                demand_llm(llm)
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
         """Open a model; the same string opens it only once.
@@ -317,6 +328,7 @@ class Transports:
             if not is_second:
                 self._agent_models.add(llm.strip())
         else:
+            demand_llm(llm)
             self._own_transports.append(llm)  # what is known by its id must not give that to another
         if self.runlog.mode == "replay":
             return self._open_silent(llm, is_second)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.records import Reply, Request
 
 
@@ -24,6 +25,22 @@ class LLM(Protocol):
             TransportError: If no reply came (see `mesa_llm.errors` for which kind).
         """
         ...
+
+
+def demand_llm(llm: object) -> None:
+    """Check that a value of `llm=` that is no name is a transport.
+
+    Raises:
+        ConfigError: If it is none.
+    """
+    if isinstance(llm, LLM) and not isinstance(llm, type):
+        return
+    hint = ""
+    if isinstance(llm, type):
+        hint = f"; write {llm.__name__}(…)"
+    elif callable(llm):
+        hint = "; ScriptedLLM(function) answers by a function"
+    raise ConfigError(f"llm= is a name or an object with `async def reply(request)`, got {llm!r:.60}{hint}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import ChatMessage
+from mesa_llm.records.frozen import frozen
 from mesa_llm.text import one_line
 
 EntryKind = Literal["observation", "decision", "outcome", "message", "thought", "insight"]
@@ -34,7 +35,7 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryEntry:
     """One thing an agent remembers.
 
@@ -210,6 +211,10 @@ class EntryMemory(Memory):
     def __init__(self) -> None:
         """Begin with nothing."""
         self._entries: list[MemoryEntry] = []
+
+    def __repr__(self) -> str:
+        """Return its class and the number of its entries."""
+        return f"<{type(self).__name__}, entries: {len(self.entries)}>"
 
     @property
     def entries(self) -> tuple[MemoryEntry, ...]:

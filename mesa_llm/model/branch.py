@@ -215,6 +215,10 @@ class Branch:
         self.model, self.at = model, at
         self._parent = parent
 
+    def __repr__(self) -> str:
+        """Return where it begins, and its model."""
+        return f"<Branch at step {self.at}: {self.model!r}>"
+
     @property
     def parent_steps(self) -> int:
         """The last step of the parent."""

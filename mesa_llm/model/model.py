@@ -6,7 +6,6 @@ import inspect
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
@@ -31,6 +30,7 @@ from mesa_llm.model.stages import StagedModel
 from mesa_llm.records import ChatMessage, Decision, Failure, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
+from mesa_llm.text import counted, suggestion
 from mesa_llm.world import World
 
 if TYPE_CHECKING:
@@ -72,9 +72,17 @@ class LLMModel(StagedModel):
     _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Keep the arguments, for the manifest of the run log."""
+        """Keep the arguments, for the manifest of the run log.
+
+        Raises:
+            TypeError: If the constructor does not take them.
+        """
         model = super().__new__(cls)
-        model._arguments = constructor(cls).bind_partial(*args, **kwargs)
+        try:
+            model._arguments = constructor(cls).bind_partial(*args, **kwargs)
+        except TypeError as error:
+            hint = "to take the options of all models, its __init__ needs **options, handed on to super().__init__"
+            raise TypeError(f"{cls.__name__}() {error}; {hint}") from None
         return model
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -171,7 +179,7 @@ class LLMModel(StagedModel):
         choice = "several" if isinstance(self.llm, Mapping) else self.llm
         llm = written_name(choice if isinstance(choice, str) else str(getattr(choice, "name", type(choice).__name__)))
         ended = "" if self.running else ", ended"
-        return f"<{type(self).__name__}: step {int(self.time)}{ended}, {len(self.agents)} agents, llm {llm}>"
+        return f"<{type(self).__name__}: step {int(self.time)}{ended}, {counted(len(self.agents), 'agent')}, llm {llm}>"
 
     # -- set-up
 
@@ -383,7 +391,11 @@ def _is_mapping(kind: type) -> bool:
 def _unknown_message(kind: type[LLMModel], names: Sequence[str]) -> str:
     """Explain that options are unknown, and list those there are."""
     own_names = [parameter.name for parameter in parameters_of(kind)]
-    suggestions = get_close_matches(names[0], [*own_names, *kind.option_defaults], n=1)
-    hint = f"; did you mean {suggestions[0]}?" if suggestions else ""
+    if names[0] == "seed":
+        hint = "; the seed is rng="
+    elif names[0] in vars(kind.scenario_class):
+        hint = f"; {kind.scenario_class.__name__}.{names[0]} has no type and so is no parameter, annotate it"
+    else:
+        hint = suggestion(names[0], [*own_names, *kind.option_defaults])
     own = f"parameters of {kind.__name__}: {', '.join(own_names) or 'none'}"
     return f"unknown options: {', '.join(names)}{hint} ({own}; options of all models: see mesa_llm.LLMModel)"

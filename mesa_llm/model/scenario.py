@@ -216,8 +216,8 @@ class LLMScenario(_Declared):
         Raises:
             ConfigError: If one is unknown, of another type, or out of its range; or `rng` cannot be a seed.
         """
-        if isinstance(rng, int | float):
-            rng = checked_seed(rng)
+        if isinstance(rng, int | float | str):
+            rng = None if rng == "" else checked_seed(rng)  # what is typed on a page is text
         own = {name: values.pop(name) for name in ("_scenario_id",) if name in values}
         by_name = {parameter.name: parameter for parameter in self.parameters()}
         if by_name or type(self) is not LLMScenario:
@@ -228,6 +228,11 @@ class LLMScenario(_Declared):
             values = {name: by_name[name].check(value) for name, value in values.items()}
         super().__init__(rng=rng, **values, **own)
         self.check()
+
+    def __repr__(self) -> str:
+        """Return its class, its parameters, and the seed."""
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*self.fields, "rng"))
+        return f"{type(self).__name__}({fields})"
 
     def check(self) -> None:
         """Override to check parameters against each other, and raise `ConfigError`."""

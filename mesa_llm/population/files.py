@@ -14,13 +14,16 @@ import numpy.typing as npt
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.activity import HOURS, hourly_activity
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.tables import PlacedRow, Row, columns_of, persona_of, placed_rows, rows_of, typed_rows
+from mesa_llm.population.tables import PlacedRow, Row, columns_of, persona_of, placed_rows, typed_rows
 
 FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
 
 X_COLUMNS = {"name", "username", "user_char", "description"}
 """Columns of OASIS's table of X users; a cell may be empty in some rows."""
+
+X_FOLLOWS = {"name", "username", "following_agentid_list"}
+"""Columns that tell such a table where nobody has a description."""
 
 REDDIT_COLUMNS = {"realname", "username", "bio", "persona"}
 """Columns of OASIS's list of Reddit users."""
@@ -123,7 +126,7 @@ def read_users(
     rows = _whole(placed)
     if not placed:
         raise ConfigError(f"{path} holds no personas")
-    if _has(rows, X_COLUMNS) or _has(rows, REDDIT_COLUMNS):
+    if _is_x(rows) or _has(rows, REDDIT_COLUMNS):
         return _read_oasis(path, placed, activity, rule, skip=skip)
     _demand_users(rows, path)
     return _read_table(path, placed, skip=skip)
@@ -158,7 +161,7 @@ def _read_oasis(
     """Read the rows of a file of OASIS."""
     rows = _whole(placed)
     is_x = not _has(rows, REDDIT_COLUMNS)
-    if is_x and not _has(rows, X_COLUMNS):
+    if is_x and not _is_x(rows):
         _demand_users(rows, path)
         expected = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
         raise ConfigError(f"{path} has the columns {sorted(columns_of(rows))}; users of OASIS have {expected}")
@@ -262,8 +265,10 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
         ConfigError: If the column is missing, or a cell is no list of 24 counts.
     """
     counts: list[list[int]] = []
-    for row_number, row in enumerate(rows_of(path), start=1):
-        counts.append(_counts(row, path, row_number))
+    for row_number, (line, row) in enumerate(placed_rows(path), start=1):
+        if isinstance(row, str):
+            raise ConfigError(f"{path}, line {line}, row {row_number}: {row}")
+        counts.append(_counts(row, f"{path}, line {line}", row_number))
     return np.array(counts, dtype=np.int64).reshape(-1, HOURS)
 
 
@@ -281,6 +286,10 @@ def _whole(placed: Iterable[PlacedRow]) -> list[Row]:
 
 def _has(rows: Sequence[Row], columns: set[str] | frozenset[str]) -> bool:
     return columns <= set(columns_of(rows))
+
+
+def _is_x(rows: Sequence[Row]) -> bool:
+    return _has(rows, X_COLUMNS) or _has(rows, X_FOLLOWS)
 
 
 def _demand_users(rows: Sequence[Row], path: str | Path) -> None:

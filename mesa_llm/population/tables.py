@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.persona import Persona
-from mesa_llm.text import clip
+from mesa_llm.text import clip, numbered_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,21 +163,32 @@ def _placed_csv(path: Path) -> list[PlacedRow]:
     limit = csv.field_size_limit(MAX_CELL)  # a list of many followers is longer than the default allows
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            separator = _separator(file.readline(100_000))
-            file.seek(0)
-            reader = csv.reader(file, delimiter=separator)
-            columns = next(reader, [])
-            if not columns:
-                raise ValueError("it has no line with the names of its columns")
-            placed: list[PlacedRow] = []
-            line = reader.line_num + 1
-            for cells in reader:
-                if cells:
-                    placed.append((line, _row_of(columns, cells)))
-                line = reader.line_num + 1
-            return placed
+            lines = file.readlines()
+        separator = _separator(lines[0][:100_000] if lines else "")
+        reader = csv.reader(lines, delimiter=separator)
+        columns = next(reader, [])
+        if not columns:
+            raise ValueError("it has no line with the names of its columns")
+        placed: list[PlacedRow] = []
+        begin = line = reader.line_num + 1
+        for cells in reader:
+            if cells:
+                placed.append((line, _row_of(columns, cells)))
+            begin, line = line, reader.line_num + 1
+        if len(lines) > begin and _is_open(lines[begin - 1 :], separator):
+            raise ValueError(f"line {begin}: a quotation mark opens a cell, and nothing closes it")
+        return placed
     finally:
         csv.field_size_limit(limit)
+
+
+def _is_open(lines: Sequence[str], separator: str) -> bool:
+    """Check whether the last cell of a row is quoted, and its quotation is not closed."""
+    try:
+        list(csv.reader(lines, delimiter=separator, strict=True))
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return False
 
 
 def _row_of(columns: Sequence[str], cells: Sequence[str]) -> Row | str:
@@ -212,12 +223,11 @@ def _no_list(document: Any) -> str:
 
 def _placed_json_lines(path: Path) -> list[PlacedRow]:
     placed: list[PlacedRow] = []
-    for line, text in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
-        if text.strip():
-            try:
-                placed.append((line, _row_of_item(json.loads(text))))
-            except ValueError as error:
-                placed.append((line, f"found {text!r:.80}; wanted a JSON object ({error})"))
+    for line, text in numbered_lines(path):
+        try:
+            placed.append((line, _row_of_item(json.loads(text))))
+        except ValueError as error:
+            placed.append((line, f"found {text!r:.80}; wanted a JSON object ({error})"))
     return placed
 
 
@@ -269,22 +279,19 @@ def _plain(cell: Any) -> Any:
 
 
 def _read_json(path: Path) -> list[Row]:
-    return _objects(json.loads(path.read_text(encoding="utf-8-sig")), path)
+    return _all_rows(_placed_json(path), path)
 
 
 def _read_json_lines(path: Path) -> list[Row]:
-    lines = path.read_text(encoding="utf-8-sig").split("\n")
-    return _objects([json.loads(line) for line in lines if line.strip()], path)
+    return _all_rows(_placed_json_lines(path), path)
 
 
-def _objects(document: Any, path: Path) -> list[Row]:
-    if not isinstance(document, list):
-        raise ConfigError(f"{path} {_no_list(document)}")
+def _all_rows(placed: Sequence[PlacedRow], path: Path) -> list[Row]:
     rows: list[Row] = []
-    for row_number, row in enumerate(cast("list[Any]", document), start=1):
-        if not isinstance(row, dict):
-            raise ConfigError(f"{path}, row {row_number}: found a {type(row).__name__}; each persona is an object")
-        rows.append({str(key): cell for key, cell in cast("dict[Any, Any]", row).items() if cell is not None})
+    for line, row in placed:
+        if isinstance(row, str):
+            raise ConfigError(f"{path}, line {line}: {row}")
+        rows.append(row)
     return rows
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 POST, VOTE, FOLLOW, BUY, SELL = "create_post", "vote", "follow", "buy_shares", "sell_shares"
 
+PASS = "do_nothing"
+
 REPLIES = frozenset({"reply", "create_comment"})
 
 REPOSTS = frozenset({"repost", "quote_post"})
@@ -121,8 +123,9 @@ class DeedTables:
         Args:
             deeds: What was done, in the order done.
             rules: `corrected` leaves out what the worlds refused; `original` counts it among posts, votes, replies and
-                trades, as SimSwarm's tables do.
+                trades, and who passes as active, as SimSwarm's tables do.
         """
+        self.rules: Rules = rules
         self.deeds = [deed for deed in deeds if deed.ok or rules == "original"]
 
     @classmethod
@@ -164,7 +167,7 @@ class DeedTables:
         """Return how much was posted, liked and replied in each step in which anything was done.
 
         Returns:
-            One row a step: step, posts, likes, replies, active (number of agents that did anything).
+            One row a step: step, posts, likes, replies, active (number of agents that did anything but pass).
         """
         by_step: dict[int, list[Deed]] = {}
         for deed in self.deeds:
@@ -176,7 +179,8 @@ class DeedTables:
                 "likes": sum(deed.is_like for deed in done),
                 "replies": sum(deed.action in REPLIES for deed in done),
             }
-            rows.append({"step": step, **counts, "active": len({deed.agent for deed in done})})
+            active = {deed.agent for deed in done if deed.action != PASS or self.rules == "original"}
+            rows.append({"step": step, **counts, "active": len(active)})
         return self._table(rows, ("step", "posts", "likes", "replies", "active"))
 
     def trajectories(self) -> pd.DataFrame:

@@ -141,8 +141,12 @@ def _markets(facts: RunFacts) -> Iterator[Finding]:
         moves = np.abs(np.diff(path))
         if len(moves) and moves.max() > 0:
             step = int(moves.argmax()) + 1
-            text += f"; its largest move was in step {step}, by {path[step] - path[step - 1]:+.1%}"
+            text += f"; its largest move was in step {step}, by {100 * (path[step] - path[step - 1]):+.1f} points"
         yield Finding(topic="market", title=quoted(question, QUOTE), text=f"{text}.", evidence="prices")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _stance_sentences(facts: RunFacts) -> list[str]:
@@ -165,7 +169,7 @@ def _measures(facts: RunFacts) -> list[Finding]:
         first, last = float(values.iloc[0]), float(values.iloc[-1])
         size = abs(last - first) / (max(abs(first), abs(last)) or 1)
         words = str(name).replace("_", " ")
-        text = f"{words.capitalize()} {'rose' if last > first else 'fell'} from {first:.4g} to {last:.4g}."
+        text = f"{words.capitalize()} {'rose' if last > first else 'fell'} from {_figure(first)} to {_figure(last)}."
         title = f"{words.capitalize()}."
         changes.append((size, Finding(topic="measure", title=title, text=text, evidence=f"measures, column {name}")))
     changes.sort(key=lambda change: -change[0])
@@ -191,7 +195,8 @@ def _turning_point(facts: RunFacts) -> Iterator[Finding]:
 def _posts(facts: RunFacts) -> Iterator[Finding]:
     for row in _rows(facts.tables.get("top_posts"))[:MAX_POSTS]:
         if row["engagement"] > 0:
-            text = f"{quoted(row['text'], QUOTE)} ({row['likes']} likes, {row['shares']} shares, step {row['step']})"
+            counts = f"{counted(row['likes'], 'like')}, {counted(row['shares'], 'share')}"
+            text = f"{quoted(row['text'], QUOTE)} ({counts}, step {row['step']})"
             evidence = f"posts, post {row['post']}"
             yield Finding(topic="post", title=f"{one_line(row['name'])} was heard.", text=text, evidence=evidence)
 
@@ -291,7 +296,7 @@ def _happened(facts: RunFacts, first: int, last: int) -> Iterator[str]:
         spread = float(column.max() - column.min())
         if len(values) > 1 and spread and (change := float(values.iloc[-1] - values.iloc[0])):
             words = str(name).replace("_", " ")
-            changes.append((-abs(change) / spread, f"{words} {values.iloc[0]:.4g} → {values.iloc[-1]:.4g}"))
+            changes.append((-abs(change) / spread, f"{words} {_figure(values.iloc[0])} → {_figure(values.iloc[-1])}"))
     if changes:
         yield f"Measured: {'; '.join(text for _, text in sorted(changes)[:3])}."
     events = facts.tables.get("events")

@@ -118,6 +118,10 @@ class RunLog(Queries):
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
 
+    def __repr__(self) -> str:
+        """Return its file and its mode."""
+        return f"<RunLog {'in memory' if self.path is None else self.path}, {self.mode}>"
+
     # -- what the run is
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:

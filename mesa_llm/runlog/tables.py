@@ -10,6 +10,7 @@ import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import fields
 from functools import cache, lru_cache
 from typing import Any
 
@@ -301,7 +302,7 @@ def stored_reply(reply: Reply) -> str:
     return compact_json(fields).decode()
 
 
-_DOCUMENT_FIELDS = tuple(name for name in Reply.__slots__ if name not in ("text", "tool_calls", *IN_COLUMNS))
+_DOCUMENT_FIELDS = tuple(each.name for each in fields(Reply) if each.name not in ("text", "tool_calls", *IN_COLUMNS))
 
 
 def reply_of(document: str, *columns: Any) -> Reply:

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 import docstring_parser
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -73,6 +73,9 @@ def action(function: Any = None, *, when: str | None = None) -> Any:
 
 
 def _mark(function: Any, mark: _Mark) -> Any:
+    if not (function is None or callable(function)) or not isinstance(cast("Any", mark.when), str | None):
+        raise ConfigError('write @action, or @action(when="can_pay") with the name of a method; so for @tool')
+
     def put(target: Any) -> Any:
         setattr(target, _MARK, mark)
         return target
@@ -195,7 +198,11 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         check = TypeAdapter[Any](kind, config=ConfigDict(allow_inf_nan=False))
         schema = check.json_schema()
     except (PydanticUserError, SchemaError, TypeError, ValueError) as error:  # all that pydantic has for a bad type
-        raise ConfigError(f"tool {name!r} has an argument that JSON cannot describe: {error}") from error
+        reason = str(error).partition(". Set `arbitrary")[0].splitlines()[0]
+        raise ConfigError(
+            f"tool {name!r} has an argument that JSON cannot describe: {reason}; take a number or a name, and look up "
+            "what it stands for"
+        ) from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
     return Tool(spec, function, check, mark.when, mark.shows_more)

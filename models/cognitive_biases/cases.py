@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import csv
-import io
 import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -270,7 +270,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
             raise ConfigError(f"{path} has more than {MAX_BYTES} bytes")
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".csv":
-            rows: list[Any] = list(csv.DictReader(io.StringIO(text)))
+            rows: list[Any] = list(csv.DictReader(StringIO(text, newline="")))
         elif text.lstrip().startswith("["):
             rows = json.loads(text)
         else:

@@ -85,7 +85,7 @@ def read_corpus(path: str | Path) -> list[Reply]:
     """
     separator = "\t" if Path(path).suffix == ".tsv" else ","
     try:
-        table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8")
+        table = pd.read_csv(path, sep=separator, dtype=str, encoding="utf-8", keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
         raise ConfigError(f"{path}: {error}; wanted a table with the columns persona, topic, response") from error
     if lacking := [name for name in ("persona", "topic", "response") if name not in table]:

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from io import StringIO
 from pathlib import Path
 
 from mesa_llm import ConfigError
@@ -63,7 +64,7 @@ def load_verbal(path: str | Path | None = None) -> list[Verbal]:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
-    return analogies_in(csv.reader(text.splitlines()), str(file))
+    return analogies_in(csv.reader(StringIO(text, newline="")), str(file))
 
 
 def analogies_in(table: Iterable[Sequence[str]], name: str) -> list[Verbal]:

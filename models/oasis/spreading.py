@@ -122,6 +122,8 @@ def read_topics(path: str | Path) -> list[Topic]:
                     raise ConfigError(f"{path}, line {reader.line_num}: no topic ({error})") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path} is no readable CSV file: {error}") from error
     return topics
 
 

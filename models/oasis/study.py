@@ -67,7 +67,10 @@ class Findings:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as JSON can hold them."""
-        outcomes = {name: asdict(estimate) for name, estimate in self.outcomes.items()}
+        outcomes = {
+            name: {key: None if figure != figure else figure for key, figure in asdict(estimate).items()}  # NaN
+            for name, estimate in self.outcomes.items()
+        }
         own = {"study": self.study, "seeds": len(self.seeds), "steps": self.steps, "seconds": round(self.seconds, 1)}
         used = {name: getattr(self.usage, name) for name in ("calls", "tokens", "dollars", "failures")}
         return own | used | {"outcomes": outcomes}

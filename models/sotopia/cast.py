@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mesa_llm import ConfigError
-from mesa_llm.text import one_line
+from mesa_llm.text import numbered_lines, one_line
 from mesa_llm.tools.tool import describe
 
 Relation = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
@@ -373,10 +373,9 @@ def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
     """
     path, inner = folder / name, folder / FOLDERS[name]
     if path.is_file():
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found = [(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
+        found = [(f"{path}:{number}", line) for number, line in numbered_lines(path)]
     elif inner.is_dir():
-        found = [(str(file), file.read_text(encoding="utf-8")) for file in sorted(inner.glob("*.json"))]
+        found = [(str(file), file.read_text(encoding="utf-8-sig")) for file in sorted(inner.glob("*.json"))]
     elif issubclass(kind, Pairing | Tie):
         return
     else:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from mesa_llm import ConfigError
-from mesa_llm.text import one_line
+from mesa_llm.text import numbered_lines, one_line
 from mesa_llm.worlds.room import Line
 from models.exports import export, rerun
 from models.sotopia.episodes import Episode
@@ -135,10 +135,9 @@ def read_episode_logs(path: str | Path) -> pd.DataFrame:
         ConfigError: If it holds something else.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        entries = (
-            json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.splitlines()]
-        )
+        lines = [line for _, line in numbered_lines(path)]
+        is_list = bool(lines) and lines[0].lstrip().startswith("[")
+        entries = json.loads("\n".join(lines)) if is_list else [json.loads(line) for line in lines]
         rows = [
             {
                 "episode": index,

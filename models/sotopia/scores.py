@@ -55,7 +55,7 @@ def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool =
     Args:
         rows: The rows.
         n_persons: Number of people; a row of an agent past it is an error.
-        ignores_others: Whether it is left out instead, as by later versions of Sotopia.
+        ignores_others: Whether only its comments are kept instead, as by later versions of Sotopia.
 
     Raises:
         ValueError: If a row is of somebody else, or its value of a wrong type.
@@ -67,13 +67,13 @@ def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool =
     strangers = [name for name in by_name if name != "environment" and name not in allowed]
     if strangers and not ignores_others:
         raise ValueError(f"rows are of {', '.join(sorted(allowed))}, got {strangers[0]!r}")
-    reduced = {name: _reduced(rows) for name, rows in by_name.items() if name not in strangers}
-    titles = {"environment": "Environment: ", **{name: f"{name}:\n" for name in sorted(allowed)}}
+    reduced = {name: _reduced(rows) for name, rows in by_name.items()}
+    titles = {"environment": "Environment: ", **{name: f"{name}:\n" for name in sorted(allowed.union(strangers))}}
     comments = "".join(f"{title}{reduced[name][1]}\n" for name, title in titles.items() if name in reduced)
     rates = {
         name: (float(values.get("overall_score", 0)), values)
         for name, (values, _) in reduced.items()
-        if name != "environment"
+        if name in allowed
     }
     over = reduced.get("environment", ({}, ""))[0].get("terminated", False)
     return Aggregate(bool(over), rates, comments)

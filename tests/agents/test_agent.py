@@ -56,6 +56,53 @@ class Giver(MoneyAgent, Mind):
         return "You went on."
 
 
+async def _waits(agent: Any, seen: Observation) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "fault"),
+    [
+        ("rule", lambda agent, seen: "pay", r"Slip.rule\(\) returned 'pay' where an action is wanted; return ToolCall"),
+        ("rule", _waits, "Slip.rule is called as a plain function; write def without async"),
+        (
+            "decide",
+            lambda agent, seen: ToolCall("pay"),
+            r"Slip.decide is awaited; write async def decide\(self, seen\)",
+        ),
+        ("observe", lambda agent: "A pot.", r"Slip.observe\(\) returned 'A pot.'; return an Observation"),
+    ],
+)
+def test_a_slip_in_an_agent_says_what_to_write(name: str, method: Any, fault: str) -> None:
+    def step() -> None:
+        model = PotModel(0, rng=1)
+        type("Slip", (LLMAgent,), {name: method})(model)
+        model.step()
+
+    with pytest.raises(ConfigError, match=fault):
+        step()
+
+
+@pytest.mark.parametrize("values", [{"ann", "bo"}, "ann", 3])
+def test_options_without_an_order_are_refused(values: Any) -> None:
+    model = PotModel(0, rng=1)
+    type("Slip", (LLMAgent,), {"observe": lambda agent: Observation(options={"to": values})})(model)
+    with pytest.raises(ConfigError, match="options of 'to', which Slip observes, are "):
+        model.step()
+
+
+def test_who_an_agent_is_is_a_config_or_a_text() -> None:
+    dictionary: Any = {"persona": "You are kind."}
+    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
+        LLMAgent(PotModel(0, rng=1), config=dictionary)
+    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text"):
+        Giver.enter(BoltzmannWealth(BoltzmannScenario(n=1, rng=1)).agents, config=3)
+
+
+def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
+    with pytest.raises(TypeError, match=r"LLMAgent\(\) got an argument that none of its classes takes: one of presona"):
+        LLMAgent(PotModel(0, rng=1), presona="kind", llm="rule", memory="none")
+
+
 def test_the_agents_of_mesas_own_model_get_minds_without_changing_the_model() -> None:
     model = BoltzmannWealth(BoltzmannScenario(n=12, width=3, height=3, rng=1))
     givers = Giver.enter(model.agents, llm="random")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mesa_llm.benchmark import Reference
 from mesa_llm.benchmark.scores import constant_error, people_error, summarise
 from mesa_llm.statistics import Estimate
 from models.compost.task import TASK as COMPOST
@@ -44,6 +45,14 @@ def test_without_a_target_or_comparable_items_there_is_no_error(task) -> None:
 
 def test_what_an_error_is_held_against() -> None:
     assert (constant_error(POT), people_error(POT)) == (0.0, 6.0)
+
+
+def test_a_constant_and_people_are_compared_in_the_scores_that_runs_have() -> None:
+    target = Reference({"coins": 20.0, "love": 10.0, "luck": 0.0}, "somebody", "a guess")
+    task = replace(POT, target=target)
+    assert constant_error(task, ["coins", "love", "other"]) == 5.0
+    assert constant_error(task, ["love"]) is None
+    assert (people_error(task, ["coins"]), people_error(task, ["love"])) == (6.0, None)
 
 
 def test_compost_compares_distributions_and_not_persona_by_persona() -> None:

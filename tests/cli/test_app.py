@@ -22,7 +22,7 @@ from mesa_llm import AgentDesign, ConfigError, LLMModel, ScriptedLLM, __version_
 from mesa_llm.cli.app import app
 from mesa_llm.cli.run import run_model, summary
 from mesa_llm.engine.activation import in_turn
-from mesa_llm.errors import BadReply
+from mesa_llm.errors import BadReply, NothingDecided
 from mesa_llm.llm.address import secret_in
 from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.model.registry import find_model, find_models
@@ -497,6 +497,12 @@ def test_a_step_in_which_most_decisions_failed_is_said_in_words_and_in_figures()
     assert f"WARNING: {figures['warning']}" in lines
 
 
+def test_the_reason_of_a_run_in_which_nothing_was_decided_ends_with_one_full_stop() -> None:
+    model = PotModel(1, ScriptedLLM(lambda request: "nonsense"), rng=1)
+    with pytest.raises(NothingDecided, match=r"names no action\. Check --llm"):
+        run_model("pot", model, 1, as_json=False, say=print, warn=print, is_live=True)
+
+
 def test_a_few_failures_are_no_warning() -> None:
     model = PotModel(3, ScriptedLLM(lambda r: BadReply("down") if r.salt.agent == 1 else honest_reply(r)), rng=1)
     figures = run_model("pot", model, 2, as_json=True, say=print, is_live=True)
@@ -575,6 +581,19 @@ def test_a_model_that_raises_breaks_its_promises_and_ends_no_check(tmp_path, imp
     done = run_command("check", "falling:Tiny")
     assert "BROKEN  runs_offline: ZeroDivisionError: division by zero" in done.stdout
     assert "has_page" not in done.stdout
+
+
+def test_a_run_of_a_model_in_the_working_directory_is_replayed_as_it_says(tmp_path, monkeypatch) -> None:
+    (tmp_path / "tiny_here.py").write_text(TINY)
+    monkeypatch.chdir(tmp_path)
+    hint = "replay run.sqlite --trust"
+    for command in ("run tiny_here:Tiny --steps 1 --log run.sqlite", hint):
+        monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(tmp_path)])
+        monkeypatch.delitem(sys.modules, "tiny_here", raising=False)
+        done = run_command(*command.split())
+        assert done.exit_code == 0
+    assert hint in done.stdout
+    assert "page:" not in done.stdout
 
 
 def test_a_model_that_is_not_listed_is_run_by_its_module_and_class() -> None:

@@ -65,6 +65,16 @@ def test_the_log_of_a_plain_model_tells_of_every_step() -> None:
     assert list(log.actions()["result"])[-1] == '"You hopped 3 times."'
 
 
+def test_a_misspelt_option_of_a_plain_model_gets_a_suggestion() -> None:
+    with pytest.raises(ConfigError, match=r"unknown options: max_call; did you mean max_calls\?"):
+        connect(mesa.Model(), max_call=3)  # pyright: ignore[reportCallIssue]
+
+
+def test_a_plain_model_warns_of_the_first_decision_that_fails(caplog) -> None:
+    field(llm=ScriptedLLM(lambda request: "nonsense")).run_for(2)
+    assert caplog.messages == ["step 1: 1 of 1 decision failed: the reply names no action."]
+
+
 def test_reading_the_log_in_the_middle_of_a_step_changes_nothing() -> None:
     model, read = field(), field()
     model.run_for(3)

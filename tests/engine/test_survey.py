@@ -248,6 +248,7 @@ def test_a_rule_may_judge() -> None:
         model.consult("rule", ["abc"])
 
 
-def test_one_text_is_no_list_of_questions() -> None:
-    with pytest.raises(ConfigError, match="one text"):
-        PotModel(2, rng=1).survey("How?")
+@pytest.mark.parametrize("question", ["How?", Question("How?")])
+def test_one_question_is_no_list_of_questions(question: Any) -> None:
+    with pytest.raises(ConfigError, match=r"got one; write \[question\]"):
+        PotModel(2, rng=1).survey(question)

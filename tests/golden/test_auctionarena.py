@@ -14,7 +14,7 @@ from mesa_llm.errors import ToolError
 from mesa_llm.worlds.auction import ORIGINAL_RULES, Account, Auction, Bidder, BidRecord, Lot, rate
 from mesa_llm.worlds.auction.scores import BETA, DRAW_PROBABILITY, MU, SIGMA, TAU
 from models.auction_arena.twins import RuleBidder
-from tests.golden.reading import golden, name_of, section
+from tests.golden.reading import Recorded, golden, name_of, section
 
 T = TypeVar("T")
 
@@ -151,6 +151,8 @@ class Replay:
         stage = stage_of(tag)
         self.go_on_to(stage)
         said = reply if isinstance(reply, dict) else last_object(reply or "")
+        if isinstance(said, Recorded):
+            said.read_all()
         take = self.auction.report_belief if stage == "belief" else self.auction.plan
         try:
             take(self.numbers[name], said)
@@ -243,11 +245,10 @@ def test_a_recorded_auction_replays(scenario: dict[str, Any]) -> None:
 
 
 def believer(scenario: dict[str, Any]) -> str:
-    """Return who states the first belief, if it is right and would be sent back otherwise; empty if there is none."""
-    replies: list[Any] = [reply for reply in scenario["trace"][0]["replies"] if "summar" in reply[1]]
-    corrected = {one["name"] for one in scenario["bidders"] if one["correct_belief"]}
-    first = scenario["trace"][0]["after"].get(replies[0][0], {}) if replies else {}
-    return replies[0][0] if replies and replies[0][0] in corrected and not first["self_err"] else ""
+    """Return the first whose belief is right at once and would be sent back otherwise; empty if there is none."""
+    tellers = [reply[0] for reply in scenario["trace"][0]["replies"] if "summar" in reply[1]]
+    corrected = [one["name"] for one in scenario["bidders"] if one["correct_belief"]]
+    return next((name for name in corrected if tellers.count(name) == 1), "")
 
 
 VARIED = [deepcopy(one) for one in section(CASES, "scenarios") if believer(one)]
@@ -273,8 +274,9 @@ def test_a_belief_that_was_sent_back_replays(number: int, is_read: bool) -> None
     bad = {**right, "remaining_budget": -1} if is_read else None
     replies.insert(place, [name, kind, bad])
     replies[place + 1][1] = f"re{kind}"
-    lists = [*right["total_profits"], *right["winning_bids"]]
-    others = sum(listed != name for listed in lists)
+    names = {one["name"] for one in scenario["bidders"]}
+    lists = [listed for key in ("total_profits", "winning_bids") for listed in right[key] if listed in names]
+    others = sum(name not in listed for listed in lists)  # names that hold the own one count as the own
     more = {"self_err": 1, "self_tot": 1 + len(lists) - others, "oth_tot": others} if is_read else {}
     more_counted(scenario, name, more)
     replay = Replay(scenario)

@@ -23,6 +23,9 @@ REFUSALS = {"Cannot fire": "cannot let", "Insufficient balance": "does not cover
 
 REL = 1e-12
 
+PARAMETERS = {"labor_force", "metric_change_threshold"}
+"""The environment's parameters; ours has more."""
+
 DEFAULTS: dict[str, dict[str, Any]] = {
     "set_price": {"price": 0.0},
     "hire": {"count": 0},
@@ -42,7 +45,10 @@ class Script:
 
     def __init__(self, case: dict[str, Any]) -> None:
         before = case.get("pre") or {}
-        self.world = Economy(EconomyParameters(**case["config"]), rules="original")
+        parameters = dict(case["config"])
+        if unknown := parameters.keys() - PARAMETERS:
+            raise TypeError(f"the original's environment has no parameter {sorted(unknown)}")
+        self.world = Economy(EconomyParameters(**parameters), rules="original")
         self.numbers: dict[str, int] = {}
         for agent, (role, balance) in before.items():
             self.world.enter(self.number(agent), role, balance)
@@ -154,3 +160,7 @@ def test_a_script_runs_as_recorded(case: dict[str, Any]) -> None:
     ]
     assert policies == case["policies"]
     assert_close(script.world.state.variables, case["variables"], REL)
+
+
+def test_a_script_of_a_parameter_of_ours_does_not_start() -> None:
+    assert outcome_of(lambda: Script({"config": {"wage": 1.0}})) == {"raises": "TypeError"}

@@ -141,6 +141,14 @@ def test_trades_that_a_log_lists_in_another_order_replay(number: int) -> None:
     check_trades(case)
 
 
+PARAMETERS = {
+    "initial_balance": "cash",
+    "initial_liquidity": "liquidity",
+    "price_move_event_threshold": "price_move_threshold",
+}
+"""The environment's parameters besides its markets, there and here."""
+
+
 class Replay:
     """Drives our world through one script of the original environment."""
 
@@ -148,9 +156,9 @@ class Replay:
         self.numbers = {agent: number for number, agent in enumerate(case["agents"], start=1)}
         config = dict(case["config"])
         questions = [Question(q["question"], q.get("initial_price_yes", 0.5)) for q in config.pop("markets", [])]
-        names = {"initial_balance": "cash", "initial_liquidity": "liquidity"}
-        names["price_move_event_threshold"] = "price_move_threshold"
-        options: Any = {names.get(key, key): value for key, value in config.items()}
+        if unknown := config.keys() - PARAMETERS.keys():
+            raise TypeError(f"the original's environment has no parameter {sorted(unknown)}")
+        options: Any = {PARAMETERS[key]: value for key, value in config.items()}
         self.world = PredictionMarkets(questions, rules="original", **options)
 
     def number(self, agent: str) -> int:
@@ -261,6 +269,10 @@ def test_the_original_environment_replays(case: dict[str, Any]) -> None:
     for entry in case["log"]:
         check_entry(opened["ok"], entry)
     assert is_same(opened["ok"].final(case["final"]), case["final"])
+
+
+def test_a_script_of_a_parameter_of_ours_does_not_start() -> None:
+    assert outcome_of(lambda: Replay({"agents": [], "config": {"fee": 0.1}})) == {"raises": "TypeError"}
 
 
 @pytest.mark.parametrize("name", ["buy_shares", "sell_shares"])

@@ -80,6 +80,11 @@ def test_rows_are_aggregated_as_the_original_aggregates_them(version: str, case:
     assert ("Environment" in found.comments) == wanted["has_env_comment"]
 
 
+def test_later_versions_keep_the_comments_of_others_and_not_their_rates() -> None:
+    found = aggregate([("agent_1", "goal", 7, "a"), ("agent_3", "goal", 5, "c")], ignores_others=True)
+    assert (list(found.rates), found.comments) == (["agent_1"], "agent_1:\ngoal: a\nagent_3:\ngoal: c\n")
+
+
 # -- ends
 
 

@@ -20,6 +20,8 @@ from mesa_llm import (
     DecisionError,
     Event,
     LLMAgent,
+    LLMModel,
+    LLMScenario,
     ScriptedLLM,
     Settings,
     Stopped,
@@ -383,6 +385,7 @@ def test_without_rule_twins_on_error_rule_is_refused_before_anything_is_asked() 
     [
         ({"on_error": "ignore"}, "on_error is"),
         ({"colour": 1}, "unknown options: colour"),
+        ({"seed": 1}, "unknown options: seed; the seed is rng="),
         ({"replay": True}, "needs the log="),
         ({"rng": "soon"}, "whole number"),
         ({"activation": "all"}, "no activation"),
@@ -396,6 +399,18 @@ def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
         PotModel(1, **{"llm": "rule", "rng": 1} | options).step()
 
 
+def test_a_constructor_that_takes_no_options_says_how_to_take_them() -> None:
+    narrow = type("Narrow", (LLMModel,), {"__init__": lambda self, n=3, rng=None: None})
+    with pytest.raises(TypeError, match=r"Narrow\(\) got an unexpected keyword argument 'llm'; .*needs \*\*options"):
+        narrow(llm="random")
+
+
+def test_a_field_without_a_type_is_named_when_it_is_set() -> None:
+    scenario = type("LooseScenario", (LLMScenario,), {"n_agents": 3})
+    with pytest.raises(ConfigError, match=r"LooseScenario\.n_agents has no type and so is no parameter"):
+        type("Loose", (LLMModel,), {"scenario_class": scenario})(n_agents=4)
+
+
 def test_a_seed_given_as_text_is_taken() -> None:
     assert run(PotModel(rng="42")) == run(PotModel(rng=42))
 
@@ -403,6 +418,40 @@ def test_a_seed_given_as_text_is_taken() -> None:
 def test_a_model_without_a_seed_says_which_one_it_drew() -> None:
     first = PotModel()
     assert run(first) == run(PotModel(rng=first.runlog.manifest["rng"]))
+
+
+def test_agents_of_a_model_that_lets_all_decide_together_are_not_activated_one_by_one() -> None:
+    model = PotModel(2, rng=1)
+    with pytest.raises(ConfigError, match=r"PotModel lets all agents decide together in its own step\(\)"):
+        model.agents.shuffle_do("step")
+
+
+@pytest.mark.parametrize("llm", [None, 3, print, ScriptedLLM])
+def test_what_cannot_reply_is_refused_as_a_language_model(llm) -> None:
+    with pytest.raises(ConfigError, match="llm= is a name or an object with `async def reply"):
+        PotModel(1, llm, rng=1)
+
+
+def test_what_cannot_reply_is_refused_as_the_language_model_of_an_agent() -> None:
+    with pytest.raises(ConfigError, match=r"ScriptedLLM\(function\) answers by a function"):
+        LLMAgent(mesa.Model(), llm=print).step()  # pyright: ignore[reportArgumentType]
+
+
+def test_a_step_that_mostly_failed_is_warned_of_once(caplog) -> None:
+    model = PotModel(3, ScriptedLLM(lambda request: "nonsense"), rng=1)
+    model.run_for(2)
+    assert caplog.messages == ["step 1: 3 of 3 decisions failed: the reply names no action."]
+
+
+def test_a_warning_of_failures_is_one_line_without_escapes(caplog) -> None:
+    PotModel(1, ScriptedLLM(lambda request: ServerTrouble("red \x1b[31m\nalert")), rng=1, attempts=1).step()
+    assert caplog.messages == ["step 1: 1 of 1 decision failed: red alert (requests sent: 1)"]
+
+
+def test_the_traceback_of_a_language_model_of_ones_own_is_shown_once(caplog) -> None:
+    PotModel(3, ScriptedLLM(lambda request: {}["coins"]), rng=1).run_for(2)
+    shown = [record.getMessage() for record in caplog.records if record.exc_info]
+    assert shown == ["ScriptedLLM raised (said once; all failures are in the run log)"]
 
 
 def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:

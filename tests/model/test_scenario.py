@@ -108,6 +108,14 @@ def test_a_scenario_refuses_what_it_does_not_know() -> None:
         TownScenario(rng=True)
 
 
+def test_a_seed_typed_on_a_page_of_mesa_comes_as_text_in_a_scenario() -> None:
+    runs = [TownModel(scenario=TownScenario(rng=seed)) for seed in ("42", 42)]
+    assert runs[0].random.random() == runs[1].random.random()
+    assert TownScenario(rng="").rng is None
+    with pytest.raises(ConfigError, match="rng is the seed, a whole number from 0 on, got 'x'"):
+        TownScenario(rng="x")
+
+
 @pytest.mark.parametrize("name", ["rng", *LLMModel.option_defaults])
 def test_a_parameter_cannot_have_the_name_of_an_option(name: str) -> None:
     with pytest.raises(TypeError, match=f"Taken.{name}: every LLMModel has an option {name}=; rename the field"):

@@ -99,9 +99,8 @@ def test_articles(label) -> None:
 
 def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
     path = tmp_path / "mini.csv"
-    rows = "x,user,comment,Hello.\nx,user,comment,\nx,user,comment,None\n"
-    path.write_text(f"prompt,persona,topic,response\n{rows}", encoding="utf-8")
-    assert read_corpus(path) == [Reply("user", "comment", "Hello."), Reply("user", "comment", "None")]
+    path.write_text("prompt,persona,topic,response\nx,user,comment,Hello.\nx,user,comment,\nx,user,NA,None\n")
+    assert read_corpus(path) == [Reply("user", "comment", "Hello."), Reply("user", "NA", "None")]
 
 
 @pytest.mark.parametrize(

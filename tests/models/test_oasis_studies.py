@@ -146,7 +146,7 @@ def test_each_study_draws_what_it_found() -> None:
         options: Any = {} if study is small_scale else {"n_agents": 20}
         findings = study.run([1, 2], 3, **options)
         assert len(study_figure(findings).axes) == len(findings.bands) > 0
-        assert json.loads(json.dumps(findings.summary()))["seeds"] == 2
+        assert json.loads(json.dumps(findings.summary(), allow_nan=False))["seeds"] == 2
 
 
 def test_what_the_arms_differ_in_cannot_be_set() -> None:

@@ -359,6 +359,12 @@ def test_a_fault_in_a_file_is_named(folder, name, change, fault) -> None:
         load_cast(str(folder))
 
 
+def test_what_stands_within_a_text_does_not_end_its_line(folder) -> None:
+    file = folder / "environment_profiles.jsonl"
+    file.write_text("\ufeff" + file.read_text().replace("A hall", "A\u2028hall"), encoding="utf-8")
+    assert load_cast(str(folder)).situations["two"].text == "A\u2028hall"
+
+
 def test_a_folder_that_lacks_files_says_which() -> None:
     with pytest.raises(ConfigError, match="no folder"):
         load_cast("nowhere")
@@ -389,6 +395,10 @@ def test_a_run_is_written_and_read_in_the_form_of_sotopias_logs(tmp_path) -> Non
     sender, receiver, text = first["messages"][0][2]
     assert (sender, receiver) == (model.episodes[0].characters[0].name, "Environment")
     assert text.startswith('said: "')
+    logs = json.loads(file.read_text())
+    file.write_text("\n\n".join(map(json.dumps, logs)))
+    assert read_episode_logs(file)["goal"].tolist() == model.scores()["goal"].tolist()
+    file.write_text(json.dumps(logs, indent=1))
     again = read_episode_logs(file)
     assert again["goal"].tolist() == model.scores()["goal"].tolist()
     assert export("models.sotopia.output", logs_of_run, [str(tmp_path / "no.sqlite"), str(file)]) == 2

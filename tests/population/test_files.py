@@ -70,7 +70,8 @@ def test_json_may_begin_with_a_mark_and_hold_line_separators(tmp_path: Path, rea
         ("p.csv", b"name\n\xff\xfe\n", "is no readable CSV file"),
         ("p.json", b"[{]", "is no readable JSON file"),
         ("p.json", b'{"name": "Ann"}', "holds a dict; personas are a list"),
-        ("p.json", b'[{"name": "Ann"}, 3]', "row 2: found a int"),
+        ("p.json", b'[{"name": "Ann"}, 3]', "line 1: found a int"),
+        ("p.jsonl", b'\n{"name": "Ann"}\nBo\n', "line 3: found 'Bo'; wanted a JSON object"),
         ("p.json", b'[{"name": "Ann", "age": NaN}]', "row 1, column 'age': found nan"),
         ("p.csv", b"name,age\nAnn,inf\n", "row 1, column 'age': found inf"),
         ("p.json", b'[{"name": ["Ann"]}]', r"row 1, column 'name': found \['Ann'\]"),
@@ -80,6 +81,20 @@ def test_files_that_are_no_tables_say_why(tmp_path: Path, name: str, contents: b
     (tmp_path / name).write_bytes(contents)
     with pytest.raises(ConfigError, match=why):
         from_table(tmp_path / name)
+
+
+def test_a_quotation_that_nothing_closes_swallows_nobody(tmp_path: Path) -> None:
+    path = x_file(tmp_path, "0,0,Ann,ann1,[],[],,Baker", '1,1,Bo,bo1,[],[],,"Runner', "2,2,Cy,cy1,[],[],,Cook")
+    for skip in (False, True):
+        with pytest.raises(ConfigError, match="line 3: a quotation mark opens a cell, and nothing closes it"):
+            read_users(path, skip=skip)
+    path = x_file(tmp_path, '0,0,Ann,ann1,[],[],,5" tall', '1,1,Bo,bo1,[],[],,"Runner\nand cook"')
+    assert [one.bio for one in from_oasis(path)] == ['5" tall', "Runner\nand cook"]
+
+
+def test_users_without_any_description_keep_their_follows(tmp_path: Path) -> None:
+    path = x_file(tmp_path, '0,0,Ann,ann1,"[1]",[],,', "1,1,Bo,bo1,[],[],,")
+    assert [one.follows for one in from_file(path)] == [(1,), ()]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -42,6 +42,13 @@ def test_the_files_hold_what_the_worlds_hold(town: ThreeWorldsModel, tmp_path: P
     assert read["top_posts.csv"]["engagement"].is_monotonic_decreasing
 
 
+def test_who_passes_is_not_active() -> None:
+    model = SocialModel(rng=1)
+    model.run_for(3)
+    tables = tables_of(model)
+    assert tables["engagement"]["active"].tolist() == tables["measures"]["active"].tolist()[1:]
+
+
 def test_the_graph_is_read_again_with_its_kinds_and_stances(town: ThreeWorldsModel, tmp_path: Path) -> None:
     export(town, tmp_path)
     graph = networkx.read_graphml(tmp_path / "network.graphml", force_multigraph=True)

@@ -77,6 +77,14 @@ def test_any_model_has_a_report_from_its_first_step_on(kind: Any) -> None:
     assert [phase.title for phase in report_of(model).phases] == ["The run (step 1)"]
 
 
+def test_prices_move_by_points_and_large_figures_are_whole() -> None:
+    model = MarketModel(rng=3)
+    model.run_for(6)
+    text = report_of(model).markdown()
+    assert "its largest move was in step 3, by +36.0 points" in text
+    assert "Traders fell from 12,000 to 9,516." in text
+
+
 def test_words_and_spans() -> None:
     assert frequent_words(["The hall, the HALL!", "About taxes and halls"], 2) == ("hall", "halls")
     assert [span[1:] for span in spans(10)] == [(1, 3), (4, 6), (7, 10)]

@@ -134,5 +134,11 @@ def test_an_argument_that_json_cannot_describe_is_refused_when_the_tool_is_given
         """Do."""
 
     strange.__annotations__["x"] = kind
-    with pytest.raises(ConfigError, match="'strange' has an argument that JSON cannot describe"):
+    with pytest.raises(ConfigError, match=r"'strange' has an argument that JSON cannot describe: .*; take a number"):
         ToolBox.of(object(), 1, [], [strange])
+
+
+@pytest.mark.parametrize("mark", [lambda: action("can_pay"), lambda: tool(when=print)])  # pyright: ignore
+def test_a_condition_is_the_name_of_a_method(mark: Callable[[], object]) -> None:
+    with pytest.raises(ConfigError, match=r'write @action, or @action\(when="can_pay"\) with the name of a method'):
+        mark()

@@ -16,7 +16,7 @@ import reacton
 from mesa.visualization import Slider
 from solara.core import component
 
-from mesa_llm import Decision, ScriptedLLM, ToolCall
+from mesa_llm import AgentConfig, Decision, ScriptedLLM, ToolCall
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM
@@ -28,7 +28,7 @@ from mesa_llm.viz.cost import tiles_of
 from mesa_llm.viz.forms import hint_of, read_fields
 from mesa_llm.viz.gate import Gate, gate_of, place_steady, steady
 from mesa_llm.viz.human import desks_of
-from mesa_llm.viz.inspector import AgentInspector
+from mesa_llm.viz.inspector import AgentInspector, portrait
 from mesa_llm.viz.page import tabs_of
 from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
@@ -39,6 +39,7 @@ from mesa_llm.viz.ticker import TICK_S, use_moment, watch, words
 from mesa_llm.viz.trace import MAX_CHARACTERS, shortened, thoughts_of
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
 from tests.browser.attacker import Endpoint, serving
+from tests.pot import Payer, PotModel
 
 PATIENCE_S = 10.0
 
@@ -650,6 +651,14 @@ def test_a_table_reads_only_the_page_that_is_shown() -> None:
     assert ([row["time"] for row in rows], count) == ([3, 3, 3, 2], 12)
     with pytest.raises(ConfigError, match="no table 'deeds'"):
         model.runlog.latest("deeds", 1)
+
+
+@pytest.mark.parametrize(("name", "lead"), [("", "<h3>Payer 1 <span"), ("Ann", "<h3>Ann <span")])
+def test_an_agent_without_a_name_is_called_by_class_and_number_once(name: str, lead: str) -> None:
+    payer = Payer(PotModel(0, rng=1), config=AgentConfig(name=name))
+    page = markup("agent.html", **portrait(payer))
+    assert lead in page
+    assert page.count("Payer 1") == 1
 
 
 @pytest.mark.parametrize(

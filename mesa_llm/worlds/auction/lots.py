@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.text import numbered_lines
 from mesa_llm.world import RNG
 
 LotOrder = Literal["listed", "random", "ascending", "descending"]
@@ -70,24 +71,36 @@ def read_lots(path: Path | str) -> tuple[Lot, ...]:
     """Read lots from a file with one JSON object a line: `name`, `price`, and `true_value` if not twice the price.
 
     Raises:
-        ConfigError: If the file cannot be read, or a line holds no object with a name and a price in whole dollars.
+        ConfigError: If the file cannot be read, or a line is no such object; says which.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"the lots in {path} cannot be read: {error}") from error
-    lots: list[Lot] = []
-    for line_number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            price = int(row["price"])
-            lots.append(Lot(str(row["name"]), price, int(row.get("true_value", 2 * price)), str(row.get("desc", ""))))
-        except (ValueError, TypeError, KeyError, RecursionError):
-            wanted = "a JSON object with a name, a price and perhaps a true_value in whole dollars"
-            raise ConfigError(f"line {line_number} of {path}: found {line!r:.80}; wanted {wanted}") from None
-    return tuple(lots)
+        lines = numbered_lines(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    return tuple(_lot(line, f"line {number} of {path}") for number, line in lines)
+
+
+def _lot(line: str, place: str) -> Lot:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{place} is no JSON: {error}") from None
+    if not isinstance(row, dict) or not {"name", "price"} <= row.keys():
+        found = f"has only {sorted(row)}" if isinstance(row, dict) else f"is {line:.80}"
+        raise ConfigError(f"{place} needs an object with a name and a price, and {found}")
+    price = _dollars(row["price"], f"{place}: price")
+    value = _dollars(row.get("true_value", 2 * price), f"{place}: true_value")
+    return Lot(str(row["name"]), price, value, str(row.get("desc", "")))
+
+
+def _dollars(value: Any, place: str) -> int:
+    try:
+        dollars = int(value)
+    except (TypeError, ValueError, OverflowError):
+        dollars = None
+    if dollars is None or isinstance(value, bool) or dollars != float(value):
+        raise ConfigError(f"{place} is in whole dollars, got {value!r:.40}")
+    return dollars
 
 
 def ordered_lots(lots: Sequence[Lot], order: LotOrder, rng: RNG) -> tuple[Lot, ...]:

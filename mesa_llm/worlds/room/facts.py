@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mesa_llm.records.frozen import frozen
 from mesa_llm.worlds.room.state import Line
 
 
-@dataclass(frozen=True)
+@frozen
 class RoomFacts:
     """What somebody in a room sees."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mesa_llm.records.frozen import frozen
+
 Manner = Literal["speak", "choose", "decide_write", "write_decide", "pass_token"]
 """How somebody comes to speak when called on: always; speak or wait, at once; first decide whether, then write; first
 write, then decide whether to send it; write, where a token in the text passes."""
@@ -64,7 +66,7 @@ class Member:
     """Whether it reads each line, and its brief, only once, as somebody who remembers them by itself."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """Something that was said."""
 
@@ -97,7 +99,7 @@ class Line:
         return self.viewers is None or agent_id in self.viewers
 
 
-@dataclass(frozen=True)
+@frozen
 class Move:
     """What somebody did in a turn; or that a turn began."""
 
@@ -108,7 +110,7 @@ class Move:
     """What it is."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Silence:
     """Somebody who was called on and said nothing."""
 

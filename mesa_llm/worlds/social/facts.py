@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from mesa_llm.records.frozen import frozen
 from mesa_llm.worlds.social.state import Notice
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplyView:
     """A reply (which is a post of its own) or a comment, as it stands under a post."""
 
@@ -45,7 +45,7 @@ class ReplyView:
         return self.likes - self.dislikes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PostView:
     """A post. Of a repost, words and counts are those of its source."""
 
@@ -103,7 +103,7 @@ class PostView:
         return self.likes - self.dislikes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeedItem:
     """A post in the feed of one user."""
 
@@ -147,7 +147,7 @@ def ids_shown_by(post: PostView) -> ShownIds:
     return ShownIds(tuple(dict.fromkeys(posts)), tuple(dict.fromkeys(users)), tuple(comments))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageView:
     """A message in a group."""
 
@@ -170,7 +170,7 @@ class MessageView:
     """Step in which it was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupView:
     """A chat group."""
 
@@ -187,7 +187,7 @@ class GroupView:
     """Latest messages of others that are news to the viewer, oldest first; only of a group it is in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProductView:
     """A product on offer."""
 
@@ -198,7 +198,7 @@ class ProductView:
     """Number sold so far."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SocialFacts:
     """Facts that one user observes in one step."""
 

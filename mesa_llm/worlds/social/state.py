@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.records.frozen import frozen
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
 from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged, Votes, halves
@@ -35,7 +36,7 @@ NEVER = 2**62
 NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "comment", "follow"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """One thing that somebody did to a user."""
 

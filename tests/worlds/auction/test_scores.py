@@ -134,12 +134,18 @@ def test_a_list_is_read_from_a_file_and_a_bad_line_is_named(tmp_path: Path) -> N
     path = tmp_path / "lots.jsonl"
     path.write_text(json.dumps({"name": "Vase", "price": 100}) + "\n\n", encoding="utf-8")
     assert read_lots(path) == (Lot("Vase", 100, 200),)
-    path.write_text('{"name": "Vase", "price": "50"}', encoding="utf-8-sig")
-    assert read_lots(path) == (Lot("Vase", 50, 100),)
-    for line in ('{"name": "Vase"}', '{"name": "Vase"', "[1]", '{"name": "Vase", "price": "cheap"}'):
-        path.write_text(line, encoding="utf-8")
-        with pytest.raises(ConfigError, match="line 1"):
+    for line, fault in {
+        '{"name": "Vase"}': "a name and a price",
+        "Vase": "no JSON",
+        "[1]": "an object",
+        '{"name": "Vase", "price": 9.5}': "whole dollars, got 9.5",
+        '{"name": "Vase", "price": 9, "true_value": "much"}': "true_value is in whole dollars, got 'much'",
+    }.items():
+        path.write_text(f'\ufeff{{"name": "A\u2028B", "price": 1e2}}\n{line}', encoding="utf-8")
+        with pytest.raises(ConfigError, match=f"line 2 of .*{fault}"):
             read_lots(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_lots(tmp_path / "none.jsonl")
 
 
 def test_lots_come_up_in_the_order_asked_for() -> None:

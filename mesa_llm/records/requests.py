@@ -1,21 +1,22 @@
-"""The records that pass between agents, engine, worlds and the run log. All are frozen."""
+"""What language models are asked and reply."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from html import escape
 from typing import Any, Literal, NamedTuple
 
 from mesa_llm.canonical import canonical_json, compact_json, flat_json, schema_json
+from mesa_llm.records.frozen import frozen
+from mesa_llm.records.html import html_block
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """One call of a tool or an action, as a model asked for it; nothing in it is trusted yet."""
 
@@ -39,7 +40,7 @@ class _Written:
     __slots__ = ("_framed", "_wire_json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatMessage(_Written):
     """One message of a prompt; what is written of it is kept, as those of a conversation come again in each prompt."""
 
@@ -228,7 +229,7 @@ class Request:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Calls, tokens, dollars and failures. Adds with `+`."""
 
@@ -278,7 +279,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """The reply of a language model."""
 
@@ -318,240 +319,5 @@ class Reply:
         return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What an agent observes before it decides; holds all that is specific to the task."""
-
-    text: str = ""
-    """The text of the prompt."""
-
-    instructions: str = ""
-    """Text that is the same for every agent; it comes first in a prompt, so that its prefix is cached."""
-
-    answer: Any = None
-    """Type of the answer wanted (anything pydantic can check); None: choose an action."""
-
-    tools: tuple[str, ...] | None = None
-    """Names of the tools and actions usable now; None: all that the agent has."""
-
-    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Argument → all values that it may take now: ids and names that the text shows.
-
-    An argument is named `argument`, in every action that has it, or `action.argument`, in that one alone; the
-    second goes first. Arguments that can take other values as well do not stand here.
-    """
-
-    max_actions: int = 1
-    """Maximum number of actions in one decision."""
-
-    facts: Any = None
-    """The same observation as values, for rule twins and outside controllers."""
-
-    cue: str = ""
-    """Query for memories; empty: the text."""
-
-    label: str = ""
-    """Label of the question (the item, phase or lot), for the run log and for the receiver of the answer."""
-
-    world: str = ""
-    """Name of the world that wants the answer; empty: the only one that receives answers."""
-
-    def _repr_html_(self) -> str:
-        """Show in Jupyter what is read, and what may be chosen."""
-        options = "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.options.items())
-        return _html("sees", self.text) + (_html("options", options) if options else "")
-
-
-class LazyObservation(Observation):
-    """An observation whose text is written when it is first read, as rule twins read the facts alone."""
-
-    __slots__ = ("_text",)
-
-    @property
-    def text(self) -> str:
-        """The text of the prompt."""
-        text = self._text
-        if not isinstance(text, str):
-            text = text()
-            object.__setattr__(self, "_text", text)
-        return text
-
-    @text.setter
-    def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        object.__setattr__(self, "_text", text)
-
-
-def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
-    """Return the options of one action, by the names of its arguments.
-
-    Args:
-        action: Name of the action or tool.
-        options: As in `Observation.options`.
-    """
-    if "." not in "".join(options):
-        return options
-    own = f"{action}."
-    shared = {name: values for name, values in options.items() if "." not in name}
-    return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Decision:
-    """A decision of an agent: actions to run, or a typed answer."""
-
-    agent: int
-    """Mesa `unique_id` of who decided."""
-
-    actions: tuple[ToolCall, ...] = ()
-    """Actions to run, in order."""
-
-    answer: Any = None
-    """The validated answer, where the observation asked for one."""
-
-    text: str = ""
-    """What the model wrote besides, such as its reasoning."""
-
-    by: str = ""
-    """Who decided: a model string, `rule`, `random`, `human`, or `outside`."""
-
-    keys: tuple[str, ...] = ()
-    """Keys of the replies it came from, in the order asked."""
-
-    label: str = ""
-    """Label of the observation it was made on."""
-
-    is_null: bool = False
-    """Whether the answer is `null`, as its type allows; otherwise an answer of None means that there is none."""
-
-    @property
-    def has_answer(self) -> bool:
-        """Whether it holds a typed answer."""
-        return self.answer is not None or self.is_null
-
-    def labelled(self, label: str) -> Decision:
-        """Return the decision with the label of the observation it was made on, if that has one."""
-        if label in ("", self.label):
-            return self
-        origin = (self.text, self.by, self.keys)
-        return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null)
-
-    def __str__(self) -> str:
-        """Write what was decided: actions as calls, or the answer."""
-        if self.has_answer:
-            return f"answer {self.answer!r}"
-        return ", ".join(map(str, self.actions)) or "nothing"
-
-    def __repr__(self) -> str:
-        """Write who decided what, by what."""
-        label = f" on {self.label!r}" if self.label else ""
-        return f"<Decision of agent {self.agent}{label} by {self.by or 'nobody'}: {self}>"
-
-    def _repr_html_(self) -> str:
-        """Show in Jupyter what was decided, and why."""
-        label = f", {self.label}" if self.label else ""
-        reasons = _html("reasoning", self.text) if self.text else ""
-        return _html(f"agent {self.agent}{label}, by {self.by}", str(self)) + reasons
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A decision that could not be made, and why. Nothing is made up in its place."""
-
-    agent: int
-    """Mesa `unique_id` of who should have decided."""
-
-    reason: str
-    """Description of the failure."""
-
-    kind: str
-    """Name of the error: `RateLimited`, `ServerTrouble`, `BadReply`, `Refused`, `Unparsed`, …"""
-
-    by: str = ""
-    """The model string that was asked."""
-
-    keys: tuple[str, ...] = ()
-    """Keys of the requests made, in the order asked."""
-
-    label: str = ""
-    """Label of the observation it should have been made on."""
-
-    def labelled(self, label: str) -> Failure:
-        """Return the failure with the label of the observation it should have been made on, if that has one."""
-        if label in ("", self.label):
-            return self
-        return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label)
-
-    def _repr_html_(self) -> str:
-        """Show in Jupyter why there is no decision."""
-        label = f", {self.label}" if self.label else ""
-        return _html(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of one action, or of one typed answer."""
-
-    agent: int
-    """Mesa `unique_id` of who acted."""
-
-    action: str
-    """Name of the action; `answer` for a typed answer."""
-
-    arguments: Mapping[str, Any]
-    """Its arguments, as decided; for an answer its JSON value, as `answer`."""
-
-    ok: bool
-    """False if it was refused."""
-
-    result: Any = None
-    """Reply of the world; the reason if it refused."""
-
-    label: str = ""
-    """Label of the observation it was decided on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened in a world and matters to others."""
-
-    source: str
-    """Name of the world it happened in, or `schedule`."""
-
-    kind: str
-    """`viral_post`, `price_move`, `metric_change`, `policy_change`, …"""
-
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """The event as values."""
-
-    text: str = ""
-    """The event as text."""
-
-    time: int = 0
-    """Step in which it happened."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Words that one agent sends to others; they read them in the next step."""
-
-    sender: int
-    """Mesa `unique_id` of who wrote."""
-
-    recipients: tuple[int, ...]
-    """Mesa `unique_id` of each reader."""
-
-    text: str
-    """Text of the message."""
-
-    time: int = 0
-    """Step in which it was sent."""
-
-
 def _message_html(message: ChatMessage) -> str:
-    return _html(message.role, "\n".join(filter(None, (message.content, *map(str, message.tool_calls)))))
-
-
-def _html(heading: str, text: str) -> str:
-    """Write a text under a heading, with its line breaks, for Jupyter."""
-    style = "white-space: pre-wrap; margin: 0 0 0.8em 1em"
-    return f"<div><strong>{escape(heading)}</strong><pre style='{style}'>{escape(text)}</pre></div>"
+    return html_block(message.role, "\n".join(filter(None, (message.content, *map(str, message.tool_calls)))))

@@ -1,0 +1,33 @@
+"""The records that pass between agents, engine, worlds and the run log. All are frozen."""
+
+from mesa_llm.records.decisions import (
+    Decision,
+    Event,
+    Failure,
+    LazyObservation,
+    Message,
+    Observation,
+    Outcome,
+    options_for,
+)
+from mesa_llm.records.requests import ChatMessage, Prompt, Reply, Request, Role, Salt, ToolCall, ToolSpec, Usage
+
+__all__ = [
+    "ChatMessage",
+    "Decision",
+    "Event",
+    "Failure",
+    "LazyObservation",
+    "Message",
+    "Observation",
+    "Outcome",
+    "Prompt",
+    "Reply",
+    "Request",
+    "Role",
+    "Salt",
+    "ToolCall",
+    "ToolSpec",
+    "Usage",
+    "options_for",
+]

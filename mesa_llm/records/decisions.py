@@ -1,0 +1,244 @@
+"""What agents observe and decide, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any
+
+from mesa_llm.records.frozen import frozen
+from mesa_llm.records.html import html_block
+from mesa_llm.records.requests import ToolCall
+
+
+@frozen
+class Observation:
+    """What an agent observes before it decides; holds all that is specific to the task."""
+
+    text: str = ""
+    """The text of the prompt."""
+
+    instructions: str = ""
+    """Text that is the same for every agent; it comes first in a prompt, so that its prefix is cached."""
+
+    answer: Any = None
+    """Type of the answer wanted (anything pydantic can check); None: choose an action."""
+
+    tools: tuple[str, ...] | None = None
+    """Names of the tools and actions usable now; None: all that the agent has."""
+
+    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Argument → all values that it may take now: ids and names that the text shows.
+
+    An argument is named `argument`, in every action that has it, or `action.argument`, in that one alone; the
+    second goes first. Arguments that can take other values as well do not stand here.
+    """
+
+    max_actions: int = 1
+    """Maximum number of actions in one decision."""
+
+    facts: Any = None
+    """The same observation as values, for rule twins and outside controllers."""
+
+    cue: str = ""
+    """Query for memories; empty: the text."""
+
+    label: str = ""
+    """Label of the question (the item, phase or lot), for the run log and for the receiver of the answer."""
+
+    world: str = ""
+    """Name of the world that wants the answer; empty: the only one that receives answers."""
+
+    def _repr_html_(self) -> str:
+        """Show in Jupyter what is read, and what may be chosen."""
+        options = "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.options.items())
+        return html_block("sees", self.text) + (html_block("options", options) if options else "")
+
+
+class LazyObservation(Observation):
+    """An observation whose text is written when it is first read, as rule twins read the facts alone."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The text of the prompt."""
+        text: str | Callable[[], str] = _TEXT.__get__(self)
+        if not isinstance(text, str):
+            text = text()
+            _TEXT.__set__(self, text)
+        return text
+
+    @text.setter
+    def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        _TEXT.__set__(self, text)
+
+
+_TEXT: Any = vars(Observation)["text"]
+"""The slot of an observation that holds its text."""
+
+
+def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    """Return the options of one action, by the names of its arguments.
+
+    Args:
+        action: Name of the action or tool.
+        options: As in `Observation.options`.
+    """
+    if "." not in "".join(options):
+        return options
+    own = f"{action}."
+    shared = {name: values for name, values in options.items() if "." not in name}
+    return shared | {name[len(own) :]: values for name, values in options.items() if name.startswith(own)}
+
+
+@frozen
+class Decision:
+    """A decision of an agent: actions to run, or a typed answer."""
+
+    agent: int
+    """Mesa `unique_id` of who decided."""
+
+    actions: tuple[ToolCall, ...] = ()
+    """Actions to run, in order."""
+
+    answer: Any = None
+    """The validated answer, where the observation asked for one."""
+
+    text: str = ""
+    """What the model wrote besides, such as its reasoning."""
+
+    by: str = ""
+    """Who decided: a model string, `rule`, `random`, `human`, or `outside`."""
+
+    keys: tuple[str, ...] = ()
+    """Keys of the replies it came from, in the order asked."""
+
+    label: str = ""
+    """Label of the observation it was made on."""
+
+    is_null: bool = False
+    """Whether the answer is `null`, as its type allows; otherwise an answer of None means that there is none."""
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether it holds a typed answer."""
+        return self.answer is not None or self.is_null
+
+    def labelled(self, label: str) -> Decision:
+        """Return the decision with the label of the observation it was made on, if that has one."""
+        if label in ("", self.label):
+            return self
+        origin = (self.text, self.by, self.keys)
+        return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null)
+
+    def __str__(self) -> str:
+        """Write what was decided: actions as calls, or the answer."""
+        if self.has_answer:
+            return f"answer {self.answer!r}"
+        return ", ".join(map(str, self.actions)) or "nothing"
+
+    def __repr__(self) -> str:
+        """Write who decided what, by what."""
+        label = f" on {self.label!r}" if self.label else ""
+        return f"<Decision of agent {self.agent}{label} by {self.by or 'nobody'}: {self}>"
+
+    def _repr_html_(self) -> str:
+        """Show in Jupyter what was decided, and why."""
+        label = f", {self.label}" if self.label else ""
+        reasons = html_block("reasoning", self.text) if self.text else ""
+        return html_block(f"agent {self.agent}{label}, by {self.by}", str(self)) + reasons
+
+
+@frozen
+class Failure:
+    """A decision that could not be made, and why. Nothing is made up in its place."""
+
+    agent: int
+    """Mesa `unique_id` of who should have decided."""
+
+    reason: str
+    """Description of the failure."""
+
+    kind: str
+    """Name of the error: `RateLimited`, `ServerTrouble`, `BadReply`, `Refused`, `Unparsed`, …"""
+
+    by: str = ""
+    """The model string that was asked."""
+
+    keys: tuple[str, ...] = ()
+    """Keys of the requests made, in the order asked."""
+
+    label: str = ""
+    """Label of the observation it should have been made on."""
+
+    def labelled(self, label: str) -> Failure:
+        """Return the failure with the label of the observation it should have been made on, if that has one."""
+        if label in ("", self.label):
+            return self
+        return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label)
+
+    def _repr_html_(self) -> str:
+        """Show in Jupyter why there is no decision."""
+        label = f", {self.label}" if self.label else ""
+        return html_block(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
+
+
+@frozen
+class Outcome:
+    """The outcome of one action, or of one typed answer."""
+
+    agent: int
+    """Mesa `unique_id` of who acted."""
+
+    action: str
+    """Name of the action; `answer` for a typed answer."""
+
+    arguments: Mapping[str, Any]
+    """Its arguments, as decided; for an answer its JSON value, as `answer`."""
+
+    ok: bool
+    """False if it was refused."""
+
+    result: Any = None
+    """Reply of the world; the reason if it refused."""
+
+    label: str = ""
+    """Label of the observation it was decided on."""
+
+
+@frozen
+class Event:
+    """Something that happened in a world and matters to others."""
+
+    source: str
+    """Name of the world it happened in, or `schedule`."""
+
+    kind: str
+    """`viral_post`, `price_move`, `metric_change`, `policy_change`, …"""
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """The event as values."""
+
+    text: str = ""
+    """The event as text."""
+
+    time: int = 0
+    """Step in which it happened."""
+
+
+@frozen
+class Message:
+    """Words that one agent sends to others; they read them in the next step."""
+
+    sender: int
+    """Mesa `unique_id` of who wrote."""
+
+    recipients: tuple[int, ...]
+    """Mesa `unique_id` of each reader."""
+
+    text: str
+    """Text of the message."""
+
+    time: int = 0
+    """Step in which it was sent."""
