@@ -169,14 +169,16 @@ def sweep(
         fixed: Parameters that are the same in all runs.
         on: `processes`; `ray`, on the cluster of `RAY_ADDRESS` or on this machine; or an executor of your own, such as
             Dask's `Client.get_executor()`, whose number of workers is then given as `workers`.
-        workers: Number of runs at once; None: as many as the machine has cores. One: in this process.
+        workers: Number of runs at once, of which each gets a share of the limits; None: as many as the machine has
+            cores, and the limits have shares. One: in this process.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
         on_run: Called with the row of each run that is made now, as it ends.
         **access: Endpoints, limits and budget of all runs together, see `Access`; a `purse` is spent from by several
             sweeps.
 
     Raises:
-        ConfigError: If a parameter is unknown, a combination cannot be, or the workers cannot import the model.
+        ConfigError: If a parameter is unknown, a combination cannot be or is named twice, the limits cannot be shared
+            out among so many workers, or the workers cannot import the model.
         KeyboardInterrupt: On Ctrl-C; the same sweep again goes on.
     """
     names = [*inspect.signature(sweep).parameters, *inspect.signature(Access).parameters]
@@ -185,11 +187,11 @@ def sweep(
         raise ConfigError(f"sweep has no {unknown[0]}={hint} (what all models take goes into options= or fixed=)")
     place = Path(folder).resolve()
     jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
+    _demand_different(jobs)
+    Access(**access).close()  # says what cannot work
     rows = {job.log: row for job in jobs if (row := job.row()) is not None}
     missing = [job for job in jobs if job.log not in rows]
-    n_workers = min(os.cpu_count() or 1 if workers is None else workers, max(len(missing), 1))
-    if n_workers < 1:
-        raise ConfigError(f"workers is the number of runs at once, 1 or more; got {workers!r}")
+    n_workers = _n_workers(workers, len(missing), access)
     _demand_importable(model, on, n_workers)
     place.mkdir(parents=True, exist_ok=True)
     made: list[dict[str, Any]] = []
@@ -279,6 +281,44 @@ def _jobs(
         for llm, (name, design), seed in itertools.product(llms, kinds.items(), seeds):
             written = {} if design is None else design.to_json()
             yield Job(name_of(model), parameters, llm, name, written, seed, steps, folder, options)
+
+
+def _demand_different(jobs: Sequence[Job]) -> None:
+    """Check that no run is named twice.
+
+    Raises:
+        ConfigError: If one is, as when a value or a seed is repeated, or two designs are equal.
+    """
+    known: dict[Path, Job] = {}
+    for job in jobs:
+        first = known.setdefault(job.log, job)
+        if first is not job:
+            names = ", ".join(f"{name}={value!r}" for name, value in job.parameters.items())
+            designs = " and ".join(dict.fromkeys((first.design, job.design)))
+            raise ConfigError(
+                f"the sweep holds one run twice ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
+                f"{job.seed}); name each value, language model, design and seed once"
+            )
+
+
+def _n_workers(workers: int | None, n_missing: int, access: Mapping[str, Any]) -> int:
+    """Return the number of runs at once.
+
+    Raises:
+        ConfigError: If it cannot be, or the limits cannot be shared out among so many.
+    """
+    shares = {name: max(int(access[name]), 1) for name in SHARED_OUT if access.get(name) is not None}
+    n_workers = min([os.cpu_count() or 1, *shares.values()]) if workers is None else workers
+    if n_workers < 1:
+        raise ConfigError(f"workers is the number of runs at once, 1 or more; got {workers!r}")
+    n_workers = min(n_workers, max(n_missing, 1))
+    for name, n_shares in shares.items():
+        if n_workers > n_shares:
+            raise ConfigError(
+                f"{name}={access[name]} cannot be shared out among {n_workers} workers, of which each needs 1; give "
+                f"workers={n_shares}, or a larger limit"
+            )
+    return n_workers
 
 
 def _demand_importable(model: type[LLMModel], on: str | Executor, n_workers: int) -> None:
@@ -410,11 +450,10 @@ def _host_for(on: str | Executor) -> str:
 @contextmanager
 def _limits_of(access: Mapping[str, Any], n_workers: int, host: str) -> Generator[dict[str, Any]]:
     """Yield the options of each worker's access: its share of the limits, and the purse of all."""
-    Access(**access).close()  # says what cannot work
     limits = dict(access)
     for name in SHARED_OUT:
         if limits.get(name) is not None:
-            limits[name] = max(limits[name] // n_workers if name == "concurrency" else limits[name] / n_workers, 1)
+            limits[name] = limits[name] // n_workers if name == "concurrency" else limits[name] / n_workers
     purse: Purse | None = access.get("purse")
     if purse is None and all(access.get(name) is None for name in BUDGET):
         yield limits

@@ -85,10 +85,8 @@ FAULTS: tuple[Reply | TransportError, ...] = (
 
 
 def _misbehave(request: Request) -> Reply | TransportError:
-    draw_number = int(request.key[:6], 16)
-    if draw_number % 3 == 0:
-        return honest_reply(request)
-    return FAULTS[draw_number % len(FAULTS)]
+    index, is_faulty = divmod(int(request.key[:6], 16), 3)
+    return FAULTS[index % len(FAULTS)] if is_faulty else honest_reply(request)
 
 
 def runs_offline(entry: ModelEntry) -> None:
@@ -332,9 +330,7 @@ def check_results(entry: ModelEntry) -> Iterator[CheckResult]:
     Args:
         entry: The model, from `mesa_llm.model.registry.find_model`.
     """
-    for name, check in CHECKS.items():
-        if name in PACKAGE_CHECKS and not entry.package:
-            continue
+    for name, check in _checks_of(entry).items():
         promise = inspect.cleandoc(check.__doc__ or "").split("\n\n")[0]
         try:
             check(entry)
@@ -346,8 +342,12 @@ def check_results(entry: ModelEntry) -> Iterator[CheckResult]:
             yield CheckResult(name, promise)
 
 
+def _checks_of(entry: ModelEntry) -> dict[str, Callable[[ModelEntry], None]]:
+    return {name: check for name, check in CHECKS.items() if entry.package or name not in PACKAGE_CHECKS}
+
+
 def check_model(name: str) -> None:
-    """Hold a model to all checks.
+    """Hold a model to all checks that apply to it.
 
     Args:
         name: Name of the model, as `mesa-llm list` shows it, or its `module:Class`.
@@ -356,5 +356,5 @@ def check_model(name: str) -> None:
         ContractBroken: At the first promise it does not keep.
     """
     entry = find_model(name)
-    for check in CHECKS.values():
+    for check in _checks_of(entry).values():
         check(entry)

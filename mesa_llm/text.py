@@ -135,4 +135,4 @@ def figure_text(value: float | None) -> str:
         return NOT_KNOWN
     if abs(value) < TINY:
         return "0"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"

@@ -78,6 +78,18 @@ def test_a_run_that_breaks_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
     assert small(tmp_path / "runs", fixed={"users": str(users)}).n_failed == 0
 
 
+@pytest.mark.parametrize("twice", [{"seeds": [1, 1]}, {"fixed": {}, "llm": ["rule", "rule"]}])
+def test_a_run_that_is_named_twice_is_refused(tmp_path: Path, twice: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="the sweep holds one run twice"):
+        small(tmp_path, **twice)
+
+
+def test_no_more_workers_run_than_the_limits_have_shares(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"concurrency=2 cannot be shared out among 4 workers.*workers=2"):
+        small(tmp_path, workers=4, concurrency=2)
+    assert small(tmp_path, workers=None, requests_per_min=1).n_done == 8
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_all_workers_spend_from_one_purse(tmp_path: Path, workers: int) -> None:
     with FaultyServer() as server:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.text import clip, counted, numbered_lines, one_line, quoted
+from mesa_llm.text import clip, counted, figure_text, numbered_lines, one_line, quoted
 
 BREAKS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 INVISIBLE = ("\x00", "\x1b", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
@@ -59,3 +59,10 @@ def test_lines_of_a_file_end_at_line_breaks_alone(tmp_path) -> None:
     path = tmp_path / "lines.txt"
     path.write_bytes("\ufeffone\u2028two\r\n \nthr\x85ee\n".encode())
     assert numbered_lines(path) == [(1, "one\u2028two"), (3, "thr\x85ee")]
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"), [(999.4, "999"), (999.7, "1,000"), (-999.7, "-1,000"), (0.01234, "0.0123")]
+)
+def test_a_figure_has_three_digits_and_no_exponent(figure: float, text: str) -> None:
+    assert figure_text(figure) == text

@@ -23,7 +23,10 @@ from mesa_llm.tools.tool import describe
 MAX_SCORES = 12
 """Maximum number of scores of a task that the table shows; the page and JSON hold all."""
 
-FLAGS = ("llm", "design", "ablate", "measure", "items", "quick", "set", "repeats", "rng")
+FLAGS = (
+    *("llm", "api_base", "parser", "reasoning", "reply_tokens", "design", "ablate", "measure", "items", "quick", "set"),
+    *("repeats", "rng"),
+)
 """Options of the command, in the order in which it is written."""
 
 
@@ -122,11 +125,12 @@ class Results:
         words += ["--cross"] if self.options.get("cross") else []
         for name in FLAGS:
             value = self.options.get(name)
+            flag = f"--{name.replace('_', '-')}"
             if value is True:
-                words.append(f"--{name}")
-            elif value:
+                words.append(flag)
+            elif value is not None and value is not False:
                 values = value if isinstance(value, list) else [value]
-                words += [word for one in values for word in (f"--{name}", str(one))]
+                words += [word for one in values for word in (flag, str(one))]
         return shlex.join([*words, "--out", str(folder)])
 
 

@@ -85,7 +85,7 @@ def list_models(
 @app.command()
 @exits
 def run(
-    model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class of any.")],
+    model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class for any.")],
     llm: Llm = "rule",
     api_base: ApiBase = None,
     steps: Annotated[
@@ -171,7 +171,7 @@ def inspect(
     calls: Annotated[bool, typer.Option("--calls", help="Requests and replies.")] = False,
     decisions: Annotated[bool, typer.Option("--decisions", help="What was decided.")] = False,
     actions: Annotated[bool, typer.Option("--actions", help="What was done, and what came of it.")] = False,
-    events: Annotated[bool, typer.Option("--events", help="What the worlds told of.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="What the worlds reported.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Calls, tokens, dollars by model.")] = False,
     agent: Annotated[int | None, typer.Option(help="Only this agent.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Show prompts and replies whole, and with decisions.")] = False,
@@ -198,7 +198,7 @@ def inspect(
 @app.command()
 @exits
 def check(
-    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class of any, looked for here, too.")],
+    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class for any, even in this folder.")],
 ) -> None:
     """Check that a model keeps what every model promises: runs offline, replays, survives faults, ….
 

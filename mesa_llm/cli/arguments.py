@@ -97,8 +97,8 @@ def changeable_line(kind: type[Any]) -> str:
     with closing(kind(rng=1)) as model:
         names = [f"{world}.{name}" if world else name for world, name in variables(model)]
     if not names:
-        return "In the middle of a run nothing can be changed; news can be told."
-    return f"In the middle of a run can be changed (branch --set, run --inject): {', '.join(names)}"
+        return "Nothing can be changed in the middle of a run; news can be sent."
+    return f"Can be changed in the middle of a run (branch --set, run --inject): {', '.join(names)}"
 
 
 def demand_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:

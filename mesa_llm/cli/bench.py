@@ -247,7 +247,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
         say(line)
     say(f"\n{CAVEAT} Counted is one run of each task and design (seed {benchmark.seeds[0]}), for all of its runs.")
     if total.dollars is None:
-        say(f"litellm knows no price of {tested[0].name}.")
+        say(f"litellm has no price for {tested[0].name}.")
     return figures
 
 

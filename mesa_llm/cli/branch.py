@@ -97,7 +97,7 @@ def run_branch(
         steps: Number of steps after the fork; None: up to the parent's last.
         options: Options of the model.
         csv: File for the comparison; None: none.
-        trust: Import what the log names, also what is not listed.
+        trust: Import what the log names, even if it belongs to no listed model.
         as_json: Print one line of JSON and nothing else.
         say: Where words go.
 
@@ -150,7 +150,7 @@ def run_branches(
         seeds: Number of pairs.
         options: Access of all runs together.
         csv: File for the comparison of every step; None: none.
-        trust: Import what the log names, also what is not listed.
+        trust: Import what the log names, even if it belongs to no listed model.
         as_json: Print one line of JSON and nothing else.
         say: Where words go.
 

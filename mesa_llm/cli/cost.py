@@ -62,7 +62,7 @@ def _remarks(found: Rehearsal, arguments: Mapping[str, Any]) -> Iterable[str]:
     """Write what is to be known of the figures: what they leave out, and which budgets are less."""
     yield f"\n{CAVEAT}"
     if found.unpriced:
-        yield f"litellm knows no price of {', '.join(found.unpriced)}."
+        yield f"litellm has no price for {', '.join(found.unpriced)}."
     total = found.total
     needs = {
         "max_calls": total.requests,

@@ -44,7 +44,7 @@ from mesa_llm.errors import ConfigError
 @exits
 def bench(
     tasks: Annotated[
-        list[str] | None, typer.Argument(help="Names of tasks, module:NAME of any, or all; none: lists them.")
+        list[str] | None, typer.Argument(help="Names of tasks, module:NAME for any, or all; none: lists them.")
     ] = None,
     llm: Llm = "rule",
     design: Annotated[
@@ -113,11 +113,18 @@ def bench(
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
     options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
+    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
+    written |= {
+        "quick": quick,
+        "set": set_,
+        "repeats": repeats,
+        "rng": rng,
+        **set_options(api_base=api_base),
+        **options,
+    }
+    written |= {"measure": measure} if measure else {}
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
-    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
-    written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng}
-    written |= {"measure": measure} if measure else {}
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
         if is_cross:
@@ -135,7 +142,7 @@ def bench(
 @app.command("sweep", rich_help_panel="Experiments")
 @exits
 def run_sweep(
-    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class of any.")],
+    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class for any.")],
     vary: Annotated[
         list[str] | None, typer.Option(help="Parameter and its values, as name=1,2,3 or name=[…] in JSON; repeatable.")
     ] = None,
@@ -247,9 +254,9 @@ def branch_run(
 @app.command("tournament", rich_help_panel="Experiments")
 @exits
 def hold_tournament(
-    folder: Annotated[Path, typer.Argument(help="Folder with one file a player: NAME.py, with move(own, other).")],
+    folder: Annotated[Path, typer.Argument(help="Folder with one file per player: NAME.py, with move(own, other).")],
     game: Annotated[
-        str | None, typer.Option(help="Name of the game, or module:NAME of any; without it, the only one there is.")
+        str | None, typer.Option(help="Name of the game, or module:NAME for any; without it, the only one there is.")
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, max=1000, help="Rounds of a match.")] = 50,
     repeats: Annotated[int, typer.Option(min=1, help="How often everybody meets everybody.")] = 10,

@@ -26,7 +26,7 @@ Reasoning = Annotated[str | None, typer.Option(help="How agents reason before th
 ReplyTokens = Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")]
 Parser = Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Import what the log names, also what is not listed.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Import what the log names, even if no listed model does.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line, also of a stopped run.")]
 
 MaxCalls = Annotated[int | None, typer.Option(help="Budget of live replies; those from the log are free.")]

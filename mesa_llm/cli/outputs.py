@@ -34,7 +34,9 @@ def report(
     log: Annotated[
         Path | None, typer.Option(help="Run log of what a language model is asked; report-FILE, if unset.")
     ] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="Days that the run stands for: counts in weeks.")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, help="Days that the run stands for; the story then counts in weeks.")
+    ] = None,
     api_base: ApiBase = None,
     max_tokens: MaxTokens = None,
     max_dollars: MaxDollars = None,

@@ -48,7 +48,7 @@ def open_app(
         typer.Option(help="Folder that mesa-llm bench wrote, to be shown besides those in runs; repeatable."),
     ] = None,
 ) -> None:
-    """Open the gallery of all models, or pages of your own, in the browser; only who has the token gets in."""
+    """Open the gallery of all models, or pages of your own, in the browser; only those with the token get in."""
     from mesa_llm.viz.benchmarks import name_folders
     from mesa_llm.viz.server import PageServer
 
@@ -91,7 +91,7 @@ def view(
 @app.command("class", rich_help_panel="Pages")
 @exits
 def open_class(
-    model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class of any.")],
+    model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class for any.")],
     seats: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of seats; without it, one for each agent.")
     ] = None,
@@ -117,8 +117,8 @@ def open_class(
 ) -> None:
     """Let a class play a model together: students take seats by a room code, the teacher steps.
 
-    Students get in by the room code, and each can only read and answer what the own agent is asked. Only who has the
-    teacher's link can step, reset and spend. Students' own devices need --host 0.0.0.0 (and a token, see --token).
+    Students get in by the room code, and each can only read and answer what their own agent is asked. Only those with
+    the teacher's link can step, reset and spend. Students' own devices need --host 0.0.0.0 (and a token, see --token).
     """
     from mesa_llm.viz.classroom.lesson import Lesson
     from mesa_llm.viz.classroom.room import Room

@@ -22,7 +22,7 @@ def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say
     Args:
         file: The run log.
         folder: Where the files go.
-        trust: Import what the log names, also what is not listed.
+        trust: Import what the log names, even if it belongs to no listed model.
         as_json: Print one line of JSON and nothing else.
         say: Where words go.
 
@@ -66,7 +66,7 @@ def report_run(
             it.
         days: Number of days that the run stands for; None: its story counts in steps.
         options: Options of the model, such as budgets.
-        trust: Import what the log names, also what is not listed.
+        trust: Import what the log names, even if it belongs to no listed model.
         as_json: Print the report as one line of JSON.
         say: Where words go.
 

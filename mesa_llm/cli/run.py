@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SHOW_S = 0.1
+"""Minimum number of seconds between two changes of the progress bar, which counts all agents that are due."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -37,7 +39,7 @@ class _Progress:
     """A bar of steps, with decisions, failures, tokens and dollars."""
 
     def __init__(self, model: Any, steps: int | None, *, quiet: bool) -> None:
-        self.model, self.decided = model, 0
+        self.model, self.decided, self.shown_at = model, 0, -SHOW_S
         self.bar = tqdm(total=steps, unit="step", disable=quiet or None, dynamic_ncols=True)
         self.bar.bar_format = (
             "{n:.1f} steps [{elapsed}] {postfix}"
@@ -48,6 +50,10 @@ class _Progress:
     def decision(self, usage: Usage) -> None:
         """Show one more decision."""
         self.decided += 1
+        now = clock.monotonic()
+        if self.bar.disable or now - self.shown_at < SHOW_S:
+            return
+        self.shown_at = now
         n_due = max(len(self.model.due), 1)
         self.bar.n = min(self.model.now - 1 + self.decided / n_due, self.model.now)
         self.show(usage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,9 @@ from mesa_llm.errors import BudgetSpent, Stopped
 from mesa_llm.llm.limits import Purse
 from mesa_llm.records import Usage
 
+WAKE_S = 1.0
+"""Maximum number of seconds to wait for the thread that serves a purse, when it is to end."""
+
 
 @contextmanager
 def served(purse: Purse, host: str = "127.0.0.1") -> Generator[tuple[Any, bytes]]:
@@ -23,10 +27,16 @@ def served(purse: Purse, host: str = "127.0.0.1") -> Generator[tuple[Any, bytes]
         purse: The purse.
         host: Address of this machine to listen on; by default one that only this machine can reach.
     """
-    key = os.urandom(32)
+    key, is_over = os.urandom(32), threading.Event()
     with Listener((host, 0), authkey=key) as listener:
-        threading.Thread(target=_serve, args=(purse, listener), name="mesa-llm-purse", daemon=True).start()
-        yield listener.address, key
+        threading.Thread(target=_serve, args=(purse, listener, is_over), name="mesa-llm-purse", daemon=True).start()
+        address: Any = listener.address
+        try:
+            yield address, key
+        finally:
+            is_over.set()
+            with suppress(OSError), socket.create_connection(address, WAKE_S):
+                pass  # wakes the thread, which waits for connections even after the listener is closed
 
 
 class RemotePurse(Purse):
@@ -67,15 +77,13 @@ class RemotePurse(Purse):
         return answer
 
 
-def _serve(purse: Purse, listener: Listener) -> None:
-    """Answer the workers, each in a thread, until nothing is left to accept."""
-    while True:
+def _serve(purse: Purse, listener: Listener, is_over: threading.Event) -> None:
+    """Answer the workers, each in a thread, until the sweep is over."""
+    while not is_over.is_set():
         try:
             connection = listener.accept()
-        except AuthenticationError:
+        except (AuthenticationError, EOFError, OSError):  # no worker, or one that ended while it connected
             continue
-        except OSError:  # closed: the sweep has ended
-            return
         threading.Thread(target=_answer, args=(purse, connection), name="mesa-llm-purse", daemon=True).start()
 
 

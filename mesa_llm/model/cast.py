@@ -27,6 +27,8 @@ MIN_NAME, MAX_NAME = 2, 80
 MAX_SUMMARY = 300
 """Maximum number of characters of who somebody is."""
 
+MAX_CHARACTERS, MAX_BETS = 100, 50
+"""Maximum number of characters, and of questions, that are found in a text."""
 MAX_QUESTION = 200
 """Maximum number of characters of a question; a longer one is cut."""
 
@@ -61,7 +63,7 @@ class Character(BaseModel):
 class Cast(BaseModel):
     """Those whom a text names."""
 
-    characters: Annotated[list[Character], Field(max_length=100)]
+    characters: Annotated[list[Character], Field(max_length=MAX_CHARACTERS)]
     """People and institutions that have a say or a stake in the matter, the most important first."""
 
 
@@ -78,7 +80,7 @@ class Bet(BaseModel):
 class Bets(BaseModel):
     """Questions that people could bet on."""
 
-    bets: Annotated[list[Bet], Field(max_length=50)]
+    bets: Annotated[list[Bet], Field(max_length=MAX_BETS)]
     """The questions, the most important first."""
 
 
@@ -100,7 +102,7 @@ def cast_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> 
     """
 
     def by_rule(_prompt: str) -> Cast:
-        return Cast(characters=[Character(name=name) for name in names_in(text, n)])
+        return Cast(characters=[Character(name=name) for name in names_in(text, min(n, MAX_CHARACTERS))])
 
     answer, failure = _consulted(model, llm, _prompt("cast.md", text, n, goal), Cast, by_rule)
     return distinct(answer.characters)[:n], failure
@@ -122,7 +124,7 @@ def bets_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> 
 
     def by_rule(_prompt: str) -> Bets:
         questions = [goal, *re.findall(r"[^.!?\n]+\?", text)]
-        return Bets(bets=[Bet(question=question) for question in questions if question.strip()])
+        return Bets(bets=checked_bets(Bet(question=question) for question in questions)[:MAX_BETS])
 
     answer, failure = _consulted(model, llm, _prompt("bets.md", text, n, goal), Bets, by_rule)
     return checked_bets(answer.bets)[:n], failure

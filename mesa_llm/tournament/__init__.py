@@ -10,7 +10,7 @@ its next one. Each file plays in a process of its own, with a time limit for eac
 working folder, and nothing but its move leaves it. A move that takes too long, raises, or is none, is forfeited, and
 the tournament goes on: the game says what a forfeit costs, and both players read it as the game's first move. This
 keeps mistakes apart, and no more: a process can read the files that its user can read, so that files of strangers
-belong into a container.
+belong in a container.
 """
 
 from mesa_llm.tournament.game import FORFEIT, Game, Strategy, find_game

@@ -19,8 +19,8 @@ MAX_FAULT = 200
 
 def loaded(path: str) -> dict[str, Any]:
     """Run a file, and return the names that it defines."""
-    with open(path, encoding="utf-8") as file:
-        source = file.read()
+    with open(path, "rb") as file:
+        source = file.read()  # bytes, so that Python itself sees to a byte order mark and a declared encoding
     names: dict[str, Any] = {"__name__": "player", "__file__": path}
     exec(compile(source, path, "exec"), names)
     return names

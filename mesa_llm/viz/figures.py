@@ -49,7 +49,7 @@ def Plot(model: LLMModel, draw: Callable[[Any], matplotlib.figure.Figure], *, is
 
     Args:
         model: The model.
-        draw: RNG it, while it stands still.
+        draw: Draws it, while it stands still.
         is_large: Whether its text is large enough to be read on a page.
     """
     moment = update_counter.get()
@@ -71,7 +71,7 @@ def plot_downloads(model: LLMModel, title: str, content: Callable[[str], bytes])
     Args:
         model: What is plotted.
         title: What the plot shows.
-        content: RNG it as `png` or `svg`.
+        content: Draws it as `png` or `svg`.
     """
 
     def offer(kind: str) -> Download:

@@ -25,7 +25,7 @@ from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.runlog.file import open_to_read
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.text import counted
+from mesa_llm.text import counted, spreadsheet_cell
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.parameters import REASONING, THINKERS, Choice, Factory
@@ -223,7 +223,7 @@ def downloads_of(model: LLMModel) -> list[Download]:
     def table(read: Callable[[], Any], *, index: bool) -> Callable[[], bytes]:
         def write() -> bytes:
             with steady(model):
-                return str(read().to_csv(index=index)).encode()
+                return str(read().map(spreadsheet_cell).to_csv(index=index)).encode()
 
         return write
 

@@ -112,7 +112,7 @@ def transformed(name: str, run: Numbers, rng: random.Random | None = None) -> tu
     Args:
         name: One of `TRANSFORMATIONS`.
         run: Positions in the alphabet, evenly spaced.
-        rng: RNG where something is doubled, wrong or swapped, and by what.
+        rng: Decides where something is doubled, wrong or swapped, and by what.
     """
     rng = rng or random.Random(0)
     whole, size = list(run), len(run)

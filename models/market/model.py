@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -346,7 +347,7 @@ def bets_of(scenario: MarketScenario) -> list[Bet]:
     if not isinstance(chosen, str):
         return [Bet(question=text) for text in chosen or invented_questions(scenario.n_questions)]
     try:
-        bets = TypeAdapter(list[Bet]).validate_json(Path(chosen).read_bytes())
+        bets = TypeAdapter(list[Bet]).validate_json(Path(chosen).read_bytes().removeprefix(BOM_UTF8))
     except OSError as error:
         raise ConfigError(f"questions: {chosen!r} cannot be read: {error.strerror}") from error
     except ValidationError as error:

@@ -333,8 +333,9 @@ class HerdModel(SocialModel):
         self._scores = self.scores()
 
     def _judge_comments(self) -> None:
-        comments = self.world.comments_table()[self._n_judged :]
-        self._n_judged += len(comments)
+        new_comments = self.world.comments_table()[self._n_judged :]
+        self._n_judged += len(new_comments)
+        comments = [comment for comment in new_comments if comment["post_id"] in self._by_post]
         posts = [self.world.post_view(comment["post_id"]).content for comment in comments]
         prompts = [
             self.prompt("disagree.md", post=one_line(post), comment=one_line(comment["content"]))

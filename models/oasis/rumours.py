@@ -99,7 +99,8 @@ class Bystander(SocialUser):
         """Look at one story of the feed, drawn evenly, and share it with the probability of its kind."""
         facts: SocialFacts = seen.facts
         scenario = self.model.scenario
-        shareable = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
+        stories = [item for item in facts.feed if item.post.source_id in self.model.stories]
+        shareable = [item for item in stories if item.post.source_author_id != self.unique_id]
         shareable = [item for item in shareable if (self.unique_id, item.post.source_id) not in self.model.sharers]
         if shareable and "repost" in (seen.tools or ()):
             item = self.random.choice(shareable)

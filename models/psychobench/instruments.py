@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -279,7 +280,7 @@ def read_original(path: str | Path) -> list[Instrument]:
     """
     try:
         raw = Path(path).read_bytes()
-        entries = _FILE.validate_json(raw)
+        entries = _FILE.validate_json(raw.removeprefix(BOM_UTF8))
     except OSError as error:
         reason = f"{path}: {error.strerror}; the original file is at {QUESTIONNAIRES.url}"
         raise ConfigError(f"{reason}, or leave items='own' for statements of our own") from error

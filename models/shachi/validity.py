@@ -92,7 +92,7 @@ class ShockTrader(PairedTrader):
         return order_near(self.facts, "buy" if mood > 0 else "sell", self.random.choice(STOCKS), MARGIN) or usual
 
     def _knows(self) -> bool:
-        news = self.model.scenario.news
+        news = self.model.news
         heard = self.model.bridge.heard([self.model.world.name], self.unique_id)
         if any(event.kind == "news" for event in heard) or news in remembered_text(self.memory):
             return True

@@ -398,7 +398,7 @@ def _story(model: SocialModel) -> str:
     """Describe who posted, answered, shared and followed whom."""
     world = model.world
     posts = world.posts_table()
-    lines = [f"Step {post['step']}: {_post_line(world, post, posts)}" for post in posts][-MAX_LINES:]
+    lines = [f"Step {post['step']}: {_post_line(world, post)}" for post in posts][-MAX_LINES:]
     comments = [
         f"Step {c['step']}: {world.names[c['user_id']]} comments on post {c['post_id']}: {quoted(c['content'], 110)}"
         for c in world.comments_table()
@@ -434,7 +434,7 @@ def _products_line(world: SocialWorld) -> str:
     return f"Sold: {sales}." if sales else ""
 
 
-def _post_line(world: Any, post: dict[str, Any], posts: list[dict[str, Any]]) -> str:
+def _post_line(world: Any, post: dict[str, Any]) -> str:
     author = world.names[post["user_id"]]
     quotation = quoted(post["content"], 110)
     match post["kind"]:

@@ -57,7 +57,7 @@ def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, s
         ana.get_by_label("Times").fill("2")
         press(ana, "Do this")
         expect(ana.get_by_role("heading", name="Waiting for 1 other")).to_be_visible()
-        expect(teacher.get_by_text("1 of 2 students have not answered")).to_be_visible()
+        expect(teacher.get_by_text("1 of 2 students has not answered")).to_be_visible()
 
         # what the other student's browser can reach is the own seat, and nothing else
         for path in ("/", "/social", "/jupyter/api/kernels/1"):
@@ -69,7 +69,7 @@ def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, s
         assert "Good evening" not in eve.content()
 
         teacher.reload()
-        expect(teacher.get_by_text("1 of 2 students have not answered")).to_be_visible(timeout=STARTING_MS)
+        expect(teacher.get_by_text("1 of 2 students has not answered")).to_be_visible(timeout=STARTING_MS)
         press(teacher, "Let the rule twin decide for them")
         expect_step(teacher, "1")
         expect(teacher.get_by_text("2 of 3 seats taken. Press Step when all are ready.")).to_be_visible()

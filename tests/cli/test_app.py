@@ -554,6 +554,19 @@ def test_a_model_of_another_package_goes_by_the_name_of_its_entry_point(value, i
     assert not find_model("hello_you").has_page
 
 
+def test_a_step_of_many_agents_is_not_counted_anew_for_each_of_them() -> None:
+    looks = []
+
+    class Crowd(PotModel):
+        @property
+        def due(self):
+            looks.append(1)
+            return super().due
+
+    run_model("crowd", Crowd(n_agents=100, rng=1), 3, as_json=True, say=lambda line: None)
+    assert len(looks) < 10
+
+
 def test_check_prints_a_line_for_each_promise_and_exits_with_1_if_one_is_broken() -> None:
     done = run_command("check", "tests.pot:PotModel")
     lines = [line.split(":")[0].split() for line in done.stdout.splitlines()]
@@ -679,7 +692,7 @@ def test_a_dry_run_says_what_a_run_would_cost_and_asks_nobody(tmp_path) -> None:
         assert server.count == 0
     assert not list(tmp_path.iterdir())
     assert "An estimate, for which nothing was sent" in text
-    assert "litellm knows no price of m@" in text
+    assert "litellm has no price for m@" in text
     assert "--max-calls 3 would end this run early: it takes 10 or more." in text
     assert (figures["total"]["requests"], figures["decisions"]) == (30, 10)
 

@@ -181,7 +181,7 @@ def test_a_benchmark_that_was_interrupted_or_killed_goes_on_with_what_is_missing
 
 
 def test_a_report_says_by_which_command_it_is_made_again(tmp_path) -> None:
-    words = [POT, "--quick", "--repeats", 2, "--set", "n_agents=3", "--out", tmp_path]
+    words = [POT, "--quick", "--repeats", 2, "--rng", 0, "--set", "n_agents=3", "--reply-tokens", 50, "--out", tmp_path]
     first = told(*words)
     report = Report.read(tmp_path / "report.json")
     again = told(*shlex.split(report.command(tmp_path))[2:])

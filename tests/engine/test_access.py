@@ -117,7 +117,9 @@ def test_without_keys_no_provider_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_endpoints_are_read_from_a_file() -> None:
-    Path("mesa-llm.toml").write_text(f'[endpoints.judge]\nmodel = "my-model"\napi_base = "{BASE}"\nconcurrency = 3\n')
+    Path("mesa-llm.toml").write_text(
+        f'[endpoints.judge]\nmodel = "my-model"\napi_base = "{BASE}"\nconcurrency = 3\n', "utf-8-sig"
+    )
     route = Access().open("judge")
     assert (route.capabilities.name, route.concurrency) == (NAME, 3)
 

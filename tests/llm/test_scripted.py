@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import jsonschema
@@ -41,6 +42,19 @@ def test_alternatives_are_equally_likely() -> None:
     drawn = Counter(sample_value({"anyOf": [{"enum": ["a"]}, {"enum": ["b", "c"]}]}, rng) for _ in range(2000))
     # Four standard deviations: 4 * sqrt(2000 * 0.5 * 0.5) = 89.
     assert drawn["a"] == pytest.approx(1000, abs=89)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "high"),
+    [("number", 0.5, 1000), ("number", 0.1, 90), ("number", 7, None), ("integer", 1.5, 9000), ("integer", 7, None)],
+)
+def test_many_multiples_of_a_step_are_drawn_like_few(kind: str, step: float, high: int | None) -> None:
+    bounds = {"exclusiveMinimum": 0} | ({} if high is None else {"exclusiveMaximum": high})
+    rng = random.Random(1)
+    for _ in range(300):
+        value = sample_value({"type": kind, "multipleOf": step, **bounds}, rng)
+        assert 0 < value < (high or value + 1)
+        assert Fraction(str(value)) % Fraction(str(step)) == 0
 
 
 def test_numbers_without_bounds_go_from_0_to_100() -> None:

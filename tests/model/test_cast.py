@@ -43,6 +43,12 @@ def test_bets_are_each_once_within_their_bounds() -> None:
     ]
 
 
+def test_a_text_may_hold_more_names_and_questions_than_are_found() -> None:
+    text = " ".join(f"Will {chr(65 + n % 26)}{chr(97 + n // 26)}rr win? Will it?" for n in range(150))
+    assert len(bets_from(LLMModel(rng=1), "rule", text, 4)[0]) == 4
+    assert len(cast_from(LLMModel(rng=1), "rule", text, 200)[0]) == 100
+
+
 def made(tmp_path: Path, *words: Any) -> Any:
     (tmp_path / "text.txt").write_text(TEXT)
     files = ["--out", tmp_path / "cast.json", "--markets", tmp_path / "markets.json"]

@@ -1,5 +1,7 @@
 """Cognitive biases: tests that are made, decided and scored."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -112,6 +114,20 @@ def test_rows_of_the_original_form_are_read(tmp_path, lines) -> None:
     (test,) = load_tests(path)
     assert (test.metric.sign, test.metric.control_origin, test.metric.treatment_origin) == (1, -1, -3)
     assert run(tests=str(path)).names == ["PlanningFallacy"]
+
+
+@pytest.mark.parametrize("name", ["tests.jsonl", "tests.csv"])
+def test_a_line_separator_within_a_text_ends_no_row(tmp_path, name) -> None:
+    (row,) = rows_of()
+    row = row | {"control": row["control"].replace("S.", "One.\u2028Two.")}
+    table = io.StringIO(newline="")
+    writer = csv.DictWriter(table, row)
+    writer.writeheader()
+    writer.writerow(row)
+    text = table.getvalue() if name.endswith("csv") else json.dumps(row, ensure_ascii=False)
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    (test,) = load_tests(tmp_path / name)
+    assert "One.\u2028Two." in test.control
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
+from models.emotionbench import instruments, situations
 from models.emotionbench.instruments import load_instruments, with_situation
 from models.emotionbench.model import EmotionBenchModel
 from models.emotionbench.scores import mean_distance, published
@@ -107,6 +108,13 @@ def test_the_original_files_are_fetched_once_and_compared_with_people(tmp_path, 
     model = run(questionnaires="original", situations="original", emotions=["Fear"], n_situations=1, n_defaults=2)
     assert len(model.occasions) == 5
     assert model.distance("human-crowd") > 0
+
+
+@pytest.mark.parametrize(("own", "load"), [(instruments.OWN, load_instruments), (situations.OWN, load_situations)])
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path, own, load) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(own.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    assert load(path) == load()
 
 
 @needs_original

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,6 +256,12 @@ def test_rules_that_there_are_not_and_a_single_text_are_refused() -> None:
         MarketModel(rules=wrong)
     with pytest.raises(ConfigError, match=r"questions: .*'Rain\?'"):
         MarketModel(questions="Rain?")
+
+
+def test_a_file_of_questions_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "questions.json"
+    file.write_text('[{"question": "Rain?", "price": 0.3}]', encoding="utf-8-sig")
+    assert [fate.text for fate in MarketModel(questions=str(file), rng=1).fates] == ["Rain?"]
 
 
 def test_a_trade_that_would_move_the_price_too_far_is_refused() -> None:

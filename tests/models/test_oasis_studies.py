@@ -90,6 +90,18 @@ def test_comments_on_false_posts_are_judged_once_each_and_a_missing_verdict_stay
     assert len(model.world.comments_table()) > 1
 
 
+def test_comments_on_posts_of_users_own_are_not_judged() -> None:
+    actions = ["create_post", "create_comment", "do_nothing"]
+    model = HerdModel(
+        n_agents=20, preset="counterfactual_herd", active_share=1, actions=actions, llm="random", memory="none", rng=1
+    )
+    model.run(4)
+    published = {one.item_id for one in model.treated}
+    on_treated = [comment for comment in model.world.comments_table() if comment["post_id"] in published]
+    assert 0 < len(on_treated) < len(model.world.comments_table())
+    assert sum(len(one.comments) for one in model.treated) == len(on_treated)
+
+
 @pytest.mark.parametrize(
     ("text", "score"),
     [("Nonsense, this is simply not true.", 9), ("True, I agree.", 1), ("Not true? I doubt it.", 9), ("Hm.", 5)],
@@ -316,6 +328,15 @@ def test_posts_on_truths_and_rumours_are_counted_with_what_passes_them_on() -> N
     assert by_root.count("rumour") == 4 < model.truths
     assert {story.topic for story in model.stories.values()} == set(TOPICS)
     assert sum(agent.is_core for agent in model.agents) == model.n_core == 2
+
+
+def test_rule_twins_pass_on_stories_alone() -> None:
+    model = RumourModel(n_agents=60, core_activity=1, activity=1, sharing=1, rng=1)
+    writer = list(model.agents)[1]
+    for _ in range(5):
+        model.world.create_post(writer.unique_id, "A post that carries no story.")
+    model.run(3)
+    assert {post["root_id"] for post in model.world.posts_table() if post["kind"] == "repost"} <= set(model.stories)
 
 
 def test_core_users_are_active_and_followed() -> None:

@@ -178,6 +178,12 @@ def test_a_bad_file_is_one_clear_error(tmp_path, content, message) -> None:
         PsychoBenchModel(items=str(path))
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps([entry()]), encoding="utf-8-sig")
+    assert [one.name for one in read_original(path)] == ["BFI"]
+
+
 def test_a_missing_file_says_where_the_original_is() -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.json: No such file.*https://raw"):
         PsychoBenchModel(items="nowhere.json")

@@ -54,6 +54,14 @@ def test_csv_json_lines_and_frames_give_the_same_personas(tmp_path: Path) -> Non
     assert read[0][0].config().text == "Your name is Ann.\nage: 41\nscore: 1.5"
 
 
+@pytest.mark.parametrize("read", [from_table, from_file])
+def test_json_may_begin_with_a_mark_and_hold_line_separators(tmp_path: Path, read) -> None:
+    row = '{"name": "Ann", "persona": "You bake.\u2028You sing."}'
+    (tmp_path / "p.json").write_text(f"[{row}]", "utf-8-sig")
+    (tmp_path / "p.jsonl").write_text(f"{row}\r\n{row}\n", "utf-8-sig")
+    assert [*read(tmp_path / "p.json") * 2] == read(tmp_path / "p.jsonl")
+
+
 @pytest.mark.parametrize(
     ("name", "contents", "why"),
     [

@@ -63,6 +63,14 @@ def test_a_fault_costs_the_move_and_stops_nothing(tmp_path, source, fault) -> No
     assert (standings["always_defect"].forfeits, standings["always_defect"].score) == (0, 3)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark_or_declare_its_encoding(tmp_path) -> None:
+    source = "def move(own, other): return 'cooperate' if 'é' else None"
+    (tmp_path / "marked.py").write_text(source, encoding="utf-8-sig")
+    (tmp_path / "declared.py").write_text(f"# coding: latin-1\n{source}", encoding="latin-1")
+    standings = ranked(find_players(GAME, tmp_path, PATIENCE_S, ()), rounds=2, repeats=1)
+    assert {name: one.fault for name, one in standings.items()} == {"marked": "", "declared": ""}
+
+
 def test_who_hangs_forfeits_and_after_three_times_is_not_waited_for(tmp_path) -> None:
     players = seated(tmp_path, {"hangs": "def move(own, other):\n    while True: pass"}, ["coin"], limit_s=0.2)
     standings = ranked(players, rounds=50, repeats=1)

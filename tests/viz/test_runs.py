@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm import LLMModel, ScriptedLLM
+from mesa_llm import LLMModel, Reply, ScriptedLLM, ToolCall
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.controls import dropping
 from mesa_llm.viz.parameters import Choice
@@ -143,6 +143,13 @@ def test_a_run_is_offered_with_its_measures_decisions_and_actions() -> None:
     files = {download.name: download.content().decode() for download in downloads_of(model)}
     assert list(files) == [f"village-seed-1-step-1-{name}.csv" for name in ("measures", "decisions", "actions")]
     assert files["village-seed-1-step-1-measures.csv"].startswith(",greetings,")
+
+
+def test_no_spreadsheet_takes_what_a_language_model_wrote_for_a_formula() -> None:
+    model = Village(rng=1, n_agents=1, llm=ScriptedLLM(lambda request: Reply("=1+1", (ToolCall("rest"),))))
+    model.step()
+    files = {download.label: download.content().decode() for download in downloads_of(model)}
+    assert ",'=1+1," in files["Decisions (CSV)"]
 
 
 def test_what_reset_would_drop_is_said() -> None:

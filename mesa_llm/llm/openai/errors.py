@@ -6,6 +6,7 @@ import json
 import math
 import re
 import time
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, cast
 
@@ -122,7 +123,8 @@ def seconds_in(retry_after: str | None) -> float | None:
         wait_s = float(retry_after)
     except ValueError:
         try:
-            wait_s = parsedate_to_datetime(retry_after).timestamp() - time.time()
+            date = parsedate_to_datetime(retry_after)
+            wait_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
         except (ValueError, OverflowError):
             return None
     if math.isnan(wait_s) or wait_s < 0:

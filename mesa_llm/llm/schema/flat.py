@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
-from mesa_llm.llm.schema.ranges import number_range
+from mesa_llm.llm.schema.ranges import number_range, number_step
 from mesa_llm.records import ToolSpec, options_for
 
 Schema = dict[str, Any]
@@ -295,14 +294,9 @@ def _number(flat: Schema) -> Schema | None:
     span = number_range(flat)
     if span.is_empty:
         return None
-    if "multipleOf" not in flat:
-        return flat
-    multiples = span.multiples(Decimal(str(flat["multipleOf"])))
+    step = number_step(flat)
+    multiples = None if step is None else span.multiples(step)
     if multiples is None:
         return flat
-    values: list[float]
-    if flat["type"] == "integer":
-        values = [int(number) for number in multiples if number == int(number)]
-    else:
-        values = [float(number) for number in multiples]
-    return {"enum": values} if values else None
+    kind = int if flat["type"] == "integer" else float
+    return {"enum": [kind(number) for number in multiples]} if multiples else None

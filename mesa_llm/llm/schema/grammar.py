@@ -2,7 +2,8 @@ r"""Compile a JSON schema to a grammar that llama.cpp holds a model to.
 
 What such a grammar accepts is one JSON text without any whitespace, with bounded strings, numbers, lists and
 nesting: a small model left to itself pads with spaces and never closes a string. An accepted text satisfies
-the schema, but for `uniqueItems`, a `minProperties` of free names, and what `flat_schema` leaves out.
+the schema, but for `uniqueItems`, a `minProperties` of free names, a `multipleOf` of more than `MAX_MULTIPLES` values,
+and what `flat_schema` leaves out.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 MAX_MULTIPLES = 500
@@ -53,6 +54,14 @@ def number_range(schema: Mapping[str, Any]) -> Range:
     high = min(_bounds(schema, "maximum", "exclusiveMaximum", open_is=-1), default=(None, 0))
     wide = Range(low[0], low[1] != 0, high[0], high[1] != 0)
     return _whole(wide) if schema["type"] == "integer" else wide
+
+
+def number_step(schema: Mapping[str, Any]) -> Decimal | None:
+    """Read the step of a schema of type `integer` or `number`, for integers its first whole multiple; None: no step."""
+    step = schema.get("multipleOf")
+    if step is None or not is_finite_number(step) or step <= 0:
+        return None
+    return Decimal(Fraction(str(step)).numerator) if schema["type"] == "integer" else Decimal(str(step))
 
 
 def _bounds(schema: Mapping[str, Any], inclusive: str, exclusive: str, open_is: int) -> list[tuple[Decimal, int]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mesa_llm.errors import Refused
 from mesa_llm.llm.schema.flat import Schema, flat_schema, narrow
-from mesa_llm.llm.schema.ranges import number_range
+from mesa_llm.llm.schema.ranges import number_range, number_step
 
 _TEXT = """
     about after again always around because before between bring chair clear cloud corner could daily early
@@ -93,12 +93,15 @@ def _text(schema: Schema, rng: random.Random) -> str:
 
 
 def _number(schema: Schema, rng: random.Random) -> int | float:
-    span = number_range(schema)
-    step = max(1, int(schema.get("multipleOf", 1)))
+    span, given_step = number_range(schema), number_step(schema)
+    step = Decimal(1) if given_step is None else given_step
     high = span.high if span.high is not None else (span.low or Decimal(0)) + SPAN * step
     low = span.low if span.low is not None else min(Decimal(0), high - SPAN * step if high < 0 else high)
     if schema["type"] == "integer":
-        return rng.randint(math.ceil(low / step), math.floor(high / step)) * step
+        return int(rng.randint(math.ceil(low / step), math.floor(high / step)) * step)
+    if given_step is not None:
+        first, last = math.ceil(low / step), math.floor(high / step)
+        return float(rng.randint(first + (not span.holds(first * step)), last - (not span.holds(last * step))) * step)
     value = rng.uniform(float(low), float(high))
     candidates = (round(value, 2), value, float(low) / 2 + float(high) / 2)
     return next((number for number in candidates if span.holds(Decimal(str(number)))), value)

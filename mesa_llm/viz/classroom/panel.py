@@ -64,7 +64,7 @@ def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str
     """
     text = f"{n_taken} of {counted(n_seats, 'seat')} taken."
     if n_late:
-        have = "has" if n_taken == 1 else "have"
+        have = "has" if n_late == 1 else "have"
         return f"{text} {n_late} of {counted(n_taken, 'student')} {have} not answered."
     if not n_taken:
         return f"{text} Rule twins play the empty ones."

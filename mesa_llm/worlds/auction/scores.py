@@ -218,7 +218,8 @@ def priority_heat_map(auctions: Sequence[Auction]) -> NDArray[np.float64]:
 def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
     """Compute by how many percent each valid bid exceeds the highest bid of the round before.
 
-    Opening bids, to which no minimum raise applies, are measured against the starting price.
+    Opening bids, to which no minimum raise applies, are measured against the starting price; where that has fallen
+    to zero, as it may under the original rules, they are left out.
 
     Args:
         auction: The auction; a price lowered for want of bids counts as lowered.
@@ -229,9 +230,8 @@ def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
         before = float(sale.bidding.start)
         for bids in sale.bidding.rounds:
             amounts = [bid for bid in bids if bid.amount]
-            increments += [
-                100 * ((bid.amount or 0) - before) / before for bid in amounts if bidder in (None, bid.bidder)
-            ]
+            counted = [bid for bid in amounts if before and bidder in (None, bid.bidder)]
+            increments += [100 * ((bid.amount or 0) - before) / before for bid in counted]
             if amounts:
                 before = float(bids[-1].standing.top)
     return increments

@@ -216,7 +216,8 @@ class Auction:
         if agent_id not in self.accounts:
             raise ToolError(f"agent {agent_id} is no bidder of this auction.")
         if self.stage not in stages:
-            raise ToolError(f"this is not the time to {stages[0]}: the auction is at the stage {self.stage!r}.")
+            doing = "say what you believe" if "belief" in stages else stages[0]
+            raise ToolError(f"this is not the time to {doing}: the auction is at the stage {self.stage!r}.")
         if agent_id in self.auctioneer.due:
             return
         if self.stage == "bid" and self.auctioneer.bidding.standing.leader == agent_id:

@@ -406,7 +406,7 @@ def draw_endowments(traders: Iterable[int], rng: RNG) -> list[Endowment]:
 
     Args:
         traders: Mesa `unique_id` of each, in the order they are drawn.
-        rng: Source of random rng.
+        rng: Source of random draws.
 
     Source:
         Zhang et al. (2024), When AI Meets Finance (StockAgent), arXiv 2407.18957, and its program.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import calendar
 from dataclasses import dataclass
 
 from mesa_llm.worlds.macro.state import MONTHS_PER_YEAR, TaxSchedule
 
-_MONTH_NAMES = calendar.month_name[1:]
+_MONTH_NAMES = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+"""Names of the months; those of `calendar` depend on the locale, and prompts would with them."""
 
 
 @dataclass(frozen=True, slots=True)

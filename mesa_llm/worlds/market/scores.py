@@ -120,7 +120,7 @@ def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) 
         ValueError: If the shapes differ, there is nothing to score, or a probability is outside 0..1.
     """
     forecast, happened = _pairs(probabilities, answers)
-    edges = np.linspace(0, 1, n_bins + 1)
+    edges = np.arange(n_bins + 1) / n_bins  # linspace has 0.30000000000000004, and would put 0.3 below it
     index = np.clip(np.searchsorted(edges, forecast, side="right") - 1, 0, n_bins - 1)
     bins: list[CalibrationBin] = []
     for bin_index in range(n_bins):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -86,3 +87,12 @@ def test_retry_after_can_be_a_date() -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
     assert seconds_in(soon) == pytest.approx(20, abs=3)
     assert seconds_in("Wed, 21 Oct 2015 07:28:00 GMT") is None
+
+
+def test_a_retry_after_without_a_zone_is_in_gmt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    soon = seconds_in(time.asctime(time.gmtime(time.time() + 20)))
+    monkeypatch.undo()
+    time.tzset()
+    assert soon == pytest.approx(20, abs=3)

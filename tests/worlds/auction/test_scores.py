@@ -7,6 +7,7 @@ import math
 import os
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.auction import (
     NICHE_LOTS,
+    ORIGINAL_RULES,
     PAPER_LOTS,
     REPOSITORY_LOTS,
     Auction,
@@ -71,6 +73,17 @@ def test_increments_count_from_the_round_before_and_opening_bids_from_the_start(
     assert bid_increments(finished) == pytest.approx([5, 10, 100 * 20 / 110, 125])
     assert bid_increments(finished, bidder=2) == pytest.approx([10, 125])
     assert increment_shares(bid_increments(finished)) == (0.25, 0.5, 0, 0, 0.25)
+
+
+def test_bids_on_a_lot_whose_price_has_fallen_to_zero_have_no_increment() -> None:
+    bidders = [Bidder(number, f"Bidder {number}", planning="none", keeps_beliefs=False) for number in (1, 2)]
+    rules = replace(ORIGINAL_RULES, discount=True)
+    auction = Auction([Lot("Pin", 1, 5)], bidders, rules=rules, rng=random.Random(1))
+    for amounts in [(None, None), (3, None)]:
+        for bidder, amount in enumerate(amounts, 1):
+            auction.withdraw(bidder) if amount is None else auction.bid(bidder, amount)
+        auction.end_step()
+    assert (auction.sales[0].price, bid_increments(auction)) == (3, [])
 
 
 def test_priorities_of_the_plan_in_force_are_averaged_before_each_lot(finished: Auction) -> None:

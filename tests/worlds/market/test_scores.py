@@ -29,6 +29,12 @@ def test_calibration_counts_every_forecast_once_up_to_the_last_edge() -> None:
     assert math.isnan(bins[2].mean_price)
 
 
+def test_a_probability_on_an_edge_belongs_to_the_bin_that_begins_there() -> None:
+    tenths = [number / 10 for number in range(10)]
+    bins = calibration(tenths, [0] * 10)
+    assert [(one.low, one.count) for one in bins] == [(tenth, 1) for tenth in tenths]
+
+
 def test_prices_that_come_true_as_often_as_they_say_have_no_calibration_error() -> None:
     forecasts = [Forecast(str(n), 0.25, 0.25, is_yes=n == 0) for n in range(4)]
     score = score_forecasts(forecasts)

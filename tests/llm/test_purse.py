@@ -1,0 +1,34 @@
+"""One purse that several processes spend from."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from mesa_llm.errors import BudgetSpent
+from mesa_llm.llm.limits import Purse
+from mesa_llm.llm.purse import RemotePurse, served
+from mesa_llm.records import Usage
+
+
+def test_whoever_hangs_up_keeps_no_worker_from_the_purse() -> None:
+    with served(Purse(calls=1)) as (address, key):
+        for _ in range(3):
+            socket.create_connection(address).close()
+        purse = RemotePurse(address, key)
+        purse.reserve()
+        purse.settle(Usage(calls=1))
+        with pytest.raises(BudgetSpent):
+            RemotePurse(address, key).reserve()
+
+
+def test_nothing_listens_any_more_once_a_sweep_is_over() -> None:
+    before = set(threading.enumerate())
+    with served(Purse()) as (address, _):
+        (thread,) = set(threading.enumerate()) - before
+    thread.join(5)
+    assert not thread.is_alive()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(address)
