@@ -101,7 +101,10 @@ def in_turn(model: Any) -> list[Stage]:
 
 
 class ByType:
-    """Lets one class of agents decide and act after another."""
+    """Lets one class of agents decide and act after another.
+
+    An agent acts once, with the first of the classes that it belongs to; one that belongs to none does not act.
+    """
 
     def __init__(self, *kinds: type) -> None:
         """Store the order.
@@ -113,13 +116,14 @@ class ByType:
 
     def __call__(self, model: Any) -> list[Stage]:
         """Return one stage for each class, each in random order."""
-        stages: list[Stage] = []
-        agents = minded(model)
-        for kind in self.kinds:
-            stage = [agent for agent in agents if isinstance(agent, kind)]
-            model.random.shuffle(stage)
-            stages.append(stage)
-        return stages
+        by_kind: dict[type, list[Any]] = {kind: [] for kind in self.kinds}
+        for agent in minded(model):
+            kind = next((kind for kind in self.kinds if isinstance(agent, kind)), None)
+            if kind is not None:
+                by_kind[kind].append(agent)
+        for agents in by_kind.values():
+            model.random.shuffle(agents)
+        return list(by_kind.values())
 
 
 class RandomShare:

@@ -32,9 +32,7 @@ class EventLoop:
         """Return the loop, running."""
         with cls.lock:
             if cls.loop is None or cls.thread is None or not cls.thread.is_alive():
-                cls.loop = (
-                    asyncio.SelectorEventLoop()
-                )  # libcurl's connections are watched by a selector, on Windows too
+                cls.loop = asyncio.SelectorEventLoop()  # which watches libcurl's connections, on Windows too
                 cls.thread = threading.Thread(target=cls.loop.run_forever, name="mesa-llm", daemon=True)
                 cls.thread.start()
             return cls.loop

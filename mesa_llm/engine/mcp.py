@@ -302,33 +302,33 @@ class _Session:
 
     async def _run(self, opened: asyncio.Future[Any]) -> None:
         """Run the server until it is to end."""
-        with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+        with tempfile.TemporaryFile("w+", errors="replace") as stderr:
             try:
-                await self._serve(opened, complaints)
+                await self._serve(opened, stderr)
             except Exception as error:  # noqa: BLE001 - as above
                 self.is_over = True
                 if not opened.done():
                     what = "did not start" if self.server.command else "cannot be used"
-                    opened.set_exception(ServerTrouble(f"{what}: {_reason(error)}{_end_of(complaints)}"))
+                    opened.set_exception(ServerTrouble(f"{what}: {_reason(error)}{_end_of(stderr)}"))
                     opened.exception()  # it may be that nobody waits any more
 
-    async def _serve(self, opened: asyncio.Future[Any], complaints: IO[str]) -> None:
+    async def _serve(self, opened: asyncio.Future[Any], stderr: IO[str]) -> None:
         mcp = await asyncio.to_thread(_load)
         start_s = START_S if self.server.command else self.server.timeout_s
-        async with self._streams(mcp, complaints) as streams, mcp.ClientSession(*streams) as client:
+        async with self._streams(mcp, stderr) as streams, mcp.ClientSession(*streams) as client:
             async with asyncio.timeout(start_s):
                 await client.initialize()
             opened.set_result(client)
             await self._is_to_end.wait()
 
-    def _streams(self, mcp: Any, complaints: IO[str]) -> AbstractAsyncContextManager[Any]:
+    def _streams(self, mcp: Any, stderr: IO[str]) -> AbstractAsyncContextManager[Any]:
         """Start the program, or the client of the address."""
         if self.server.url:
             return _http_streams(self.server)
         program, *arguments = self.server.command
         environment = {name: os.environ[name] for name in self.server.env if name in os.environ}
         parameters = mcp.StdioServerParameters(command=program, args=arguments, env=environment)
-        return mcp.stdio_client(parameters, errlog=complaints)
+        return mcp.stdio_client(parameters, errlog=stderr)
 
     def end(self) -> None:
         """Let the server end; on the event loop."""
@@ -410,10 +410,10 @@ def _reason(error: BaseException) -> str:
     )
 
 
-def _end_of(complaints: IO[str]) -> str:
+def _end_of(stderr: IO[str]) -> str:
     """Return the last line that a server wrote on stderr."""
-    complaints.seek(0)
-    lines = complaints.read().strip().splitlines()
+    stderr.seek(0)
+    lines = stderr.read().strip().splitlines()
     return f" (it says: {clip(one_line(lines[-1]), MAX_REASON)})" if lines else ""
 
 

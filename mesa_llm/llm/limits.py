@@ -122,7 +122,7 @@ class Retry:
         self.attempts = attempts
         self.base_s = base_s
         self.max_wait_s = max_wait_s
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
 
     async def reply(self, request: Request) -> Reply:
         """Ask until there is a reply; its `attempts` counts every request it took.
@@ -172,8 +172,8 @@ class Retry:
         longest_s = min(self.max_wait_s, self.base_s * 2.0 ** (state.attempt_number - 1))
         error = _failure(state)
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
-            return error.retry_after_s + self._chance.uniform(0, min(self.base_s, longest_s))
-        return self._chance.uniform(longest_s / 2, longest_s)
+            return error.retry_after_s + self._rng.uniform(0, min(self.base_s, longest_s))
+        return self._rng.uniform(longest_s / 2, longest_s)
 
 
 class Refusals:
@@ -242,7 +242,7 @@ def _failure(state: RetryCallState) -> BaseException | None:
 class Limits:
     """Bounds how many requests are in flight, and how many requests and tokens go out a minute.
 
-    How many requests an endpoint bears is learned from its complaints; see `Pace`.
+    How many requests an endpoint bears is learned from what it rejects; see `Pace`.
 
     Attributes:
         pace: What has been learned.
@@ -327,8 +327,8 @@ class Budget:
 
         Args:
             inner: What is asked.
-            calls: Most replies.
-            tokens: Most tokens, read and written.
+            calls: Maximum number of replies.
+            tokens: Maximum number of tokens, read and written.
             dollars: Maximum of US dollars. Replies whose price is not known count as free.
             purse: What is spent from, in place of the three; it can be another process's.
 
@@ -389,8 +389,8 @@ class Purse:
         """Set what may be spent; None: as much as it takes.
 
         Args:
-            calls: Most replies.
-            tokens: Most tokens, read and written.
+            calls: Maximum number of replies.
+            tokens: Maximum number of tokens, read and written.
             dollars: Maximum of US dollars.
 
         Raises:

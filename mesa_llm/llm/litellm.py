@@ -14,7 +14,7 @@ from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerTrouble
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
-from mesa_llm.llm.openai.errors import Complaint, complaint_of, trouble
+from mesa_llm.llm.openai.errors import ErrorDetail, detail_of, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
 from mesa_llm.records import Reply, Request
@@ -139,19 +139,19 @@ class LiteLLM:
     def _as_our_error(self, error: Any) -> MesaLLMError:
         """Turn an exception of litellm's into ours."""
         message = without_secrets(str(error), [*self._secrets, *environment_secrets()])
-        complaint = Complaint(complaint_of(_OWN_NAMES.sub("", message)).text, "")
+        detail = ErrorDetail(detail_of(_OWN_NAMES.sub("", message)).text, "")
         if isinstance(error, self._litellm.exceptions.APIResponseValidationError):
-            return BadReply(f"{self.model}: {complaint.text}")
+            return BadReply(f"{self.model}: {detail.text}")
         status = int(getattr(error, "status_code", None) or 500)
-        if _NO_PROVIDER.search(complaint.text):
+        if _NO_PROVIDER.search(detail.text):
             return ConfigError(
                 f"no provider is known for llm={self.model!r}. Write rule, random, human or local; provider/model, "
                 "such as openai/gpt-5-mini or ollama/qwen3; or NAME@URL for a model of an endpoint of your own"
             )
-        if status in (400, 500) and _NEEDS_A_PERSON.search(complaint.text):
-            return AccessRefused(f"{self.model}: {complaint.text}; check the model's name and its API key")
+        if status in (400, 500) and _NEEDS_A_PERSON.search(detail.text):
+            return AccessRefused(f"{self.model}: {detail.text}; check the model's name and its API key")
         headers = getattr(error, "litellm_response_headers", None) or {}
-        return trouble(status, complaint, self.model, headers.get("retry-after"))
+        return trouble(status, detail, self.model, headers.get("retry-after"))
 
 
 def _load() -> tuple[Any, type[Exception]]:

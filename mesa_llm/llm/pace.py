@@ -11,41 +11,41 @@ from aiolimiter import AsyncLimiter
 from mesa_llm.errors import RateLimited
 
 START = 48
-"""Requests in flight at first; while some have to wait, each reply allows one more, until the endpoint complains."""
+"""Requests in flight at first; while some have to wait, each reply allows one more, until the endpoint rejects one."""
 
 PROBE_AFTER = 500
 """Replies after which one more request in flight is tried than the endpoint was seen to take; then ever sooner."""
 
 RATE_GROWTH = 0.02
-"""Share by which a learned rate grows first; it doubles every `RATE_GROWTH_S` seconds without complaint, up to 1."""
+"""Share by which a learned rate grows first; it doubles every `RATE_GROWTH_S` seconds without rejection, up to 1."""
 
 RATE_GROWTH_S = 5.0
 
 FORGET_FACTOR = 16.0
-"""How many times as fast as it was learned a rate has to have become, without complaint, to be forgotten."""
+"""How many times as fast as it was learned a rate has to have become, without rejection, to be forgotten."""
 
 SOON_S = 5.0
-"""Seconds after a pause within which another burst of complaints shows that there is a rate limit."""
+"""Seconds after a pause within which another burst of rejections shows that there is a rate limit."""
 
 STRAY_AFTER = 50
-"""Replies since the last complaint after which a complaint may be a stray, as long as it stays the only one."""
+"""Replies since the last rejection after which a rejection may be a stray, as long as it stays the only one."""
 
 PATIENCE_S = 0.5
-"""Pause, in seconds, after a complaint without `Retry-After` about the only request in flight; it doubles."""
+"""Pause, in seconds, after the only request in flight was rejected without `Retry-After`; it doubles."""
 
 MAX_PATIENCE_S = 30.0
 
 GIVE_UP_S = 180.0
-"""Seconds of nothing but complaints after which requests fail at once instead of waiting for the next pause's end."""
+"""Seconds of nothing but rejections after which requests fail at once instead of waiting for the next pause's end."""
 
 
 class Pace:
     """Lets requests through as fast as an endpoint takes them.
 
-    It starts low and grows fast. A complaint (429) lowers the number in flight to what the endpoint had taken; from
-    then on it grows by one a round. A complaint with `Retry-After` stops everyone until then, and a second one soon
+    It starts low and grows fast. A rejection (429) lowers the number in flight to what the endpoint had taken; from
+    then on it grows by one a round. A rejection with `Retry-After` stops everyone until then, and a second one soon
     after it also spaces the requests evenly, at the rate that had been taken. What is learned lasts as long as the
-    endpoint bears it out: without complaints the rate grows ever faster, and is forgotten, so that a stray 429 or two
+    endpoint bears it out: without rejections the rate grows ever faster, and is forgotten, so that a stray 429 or two
     cost a minute at most.
 
     One object belongs to one event loop at a time.
@@ -68,13 +68,13 @@ class Pace:
         self._allowed = float(min(max_in_flight, START))
         self._ceiling = float(max_in_flight)
         self._level = self._allowed
-        self._has_complained = False
+        self._has_rejected = False
         self._epoch = 0
         self._patience_s = PATIENCE_S
         self._waiting = 0
         self._in_flight = 0
         self._resume = 0.0
-        self._complaining_since: float | None = None
+        self._rejecting_since: float | None = None
         self._stretch_start = 0.0
         self._stretch_taken = 0
         self._has_been_full = False
@@ -82,7 +82,7 @@ class Pace:
         self._rate_learned = 0.0
         self._growth = RATE_GROWTH
         self._soon = 0.0
-        self._complaints = 0
+        self._rejections = 0
         self._stretch = (0, 0.0, False)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = Slots(self.allowed)
@@ -103,7 +103,7 @@ class Pace:
             The burst that the request belongs to, for `reject`.
 
         Raises:
-            RateLimited: If the endpoint has done nothing but complain for a long time.
+            RateLimited: If the endpoint has done nothing but reject for a long time.
         """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
@@ -148,8 +148,8 @@ class Pace:
         """Record a reply of the endpoint, and admit more requests if it keeps replying."""
         self._stretch_taken += 1
         self._patience_s = PATIENCE_S
-        self._complaining_since = None
-        if not self._has_complained:
+        self._rejecting_since = None
+        if not self._has_rejected:
             if self._has_been_full:
                 self._allow(self._allowed + 1)
         elif self._in_flight >= self.allowed or (self._waiting and self.rate is None):
@@ -165,25 +165,25 @@ class Pace:
         """Record a refusal of the endpoint, and slow down.
 
         Args:
-            epoch: What `enter` gave; complaints about requests of one burst count as one.
+            epoch: What `enter` gave; rejections of one burst count as one.
             retry_after_s: Seconds it asks to be left alone.
         """
         others = self._in_flight - 1
-        if self._complaining_since is None:
-            self._complaining_since = self._now()
+        if self._rejecting_since is None:
+            self._rejecting_since = self._now()
         if retry_after_s is None and others == 0:  # alone and refused: it is not the number in flight
             retry_after_s = self._patience_s
             self._patience_s = min(2 * self._patience_s, MAX_PATIENCE_S)
         if epoch == self._epoch:
             self._epoch += 1
             self._level = self._allowed
-            self._complaints = 0
+            self._rejections = 0
             self._stretch = (self._stretch_taken + others, self._now() - self._stretch_start, self._now() < self._soon)
-            self._has_complained = True
-        self._complaints += 1
-        if retry_after_s is not None and self._complaints == (2 if self._stretch[0] >= STRAY_AFTER else 1):
+            self._has_rejected = True
+        self._rejections += 1
+        if retry_after_s is not None and self._rejections == (2 if self._stretch[0] >= STRAY_AFTER else 1):
             self._learn_rate(retry_after_s)
-        elif self._complaints == 1 and self.rate is not None:
+        elif self._rejections == 1 and self.rate is not None:
             self._space(0.97 * self.rate)
         if retry_after_s is not None:
             pause_end = self._now() + retry_after_s
@@ -195,7 +195,7 @@ class Pace:
         self._allow(max(self._level / 4, min(0.9 * self._level, others)))
 
     def _check_hope(self) -> None:
-        if self._complaining_since is not None and self._now() - self._complaining_since > GIVE_UP_S:
+        if self._rejecting_since is not None and self._now() - self._rejecting_since > GIVE_UP_S:
             raise RateLimited(f"for {GIVE_UP_S:g} s the endpoint has answered nothing but 429; not sent")
 
     def _learn_rate(self, retry_after_s: float) -> None:
@@ -232,7 +232,7 @@ class Pace:
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._slots = Slots(self.allowed)
-        self._waiting, self._in_flight, self._resume, self._complaining_since = 0, 0, 0.0, None
+        self._waiting, self._in_flight, self._resume, self._rejecting_since = 0, 0, 0.0, None
         self._soon, self._rate_set = 0.0, loop.time()
         self._spacing = None if self.rate is None else AsyncLimiter(1, 1 / self.rate)
 

@@ -305,7 +305,7 @@ class Reply:
     """Why it stopped, as the endpoint names it; `length` wherever it was cut at `max_tokens`."""
 
     latency_s: float = 0.0
-    """Seconds from asking to answer; never part of a digest."""
+    """Seconds from request to reply; never part of a digest."""
 
     attempts: int = 1
     """Requests it took."""

@@ -11,7 +11,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, cast, overload
 
 import docstring_parser
@@ -163,7 +163,7 @@ def describe(error: ValidationError, root: str = "value") -> str:
     return "; ".join(faults)
 
 
-@cache
+@lru_cache(maxsize=4096)  # bounded, as functions of one's own may hold a whole model
 def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
     """Build the tool of a function.
 

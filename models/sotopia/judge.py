@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -111,7 +112,7 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
     if name in ("standard", "banded"):
         return STANDARD if name == "standard" else BANDED
     try:
-        entries = TypeAdapter(list[_Written]).validate_json(Path(name).read_bytes())
+        entries = TypeAdapter(list[_Written]).validate_json(Path(name).read_bytes().removeprefix(BOM_UTF8))
     except OSError as error:
         reason = f"dimensions={name!r}: {error.strerror}"
         raise ConfigError(f"{reason}; choose standard or banded, or name a JSON file") from None

@@ -1,4 +1,4 @@
-"""What an endpoint bears is learned from few complaints, and is never more than the user allows."""
+"""What an endpoint bears is learned from few rejections, and is never more than the user allows."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def simulated(number: int, is_refused: Callable[[int, float], bool]) -> tuple[fl
 
 
 @pytest.mark.parametrize("strays", [{40}, {40, 41}, {500, 800, 1100}, set(range(500, 10_000, 1000))])
-def test_stray_complaints_cost_their_pauses_and_little_more(strays: set[int]) -> None:
+def test_stray_rejections_cost_their_pauses_and_little_more(strays: set[int]) -> None:
     seconds, _ = simulated(10_000, lambda number, now: number in strays)
     assert seconds < 10_000 / (64 / 0.064) + 1.3 * len(strays) + 2
 
@@ -150,7 +150,7 @@ def test_a_rate_limit_is_found_kept_to_and_forgotten_once_it_is_gone() -> None:
     assert seconds < 60 + 45
 
 
-def test_an_endpoint_that_only_complains_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_only_rejects_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "GIVE_UP_S", 0.05)
 
     async def hopeless() -> None:

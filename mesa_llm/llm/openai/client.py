@@ -15,8 +15,8 @@ from pydantic_core import from_json
 
 from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
 from mesa_llm.llm.address import Address, without_secrets
-from mesa_llm.llm.openai.connection import MAX_COMPLAINT_BYTES, Connections, Response
-from mesa_llm.llm.openai.errors import Complaint, complaint_in, trouble
+from mesa_llm.llm.openai.connection import MAX_ERROR_BYTES, Connections, Response
+from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import Dialect, Writer
 from mesa_llm.records import Reply, Request
@@ -30,7 +30,7 @@ class OpenAIHTTP:
     """Asks one model of one OpenAI-compatible endpoint.
 
     A call takes about 0.1 ms of processor time. Connections are kept open, and belong to the event loop that
-    asks; there are as many as requests at once, which `Limits` bounds. Where the endpoint complains about a part of
+    asks; there are as many as requests at once, which `Limits` bounds. Where the endpoint rejects a part of
     the form (a schema, `tool_choice`, tools, a seed), the request is sent again without it, and later ones leave it
     out at once.
 
@@ -102,9 +102,9 @@ class OpenAIHTTP:
             if 200 <= response.status < 300:
                 reply = self._read(response, request, time.perf_counter() - start)
                 return reply if attempts == 1 else replace(reply, attempts=attempts)
-            complaint = complaint_in(self._without_secrets(response.body))
-            if not (_is_about_form(response.status, complaint) and self._simplify(dialect, complaint)):
-                raise trouble(response.status, complaint, self._where, response.retry_after)
+            detail = detail_in(self._without_secrets(response.body))
+            if not (_is_about_form(response.status, detail) and self._simplify(dialect, detail)):
+                raise trouble(response.status, detail, self._where, response.retry_after)
             attempts += 1
 
     async def close(self) -> None:
@@ -149,22 +149,22 @@ class OpenAIHTTP:
         """Raise the error that some endpoints put into a reply with status 200."""
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
-        raise trouble(status, complaint_in(self._without_secrets(response.body)), self._where, response.retry_after)
+        raise trouble(status, detail_in(self._without_secrets(response.body)), self._where, response.retry_after)
 
-    def _simplify(self, dialect: Dialect, complaint: Complaint) -> bool:
-        """Leave out what the endpoint complains about; False if nothing can be left out."""
+    def _simplify(self, dialect: Dialect, detail: ErrorDetail) -> bool:
+        """Leave out what the endpoint rejects; False if nothing can be left out."""
         if dialect != self._dialect:  # another request has learned something meanwhile
             return True
-        simpler = dialect.without(complaint)
+        simpler = dialect.without(detail)
         if simpler is None:
             return False
-        logger.warning("%s: %s; going on with %s", self._where, complaint.text, simpler)
+        logger.warning("%s: %s; going on with %s", self._where, detail.text, simpler)
         self._dialect = simpler
         return True
 
     def _without_secrets(self, body: bytes) -> bytes:
         """Remove key, user and query from a message of an endpoint that quotes them."""
-        return without_secrets(body[:MAX_COMPLAINT_BYTES].decode("utf-8", "replace"), self._secrets).encode()
+        return without_secrets(body[:MAX_ERROR_BYTES].decode("utf-8", "replace"), self._secrets).encode()
 
 
 def _parsed(body: bytes) -> Any:
@@ -174,9 +174,9 @@ def _parsed(body: bytes) -> Any:
         return json.loads(body)
 
 
-def _is_about_form(status: int, complaint: Complaint) -> bool:
+def _is_about_form(status: int, detail: ErrorDetail) -> bool:
     """Check whether an endpoint may mean a part of the form that it does not know."""
-    return status in (400, 422, 501) or (status == 404 and "support" in complaint.text)
+    return status in (400, 422, 501) or (status == 404 and "support" in detail.text)
 
 
 def _close_all(pools: _Pools) -> None:

@@ -21,7 +21,7 @@ import pycurl
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.openai.transfers import Transfers, libcurl
 
-MAX_COMPLAINT_BYTES = 100_000
+MAX_ERROR_BYTES = 100_000
 """Maximum number of bytes of an error page that are read."""
 
 MAX_IDLE_S = 30
@@ -139,9 +139,9 @@ class _Exchange:
         """Keep a part of the body; -1 where there is more than is read."""
         self._parts.append(part)
         self._size += len(part)
-        if self._size <= min(self._max_reply_bytes, MAX_COMPLAINT_BYTES):
+        if self._size <= min(self._max_reply_bytes, MAX_ERROR_BYTES):
             return len(part)
-        max_bytes = self._max_reply_bytes if 200 <= self._status < 300 else MAX_COMPLAINT_BYTES
+        max_bytes = self._max_reply_bytes if 200 <= self._status < 300 else MAX_ERROR_BYTES
         return len(part) if self._size <= max_bytes else -1
 
 

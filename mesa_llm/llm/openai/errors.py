@@ -27,49 +27,49 @@ _FOR_A_PERSON = {
 }
 
 
-class Complaint(NamedTuple):
+class ErrorDetail(NamedTuple):
     """The error that an endpoint reports."""
 
     text: str
     """Its message, at most `MAX_MESSAGE` characters on one line."""
 
     about: str
-    """Name of the parameter it complains about, or its error code; empty if it names none."""
+    """Name of the parameter it is about, or its error code; empty if it names none."""
 
 
-def complaint_in(body: bytes) -> Complaint:
-    """Find an endpoint's complaint in the body it sent: OpenAI's form, FastAPI's form, or plain text."""
+def detail_in(body: bytes) -> ErrorDetail:
+    """Find an endpoint's error in the body it sent: OpenAI's form, FastAPI's form, or plain text."""
     text = body[:20_000].decode("utf-8", "replace")
     try:
-        return complaint_of(json.loads(text))
+        return detail_of(json.loads(text))
     except (ValueError, RecursionError):
-        return Complaint(_one_line(text), "")
+        return ErrorDetail(_one_line(text), "")
 
 
-def complaint_of(body: Any) -> Complaint:
-    """Find an endpoint's complaint in the JSON it sent."""
+def detail_of(body: Any) -> ErrorDetail:
+    """Find an endpoint's error in the JSON it sent."""
     try:
-        return _complaint(body)
+        return _detail(body)
     except RecursionError:
-        return Complaint("(nested too deeply)", "")
+        return ErrorDetail("(nested too deeply)", "")
 
 
-def _complaint(body: Any) -> Complaint:
+def _detail(body: Any) -> ErrorDetail:
     if not isinstance(body, dict):
-        return Complaint(_one_line(str(body)), "")
+        return ErrorDetail(_one_line(str(body)), "")
     fields = cast("dict[str, Any]", body)
     for name in ("error", "detail", "message"):
         inner = fields.get(name)
         if inner and isinstance(inner, str):
-            return Complaint(_one_line(inner), str(fields.get("param") or fields.get("code") or "")[:100])
+            return ErrorDetail(_one_line(inner), str(fields.get("param") or fields.get("code") or "")[:100])
         if inner and isinstance(inner, dict):
-            return _complaint(inner)
+            return _detail(inner)
         if inner and isinstance(inner, list):
-            return Complaint(_one_line(_complaint_in(cast("list[Any]", inner))), "")
-    return Complaint(_one_line(str(fields)), "")
+            return ErrorDetail(_one_line(_detail_in(cast("list[Any]", inner))), "")
+    return ErrorDetail(_one_line(str(fields)), "")
 
 
-def _complaint_in(faults: list[Any]) -> str:
+def _detail_in(faults: list[Any]) -> str:
     """Describe FastAPI's list of faults, without the input it quotes."""
     entries = [cast("dict[str, Any]", fault) for fault in faults if isinstance(fault, dict)]
     return "; ".join(f"{fault.get('loc', '')}: {fault.get('msg', '')}" for fault in entries) or str(faults)
@@ -80,12 +80,12 @@ def _one_line(text: str) -> str:
     return line.encode("utf-8", "replace").decode()
 
 
-def trouble(status: int, complaint: Complaint, address: str, retry_after: str | None = None) -> MesaLLMError:
+def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | None = None) -> MesaLLMError:
     """Make the error for an HTTP status.
 
     Args:
         status: HTTP status that is no success with a reply in it.
-        complaint: The error that the endpoint reports.
+        detail: The error that the endpoint reports.
         address: Name of the endpoint, for the error's text.
         retry_after: Its `Retry-After` header.
 
@@ -93,12 +93,12 @@ def trouble(status: int, complaint: Complaint, address: str, retry_after: str | 
         `AccessRefused` where a person must act (key, balance, model's name, address), `RateLimited` (429),
         `ServerTrouble` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
     """
-    message = f"{address} answered {status}: {complaint.text or '(nothing)'}"
-    if status == 429 and complaint.about != "insufficient_quota":
+    message = f"{address} answered {status}: {detail.text or '(nothing)'}"
+    if status == 429 and detail.about != "insufficient_quota":
         return RateLimited(message, seconds_in(retry_after))
     if status >= 500 or status in (408, 409, 425):
         return ServerTrouble(message)
-    if status == 403 and re.search(r"flagged|moderation|content polic", complaint.text, re.IGNORECASE):
+    if status == 403 and re.search(r"flagged|moderation|content polic", detail.text, re.IGNORECASE):
         return Refused(message)
     if status in (402, 429):
         return AccessRefused(f"{message}; {_FOR_A_PERSON[402]}", is_out_of_money=True)

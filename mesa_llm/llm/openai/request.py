@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from mesa_llm.canonical import compact_json
-from mesa_llm.llm.openai.errors import Complaint
+from mesa_llm.llm.openai.errors import ErrorDetail
 from mesa_llm.llm.schema.flat import with_enums
 from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
 
-_COMPLAINTS = {
+_ERRORS = {
     "choice": r"tool.?choice",
     "schema": r"response.?format|json.?(schema|mode|object)|structured.?output|guided|grammar",
     "length": r"max_completion_tokens",
@@ -50,15 +50,15 @@ class Dialect:
     effort: bool = True
     """False: leave out how much it may reason."""
 
-    def without(self, complaint: Complaint) -> Dialect | None:
-        """Return a simpler dialect that avoids what an endpoint complains about.
+    def without(self, detail: ErrorDetail) -> Dialect | None:
+        """Return a simpler dialect that avoids what an endpoint rejects.
 
         Returns:
             The dialect; None if nothing can be left out that would help.
         """
         simpler = self._simpler()
-        for text in (complaint.about, complaint.text):
-            for part, pattern in _COMPLAINTS.items():
+        for text in (detail.about, detail.text):
+            for part, pattern in _ERRORS.items():
                 if part in simpler and re.search(pattern, text, re.IGNORECASE):
                     return simpler[part]
         return None

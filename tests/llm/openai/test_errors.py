@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, RateLimited, Refused, ServerTrouble
-from mesa_llm.llm.openai.errors import MAX_MESSAGE, MAX_RETRY_AFTER_S, Complaint, complaint_in, seconds_in, trouble
+from mesa_llm.llm.openai.errors import MAX_MESSAGE, MAX_RETRY_AFTER_S, ErrorDetail, detail_in, seconds_in, trouble
 
-SAID = Complaint("no", "")
+SAID = ErrorDetail("no", "")
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def test_a_status_says_who_must_act(status: int, kind: type[Exception]) -> None:
 def test_an_empty_account_needs_a_person_although_its_status_is_429() -> None:
     body = b'{"error": {"message": "You exceeded your quota", "param": null, "code": "insufficient_quota"}}'
     with pytest.raises(ConfigError, match="balance"):
-        raise trouble(429, complaint_in(body), "here")
+        raise trouble(429, detail_in(body), "here")
 
 
 def test_a_prompt_that_moderation_flags_is_only_refused() -> None:
-    assert type(trouble(403, Complaint("Your input was flagged", ""), "here")) is Refused
+    assert type(trouble(403, ErrorDetail("Your input was flagged", ""), "here")) is Refused
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_prompt_that_moderation_flags_is_only_refused() -> None:
     ],
 )
 def test_an_endpoints_words_are_found(body: bytes, words: str, about: str) -> None:
-    assert complaint_in(body) == (words, about)
+    assert detail_in(body) == (words, about)
 
 
 any_text = st.text(st.characters(codec=None))
@@ -64,7 +64,7 @@ any_json = st.recursive(any_text, lambda inner: st.lists(inner) | st.dictionarie
 
 @given(st.binary(max_size=200) | any_json.map(lambda said: json.dumps({"error": said}).encode()))
 def test_any_body_gives_short_words_on_one_line(body: bytes) -> None:
-    words = complaint_in(body).text
+    words = detail_in(body).text
     assert len(words.encode()) <= 4 * MAX_MESSAGE
     assert words == " ".join(words.split())
 

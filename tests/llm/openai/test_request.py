@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.config import Settings
-from mesa_llm.llm.openai.errors import Complaint
+from mesa_llm.llm.openai.errors import ErrorDetail
 from mesa_llm.llm.openai.request import Dialect, Writer
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
@@ -89,16 +89,14 @@ def test_a_schema_is_strict_where_it_leaves_nothing_open(schema: dict[str, Any],
         ("the prompt is too long", "messages", None),
     ],
 )
-def test_what_is_complained_about_is_left_out(words: str, about: str, simpler: Dialect | None) -> None:
-    assert Dialect().without(Complaint(words, about)) == simpler
+def test_what_is_rejected_is_left_out(words: str, about: str, simpler: Dialect | None) -> None:
+    assert Dialect().without(ErrorDetail(words, about)) == simpler
 
 
-def test_an_endpoint_that_complains_forever_ends_with_nothing_left_to_leave_out() -> None:
+def test_an_endpoint_that_rejects_everything_ends_with_nothing_left_to_leave_out() -> None:
     dialect, steps = Dialect(), 0
-    complaint = Complaint(
-        "response_format, tool_choice, seed, top_p, max_completion_tokens: does not support tools", ""
-    )
-    while (simpler := dialect.without(complaint)) is not None:
+    detail = ErrorDetail("response_format, tool_choice, seed, top_p, max_completion_tokens: does not support tools", "")
+    while (simpler := dialect.without(detail)) is not None:
         dialect, steps = simpler, steps + 1
     assert steps == 8
     assert dialect == Dialect("none", "none", False, False, "max_completion_tokens", sampling=False)
@@ -173,9 +171,9 @@ def test_a_model_without_tool_calls_reads_the_values() -> None:
     assert '"enum":[3,5]' in written(request, Dialect(tools=False))["messages"][-1]["content"]
 
 
-def test_how_much_to_reason_is_asked_for_until_an_endpoint_complains() -> None:
+def test_how_much_to_reason_is_asked_for_until_an_endpoint_rejects_it() -> None:
     request = ask(settings=Settings(reasoning_effort="low").sent)
     assert written(request)["reasoning_effort"] == "low"
-    simpler = Dialect().without(Complaint("Unrecognized request argument supplied: reasoning_effort", ""))
+    simpler = Dialect().without(ErrorDetail("Unrecognized request argument supplied: reasoning_effort", ""))
     assert simpler == Dialect(effort=False)
     assert "reasoning_effort" not in written(request, simpler)
