@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 SHOW_S = 0.1
 """Minimum number of seconds between two changes of the progress bar, which counts all agents that are due."""
+
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -29,6 +29,7 @@ MAX_SUMMARY = 300
 
 MAX_CHARACTERS, MAX_BETS = 100, 50
 """Maximum number of characters, and of questions, that are found in a text."""
+
 MAX_QUESTION = 200
 """Maximum number of characters of a question; a longer one is cut."""
 

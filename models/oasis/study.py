@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -68,7 +69,10 @@ class Findings:
     def summary(self) -> dict[str, Any]:
         """Return the figures as JSON can hold them."""
         outcomes = {
-            name: {key: None if figure != figure else figure for key, figure in asdict(estimate).items()}  # NaN
+            name: {
+                key: None if figure is None or math.isnan(figure) else figure
+                for key, figure in asdict(estimate).items()
+            }
             for name, estimate in self.outcomes.items()
         }
         own = {"study": self.study, "seeds": len(self.seeds), "steps": self.steps, "seconds": round(self.seconds, 1)}
