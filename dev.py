@@ -4,7 +4,7 @@
     python3 dev.py demo          watch eight agents talk for three steps, on a small model on this machine (a minute)
     python3 dev.py app           open the pages in a browser
     python3 dev.py notebooks     open the lessons in JupyterLab
-    python3 dev.py test          linters, types, tests (eight minutes); with pytest arguments, the tests alone
+    python3 dev.py test          linters, types, tests (seven minutes); with pytest arguments, the tests alone
     python3 dev.py test --fast   linters, and the tests of what the library is made of (a minute)
     python3 dev.py test-mesa4    the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  a program of benchmarks/, by default `overhead`
