@@ -64,14 +64,14 @@ class RandomLLM:
 class ScriptedLLM:
     """Answer by a function of the request: for tests, and to teach with behaviour that makes sense.
 
+    It gets what a language model gets: `request.messages` hold the prompt::
+
         def thrifty(request):
             if request.schema is not None:  # a question, whose answer has this form
                 return {"quota": 3}
             return ToolCall("catch", {"n_fish": 1})  # one of the actions in request.tools
 
         model = LakeModel(llm=ScriptedLLM(thrifty))
-
-    It gets what a language model gets: `request.messages` hold the prompt.
     """
 
     name = "ScriptedLLM"
