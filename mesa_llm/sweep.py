@@ -17,7 +17,7 @@ import threading
 import time as clock
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.connection import wait
@@ -28,8 +28,7 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.canonical import plain
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
-from mesa_llm.llm.limits import Purse
-from mesa_llm.llm.purse import RemotePurse, served
+from mesa_llm.llm.purse import RemotePurse, limits_of_each, n_workers_for
 from mesa_llm.model.identity import class_named, name_of, setting_digest
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
@@ -41,12 +40,6 @@ if TYPE_CHECKING:
 
 TABLE = "table.csv"
 """File of the table, in the sweep's folder."""
-
-BUDGET = ("max_calls", "max_tokens", "max_dollars")
-"""Options of the access that the purse of all workers is filled from."""
-
-SHARED_OUT = ("concurrency", "requests_per_min", "tokens_per_min")
-"""Options of the access that are divided among the workers, so that all of them together keep them."""
 
 _COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
 
@@ -191,13 +184,13 @@ def sweep(
     Access(**access).close()  # says what cannot work
     rows = {job.log: row for job in jobs if (row := job.row()) is not None}
     missing = [job for job in jobs if job.log not in rows]
-    n_workers = _n_workers(workers, len(missing), access)
+    n_workers = n_workers_for(workers, len(missing), access)
     _demand_importable(model, on, n_workers)
     place.mkdir(parents=True, exist_ok=True)
     made: list[dict[str, Any]] = []
     stop: MesaLLMError | None = None
     with (
-        _limits_of(access, n_workers, _host_for(on)) as limits,
+        limits_of_each(access, n_workers, _host_for(on)) as limits,
         closing(_made(on, missing, limits, n_workers)) as ended,
     ):
         try:
@@ -299,26 +292,6 @@ def _demand_different(jobs: Sequence[Job]) -> None:
                 f"the sweep holds one run twice ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
                 f"{job.seed}); name each value, language model, design and seed once"
             )
-
-
-def _n_workers(workers: int | None, n_missing: int, access: Mapping[str, Any]) -> int:
-    """Return the number of runs at once.
-
-    Raises:
-        ConfigError: If it cannot be, or the limits cannot be shared out among so many.
-    """
-    shares = {name: max(int(access[name]), 1) for name in SHARED_OUT if access.get(name) is not None}
-    n_workers = min([os.cpu_count() or 1, *shares.values()]) if workers is None else workers
-    if n_workers < 1:
-        raise ConfigError(f"workers is the number of runs at once, 1 or more; got {workers!r}")
-    n_workers = min(n_workers, max(n_missing, 1))
-    for name, n_shares in shares.items():
-        if n_workers > n_shares:
-            raise ConfigError(
-                f"{name}={access[name]} cannot be shared out among {n_workers} workers, of which each needs 1; give "
-                f"workers={n_shares}, or a larger limit"
-            )
-    return n_workers
 
 
 def _demand_importable(model: type[LLMModel], on: str | Executor, n_workers: int) -> None:
@@ -437,7 +410,7 @@ def _key_of(limits: Mapping[str, Any]) -> str:
     return repr(sorted(limits.items(), key=str))
 
 
-# -- limits of all workers together
+# -- where runs are made
 
 
 def _host_for(on: str | Executor) -> str:
@@ -445,24 +418,6 @@ def _host_for(on: str | Executor) -> str:
     if on != "ray" or not os.environ.get("RAY_ADDRESS"):
         return "127.0.0.1"
     return _ray().util.get_node_ip_address()
-
-
-@contextmanager
-def _limits_of(access: Mapping[str, Any], n_workers: int, host: str) -> Generator[dict[str, Any]]:
-    """Yield the options of each worker's access: its share of the limits, and the purse of all."""
-    limits = dict(access)
-    for name in SHARED_OUT:
-        if limits.get(name) is not None:
-            limits[name] = limits[name] // n_workers if name == "concurrency" else limits[name] / n_workers
-    purse: Purse | None = access.get("purse")
-    if purse is None and all(access.get(name) is None for name in BUDGET):
-        yield limits
-        return
-    with served(purse or Purse(*(access.get(name) for name in BUDGET)), host) as place:
-        yield {**limits, "purse": place}
-
-
-# -- where runs are made
 
 
 def _made(on: str | Executor, jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Generator[Ended]:

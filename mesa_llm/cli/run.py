@@ -40,7 +40,7 @@ class _Progress:
     """A bar of steps, with decisions, failures, tokens and dollars."""
 
     def __init__(self, model: Any, steps: int | None, *, quiet: bool) -> None:
-        self.model, self.decided, self.shown_at = model, 0, -SHOW_S
+        self.model, self.decided, self.show_due_s = model, 0, 0.0
         self.bar = tqdm(total=steps, unit="step", disable=quiet or None, dynamic_ncols=True)
         self.bar.bar_format = (
             "{n:.1f} steps [{elapsed}] {postfix}"
@@ -52,9 +52,9 @@ class _Progress:
         """Show one more decision."""
         self.decided += 1
         now = clock.monotonic()
-        if self.bar.disable or now - self.shown_at < SHOW_S:
+        if self.bar.disable or now < self.show_due_s:
             return
-        self.shown_at = now
+        self.show_due_s = now + SHOW_S
         n_due = max(len(self.model.due), 1)
         self.bar.n = min(self.model.now - 1 + self.decided / n_due, self.model.now)
         self.show(usage)

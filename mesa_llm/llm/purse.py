@@ -1,22 +1,74 @@
-"""One purse for several processes: one keeps it and serves it, the others ask it."""
+"""Limits of several processes together: each has its share of them, and all one purse, which one keeps and serves."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Listener
 from typing import Any
 
-from mesa_llm.errors import BudgetSpent, Stopped
+from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
 from mesa_llm.llm.limits import Purse
 from mesa_llm.records import Usage
 
+BUDGET = ("max_calls", "max_tokens", "max_dollars")
+"""Options of the access that the purse of all workers is filled from."""
+
+SHARED_OUT = ("concurrency", "requests_per_min", "tokens_per_min")
+"""Options of the access that are divided among the workers, so that all of them together keep them."""
+
 WAKE_S = 1.0
 """Maximum number of seconds to wait for the thread that serves a purse, when it is to end."""
+
+
+def n_workers_for(workers: int | None, n_jobs: int, access: Mapping[str, Any]) -> int:
+    """Return the number of processes that work at once.
+
+    Args:
+        workers: What is asked for; None: as many as the machine has cores, and the limits have shares.
+        n_jobs: Number of jobs.
+        access: Options of the access of all together.
+
+    Raises:
+        ConfigError: If it is below 1, or the limits cannot be shared out among so many.
+    """
+    shares = {name: max(int(access[name]), 1) for name in SHARED_OUT if access.get(name) is not None}
+    n_workers = min([os.cpu_count() or 1, *shares.values()]) if workers is None else workers
+    if n_workers < 1:
+        raise ConfigError(f"workers is the number of runs at once, 1 or more; got {workers!r}")
+    n_workers = min(n_workers, max(n_jobs, 1))
+    for name, n_shares in shares.items():
+        if n_workers > n_shares:
+            raise ConfigError(
+                f"{name}={access[name]} cannot be shared out among {n_workers} workers, of which each needs 1; give "
+                f"workers={n_shares}, or a larger limit"
+            )
+    return n_workers
+
+
+@contextmanager
+def limits_of_each(access: Mapping[str, Any], n_workers: int, host: str) -> Generator[dict[str, Any]]:
+    """Yield the options of each worker's access: its share of the limits, and the purse of all.
+
+    Args:
+        access: Options of the access of all together.
+        n_workers: Number of workers.
+        host: Address of this machine that all of them can reach.
+    """
+    limits = dict(access)
+    for name in SHARED_OUT:
+        if limits.get(name) is not None:
+            limits[name] = limits[name] // n_workers if name == "concurrency" else limits[name] / n_workers
+    purse: Purse | None = access.get("purse")
+    if purse is None and all(access.get(name) is None for name in BUDGET):
+        yield limits
+        return
+    with served(purse or Purse(*(access.get(name) for name in BUDGET)), host) as place:
+        yield {**limits, "purse": place}
 
 
 @contextmanager

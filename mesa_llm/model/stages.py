@@ -354,7 +354,8 @@ class StagedModel(ResumableModel):
             if self.schedule is not None and not self.schedule.advance(length, self.worlds):
                 self.running = False
         self._is_over = True
-        self.engine.warn_of(self._failed, sum(map(len, self._step_decisions.values())), self.now)
+        if self._failed:
+            self.engine.warn_of(self._failed, sum(map(len, self._step_decisions.values())), self.now)
         if self._failed and self.on_error == "raise":
             reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
             raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")

@@ -7,8 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from mesa_llm.records.frozen import frozen
-from mesa_llm.records.html import html_block
-from mesa_llm.records.requests import ToolCall
+from mesa_llm.records.requests import ToolCall, html_block
 
 
 @frozen

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from html import escape
 from typing import Any, Literal, NamedTuple
 
 from mesa_llm.canonical import canonical_json, compact_json, flat_json, schema_json
 from mesa_llm.records.frozen import frozen
-from mesa_llm.records.html import html_block
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -321,3 +321,9 @@ class Reply:
 
 def _message_html(message: ChatMessage) -> str:
     return html_block(message.role, "\n".join(filter(None, (message.content, *map(str, message.tool_calls)))))
+
+
+def html_block(heading: str, text: str) -> str:
+    """Write a text under a heading, with its line breaks, for Jupyter."""
+    style = "white-space: pre-wrap; margin: 0 0 0.8em 1em"
+    return f"<div><strong>{escape(heading)}</strong><pre style='{style}'>{escape(text)}</pre></div>"

@@ -14,7 +14,7 @@ from mesa_llm.errors import NothingDecided
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
-from mesa_llm.text import clip, one_line
+from mesa_llm.text import clip, counted, one_line
 
 if TYPE_CHECKING:
     import jinja2
@@ -116,15 +116,15 @@ class Report(BaseModel, frozen=True):
 
     def markdown(self) -> str:
         """Write the report as Markdown; what agents wrote is escaped."""
-        return _template("report.md").render(report=self)
+        return _template("report.md").render(counted=counted, report=self)
 
     def fragment(self) -> str:
         """Write the report as part of a page; what agents wrote is escaped."""
-        return _template("body.html").render(report=self)
+        return _template("body.html").render(counted=counted, report=self)
 
     def html(self) -> str:
         """Write the report as a page of its own; what agents wrote is escaped."""
-        return _template("report.html").render(report=self)
+        return _template("report.html").render(counted=counted, report=self)
 
 
 class WrittenFinding(BaseModel):

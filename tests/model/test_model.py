@@ -450,8 +450,8 @@ def test_a_warning_of_failures_is_one_line_without_escapes(caplog) -> None:
 
 def test_the_traceback_of_a_language_model_of_ones_own_is_shown_once(caplog) -> None:
     PotModel(3, ScriptedLLM(lambda request: {}["coins"]), rng=1).run_for(2)
-    shown = [record.getMessage() for record in caplog.records if record.exc_info]
-    assert shown == ["ScriptedLLM raised (said once; all failures are in the run log)"]
+    messages = [record.getMessage() for record in caplog.records if record.exc_info]
+    assert messages == ["ScriptedLLM raised (said once; all failures are in the run log)"]
 
 
 def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:

@@ -162,8 +162,8 @@ def test_news_is_told_in_the_first_session_of_its_day_and_without_it_nothing_cha
 
 
 def test_news_of_two_lines_is_remembered_like_news_of_one() -> None:
-    told = [BAD, BAD.replace(", ", ",\n")]
-    models = [ShockModel(**SMALL, news=news, memory="chat:4000:6", rng=1) for news in told]
+    texts = [BAD, BAD.replace(", ", ",\n")]
+    models = [ShockModel(**SMALL, news=news, memory="chat:4000:6", rng=1) for news in texts]
     for model in models:
         model.run()
     assert models[0].world.market.paths == models[1].world.market.paths
