@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -13,7 +14,29 @@ from pydantic_core import PydanticSerializationError, to_json
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
+    if type(value) is dict:
+        fields: dict[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        if _WRITTEN_ALIKE.issuperset(map(type, chain(fields, fields.values()))):
+            return _sorted_json(fields)
     return _CANONICAL.encode(value)
+
+
+def options_json(options: Mapping[str, Sequence[Any]]) -> str:
+    """Write lists by name as `canonical_json` does, in less time where they hold whole numbers and texts alone."""
+    if _WRITTEN_ALIKE.issuperset(map(type, chain(options, *options.values()))):
+        return _sorted_json(options)
+    return _CANONICAL.encode(options)
+
+
+_WRITTEN_ALIKE = frozenset({int, str})
+"""Types that `json` writes as pydantic does, which takes less time."""
+
+
+def _sorted_json(fields: Mapping[Any, Any]) -> str:
+    try:
+        return to_json({name: fields[name] for name in sorted(fields)} if len(fields) > 1 else fields).decode()
+    except (PydanticSerializationError, TypeError):  # halves of surrogate pairs, which UTF-8 cannot hold
+        return _CANONICAL.encode(fields)
 
 
 def schema_json(schema: Mapping[str, Any]) -> str:

@@ -83,8 +83,9 @@ class LLMMixin(DeliberationMixin):
         bridge = getattr(self.model, "bridge", None)
         if inbox := Mailbox.of(self.model).inbox(self.unique_id):
             parts.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
-        if bridge is not None and (news := bridge.digest([world.name for world in self.worlds], self.unique_id)):
-            parts.append(f"News from elsewhere:\n{news}")
+        if bridge is not None and bridge.has_news:
+            news = bridge.digest([world.name for world in self.worlds], self.unique_id)
+            parts += [f"News from elsewhere:\n{news}"] if news else []
         return _with_text(seen, "\n\n".join(filter(None, (seen.text, *parts)))) if parts else seen
 
     # -- act

@@ -248,6 +248,11 @@ class Bridge:
                 hook(event)
         return scheduled
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there is news for anybody in this step."""
+        return bool(self._current or self._announced)
+
     def heard(self, worlds: Iterable[str], agent: int | None = None) -> list[Event]:
         """Return the events of other worlds that reach an agent, oldest first.
 
@@ -255,7 +260,7 @@ class Bridge:
             worlds: Names of the worlds that the agent observes.
             agent: Mesa `unique_id`, for its subscriptions and the relevance to it; None: anyone.
         """
-        if not self._current and not self._announced:
+        if not self.has_news:
             return []
         own = frozenset(worlds)
         by_line: dict[str, Event] = {}

@@ -308,10 +308,10 @@ class StagedModel(ResumableModel):
             if self._stages:
                 self._stages.pop(0)
             results: list[list[Outcome]] = []
-            now = self.now
+            now, living = self.now, self.agents
             for turn, observation, decision in zip(turns, observations, decisions, strict=True):
                 agent = turn.agent
-                is_alive = agent in self.agents  # those before it in the order may have removed it
+                is_alive = agent in living  # those before it in the order may have removed it
                 outcomes = agent.act(decision, observation) if is_alive else []
                 self._acted[agent.unique_id] = agent
                 self.last_decisions[agent.unique_id] = decision
@@ -445,7 +445,7 @@ def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[An
 def _looks_at(turn: Turn, world: World) -> bool:
     """Check whether an agent makes its own observation, of this world."""
     agent = turn.agent
-    return turn.observation is None and isinstance(agent, LLMMixin) and any(own is world for own in agent.worlds)
+    return turn.observation is None and isinstance(agent, LLMMixin) and world in agent.worlds
 
 
 def _id_key(key: Any) -> Any:

@@ -36,6 +36,7 @@ class ResumableModel(mesa.Model[Any, Any]):
         """
         self.step = self._guarded_step
         self._in_run = self._in_step = self._stopping = self._is_writing = self._is_over = False
+        self._this_step = 0  # while it is under way: Mesa's `time`, which takes longer to read
         self._stages: list[list[Turn]] | None = None  # what is left of a step that is under way
         self._seen: list[Observation] | None = None  # what the agents of its current stage see
         self._broken_off = ""
@@ -47,7 +48,7 @@ class ResumableModel(mesa.Model[Any, Any]):
     @property
     def now(self) -> int:
         """The step that is being decided, from 1."""
-        return int(self.time) + (0 if self._in_step else 1)
+        return self._this_step if self._in_step else int(self.time) + 1
 
     @property
     def is_stepping(self) -> bool:
@@ -134,6 +135,7 @@ class ResumableModel(mesa.Model[Any, Any]):
             self._take_back()
             raise ConfigError(self._broken_off)
         self._in_step, self._is_writing, self._is_over = True, False, False
+        self._this_step = int(self.time)
         self._stopping &= self._in_run
         is_early = self._stopping
         try:

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from mesa_llm.canonical import canonical_json, compact_json, flat_json, schema_json
+from mesa_llm.canonical import canonical_json, compact_json, flat_json, options_json, schema_json
 from mesa_llm.records.frozen import frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -210,7 +210,7 @@ class Request:
     @cached_property
     def options_text(self) -> str:
         """The values that arguments may take, as the key and the run log write them."""
-        return canonical_json(self.options) if self.options else "{}"
+        return options_json(self.options) if self.options else "{}"
 
     @cached_property
     def key(self) -> str:
@@ -220,13 +220,10 @@ class Request:
             parts.append(schema_json(self.schema))
         if self.options:
             parts.append(self.options_text)
-        origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text])
-        digest = hashlib.sha256(origin.encode("utf-8", "surrogatepass"))
-        digest.update(_framed_digests(self.tools))
-        digest.update(_framed(parts).encode("utf-8", "surrogatepass"))
-        for message in self.messages:
-            digest.update(message.framed)
-        return digest.hexdigest()
+        origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text]).encode("utf-8", "surrogatepass")
+        rest = _framed(parts).encode("utf-8", "surrogatepass")
+        messages = [message.framed for message in self.messages]
+        return hashlib.sha256(b"".join((origin, _framed_digests(self.tools), rest, *messages))).hexdigest()
 
 
 @frozen

@@ -400,8 +400,8 @@ class RunLog(Queries):
         label = getattr(record, "label", "")
         match record:
             case Decision():
-                acts = [[call.name, call.arguments] for call in record.actions]
-                decision = canonical_json([acts, record.answer])
+                acts = [f"[{canonical_json(call.name)},{canonical_json(call.arguments)}]" for call in record.actions]
+                decision = f"[[{','.join(acts)}],{canonical_json(record.answer)}]"
                 facts = ["decision", time, record.agent, decision, label]
                 values = (decision, record.text, None, None, stored_keys(record.keys), label)
                 table, row = "decisions", (time, record.agent, record.by, *values)

@@ -352,7 +352,8 @@ class SocialModel(LLMModel):
     @property
     def n_active(self) -> int:
         """Number of users who did something in the last step."""
-        return sum(any(o.action != "do_nothing" for o in outcomes) for outcomes in self.last_outcomes.values())
+        acts = ((agent_id, outcome.action) for agent_id, outcomes in self.last_outcomes.items() for outcome in outcomes)
+        return len({agent_id for agent_id, action in acts if action != "do_nothing"})
 
     @property
     def mean_position(self) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from functools import lru_cache, partial
 from itertools import chain, filterfalse, islice
@@ -407,7 +407,7 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
 def visible_ids(
     facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds]
 ) -> dict[str, tuple[int, ...]]:
-    """Collect the ids that a text shows, in order of appearance, by the arguments that take them.
+    """Collect the ids that a text shows, in order of appearance, by the arguments or the actions that take them.
 
     Args:
         facts: What a user sees.
@@ -436,38 +436,30 @@ def visible_ids(
         "post_id": tuple(dict.fromkeys(posts)),
         "user_id": tuple(others),
         "comment_id": tuple(dict.fromkeys(comments)),
+        **rated_ids(facts.feed),
     }
 
 
-def rated_posts(facts: SocialFacts, vote: int) -> tuple[int, ...]:
-    """Return the posts and replies that the text marks with one kind of the viewer's votes.
-
-    Args:
-        facts: What a user sees.
-        vote: 1 for likes, -1 for dislikes.
-    """
-    found: list[int] = []
-    for item in facts.feed:
+def rated_ids(feed: Iterable[FeedItem]) -> dict[str, tuple[int, ...]]:
+    """Return the posts and replies, and the comments, that the text of a feed marks with the viewer's votes."""
+    posts: dict[int, list[int]] = {1: [], -1: []}
+    comments: dict[int, list[int]] = {1: [], -1: []}
+    for item in feed:
         post = item.post
-        if item.vote == vote:
-            found += (post.post_id, post.source_id)
-        if post.replies:
-            found += [reply.reply_id for reply in post.replies if reply.vote == vote]
-    return tuple(dict.fromkeys(found)) if found else ()
-
-
-def rated_comments(facts: SocialFacts, vote: int) -> tuple[int, ...]:
-    """Return the comments that the text marks with one kind of the viewer's votes.
-
-    Args:
-        facts: What a user sees.
-        vote: 1 for likes, -1 for dislikes.
-    """
-    found: list[int] = []
-    for item in facts.feed:
-        if item.post.comments:
-            found += [comment.reply_id for comment in item.post.comments if comment.vote == vote]
-    return tuple(dict.fromkeys(found)) if found else ()
+        if item.vote:
+            posts[item.vote] += (post.post_id, post.source_id)
+        for reply in post.replies:
+            if reply.vote:
+                posts[reply.vote].append(reply.reply_id)
+        for comment in post.comments:
+            if comment.vote:
+                comments[comment.vote].append(comment.reply_id)
+    return {
+        "liked_posts": tuple(dict.fromkeys(posts[1])),
+        "disliked_posts": tuple(dict.fromkeys(posts[-1])),
+        "liked_comments": tuple(dict.fromkeys(comments[1])),
+        "disliked_comments": tuple(dict.fromkeys(comments[-1])),
+    }
 
 
 def own_groups(facts: SocialFacts) -> tuple[int, ...]:
@@ -478,17 +470,17 @@ def own_groups(facts: SocialFacts) -> tuple[int, ...]:
 OwnList = Callable[[SocialFacts, tuple[int, ...], Set[int]], tuple[int | str, ...]]
 """Returns what an action applies to now, given what a user sees, the users in it, and whom it follows."""
 
-OWN_LISTS: dict[str, OwnList] = {
+OWN_LISTS: dict[str, str | OwnList] = {
     "follow": lambda facts, users, followed: tuple(filterfalse(followed.__contains__, users)),
     "unfollow": lambda facts, users, followed: tuple(filter(followed.__contains__, users)),
     "mute": lambda facts, users, followed: (
         tuple(filterfalse(facts.muted.__contains__, users)) if facts.muted else users
     ),
     "unmute": lambda facts, users, followed: facts.muted,
-    "unlike_post": lambda facts, users, followed: rated_posts(facts, 1),
-    "undo_dislike_post": lambda facts, users, followed: rated_posts(facts, -1),
-    "unlike_comment": lambda facts, users, followed: rated_comments(facts, 1),
-    "undo_dislike_comment": lambda facts, users, followed: rated_comments(facts, -1),
+    "unlike_post": "liked_posts",
+    "undo_dislike_post": "disliked_posts",
+    "unlike_comment": "liked_comments",
+    "undo_dislike_comment": "disliked_comments",
     "join_group": lambda facts, users, followed: tuple([group.group_id for group in facts.open_groups]),
     "leave_group": lambda facts, users, followed: own_groups(facts),
     "send_to_group": lambda facts, users, followed: own_groups(facts),
