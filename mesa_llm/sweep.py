@@ -171,7 +171,7 @@ def sweep(
 
     Raises:
         ConfigError: If a parameter is unknown, a combination cannot be or is named twice, the limits cannot be shared
-            out among so many workers, or the workers cannot import the model.
+            out among so many workers, the workers cannot import the model, or the folder cannot be written.
         KeyboardInterrupt: On Ctrl-C; the same sweep again goes on.
     """
     names = [*inspect.signature(sweep).parameters, *inspect.signature(Access).parameters]
@@ -186,7 +186,10 @@ def sweep(
     missing = [job for job in jobs if job.log not in rows]
     n_workers = n_workers_for(workers, len(missing), access)
     _demand_importable(model, on, n_workers)
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(_unwritten_text(place, error)) from error
     made: list[dict[str, Any]] = []
     stop: MesaLLMError | None = None
     with (
@@ -209,15 +212,22 @@ def sweep(
 
 
 def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFrame:
-    """Write the table as CSV, and as Parquet where pyarrow is installed."""
+    """Write the table as CSV, and as Parquet where pyarrow is installed.
+
+    Raises:
+        ConfigError: If it cannot be written, as on a full disk.
+    """
     import pandas as pd
 
     columns = list(dict.fromkeys(name for row in rows for name in row if name not in NOT_LISTED))
     last = [name for name in LAST if name in columns]
     table = pd.DataFrame(rows, columns=[*(name for name in columns if name not in last), *last])
-    _write(folder / TABLE, table.to_csv(index=False))
-    if find_spec("pyarrow") is not None:
-        table.to_parquet(folder / Path(TABLE).with_suffix(".parquet"))
+    try:
+        _write(folder / TABLE, table.to_csv(index=False))
+        if find_spec("pyarrow") is not None:
+            table.to_parquet(folder / Path(TABLE).with_suffix(".parquet"))
+    except OSError as error:
+        raise ConfigError(_unwritten_text(folder / TABLE, error)) from error
     return table
 
 
@@ -343,8 +353,13 @@ def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
     row |= {**found, "seconds": round(clock.perf_counter() - begun, 3)}
     row |= {"error": _text_of(error), "error_kind": "" if error is None else type(error).__name__}
     text = json.dumps(row, default=plain)
-    _write(job.log.with_suffix(".json"), text)
-    return json.loads(text)  # as it is read when it was made before
+    row = json.loads(text)  # as it is read when it was made before
+    file = job.log.with_suffix(".json")
+    try:
+        _write(file, text)
+    except OSError as fault:
+        row |= {"error": row["error"] or _unwritten_text(file, fault), "error_kind": type(fault).__name__}
+    return row
 
 
 def _begun_row(job: Job) -> dict[str, Any]:
@@ -382,8 +397,20 @@ def _text_of(error: Exception | None) -> str:
 def _write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+
+
+def _unwritten_text(path: Path, error: OSError) -> str:
+    return (
+        f"{str(path)!r} cannot be written: {error.strerror}. What was recorded is kept, and the same sweep goes on as "
+        "soon as it can be"
+    )
 
 
 _ACCESSES: dict[str, Access] = {}

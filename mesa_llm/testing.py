@@ -135,7 +135,9 @@ def resumes(entry: ModelEntry) -> None:
     """A run that stopped after two steps goes on, uses every reply it has, and ends like one that never stopped."""
     kind = entry.load()
     with tempfile.TemporaryDirectory() as folder:
-        whole = _run(kind(rng=3, llm=honest(), log=Path(folder, "whole.sqlite")), 4)
+        unbroken = kind(rng=3, llm=honest(), log=Path(folder, "whole.sqlite"))
+        whole = _run(unbroken, 4)
+        unbroken.close()
         log = Path(folder, "parts.sqlite")
         first = kind(rng=3, llm=honest(), log=log)
         _run(first, 2)
@@ -143,6 +145,7 @@ def resumes(entry: ModelEntry) -> None:
         second = kind(rng=3, llm=honest(), log=log)
         _demand(_run(second, 4) == whole, "a resumed run ends in the digest of an unbroken one")
         _demand(second.usage.replayed == first.usage.calls, "a resumed run uses every recorded reply")
+        second.close()
 
 
 def survives_faults(entry: ModelEntry) -> None:

@@ -78,6 +78,25 @@ def test_a_run_that_breaks_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
     assert small(tmp_path / "runs", fixed={"users": str(users)}).n_failed == 0
 
 
+def test_a_row_that_cannot_be_written_fails_its_run_alone(tmp_path: Path) -> None:
+    first = small(tmp_path).table
+    row = next(tmp_path.glob("*-2.json"))
+    row.unlink()
+    row.mkdir()
+    again = small(tmp_path)
+    assert (again.n_done, again.n_failed, again.table["error"].str.contains("cannot be written").sum()) == (1, 1, 1)
+    assert again.table["digest"].tolist() == first["digest"].tolist()
+    assert not list(tmp_path.glob("*.json.*"))
+
+
+def test_a_table_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").mkdir()
+    with pytest.raises(ConfigError, match=r"table\.csv' cannot be written: .*the same sweep goes on"):
+        small(tmp_path)
+    (tmp_path / "table.csv").rmdir()
+    assert small(tmp_path).n_done == 0
+
+
 @pytest.mark.parametrize("twice", [{"seeds": [1, 1]}, {"fixed": {}, "llm": ["rule", "rule"]}])
 def test_a_run_that_is_named_twice_is_refused(tmp_path: Path, twice: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="the sweep holds one run twice"):

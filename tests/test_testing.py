@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mesa_llm.engine.loop import run_now
-from mesa_llm.errors import TransportError
+from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import ChatMessage, Request, Salt
 from mesa_llm.testing import FAULTS, check_model, faulty
 
@@ -19,6 +20,20 @@ def test_a_model_in_no_package_is_held_to_no_check_of_its_files(
     (tmp_path / "lone_pot.py").write_text("from tests.pot import PotModel\n\n\nclass LonePot(PotModel):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     check_model("lone_pot:LonePot")
+
+
+def test_no_check_leaves_a_log_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept_pot.py").write_text(
+        "from tests.pot import PotModel\n\nMADE = []\n\n\nclass KeptPot(PotModel):\n"
+        "    def __init__(self, *arguments, **options):\n"
+        "        super().__init__(*arguments, **options)\n        MADE.append(self)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    check_model("kept_pot:KeptPot")
+    for model in import_module("kept_pot").MADE:
+        if model.runlog.path is not None:
+            with pytest.raises(ConfigError, match="is closed"):
+                model.runlog.steps()
 
 
 def test_a_faulty_model_misbehaves_in_every_way() -> None:

@@ -305,7 +305,7 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
         page.with_suffix(".json").write_text(figures + "\n", encoding="utf-8")
         page.write_text(benchmark.page(report), encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{error.filename}: the report cannot be written: {error.strerror}") from error
+        raise ConfigError(f"{str(page)!r}: the report cannot be written: {error.strerror}") from error
     if as_json:
         say(figures)
         return

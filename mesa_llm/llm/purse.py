@@ -8,7 +8,7 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Listener
+from multiprocessing.connection import Client, Listener, answer_challenge, deliver_challenge
 from typing import Any
 
 from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
@@ -23,6 +23,9 @@ SHARED_OUT = ("concurrency", "requests_per_min", "tokens_per_min")
 
 WAKE_S = 1.0
 """Maximum number of seconds to wait for the thread that serves a purse, when it is to end."""
+
+ACCEPT_AGAIN_S = 0.1
+"""Number of seconds to wait after a connection could not be accepted."""
 
 
 def n_workers_for(workers: int | None, n_jobs: int, access: Mapping[str, Any]) -> int:
@@ -80,8 +83,9 @@ def served(purse: Purse, host: str = "127.0.0.1") -> Generator[tuple[Any, bytes]
         host: Address of this machine to listen on; by default one that only this machine can reach.
     """
     key, is_over = os.urandom(32), threading.Event()
-    with Listener((host, 0), authkey=key) as listener:
-        threading.Thread(target=_serve, args=(purse, listener, is_over), name="mesa-llm-purse", daemon=True).start()
+    with Listener((host, 0)) as listener:
+        serve = (purse, key, listener, is_over)
+        threading.Thread(target=_serve, args=serve, name="mesa-llm-purse", daemon=True).start()
         address: Any = listener.address
         try:
             yield address, key
@@ -129,18 +133,22 @@ class RemotePurse(Purse):
         return answer
 
 
-def _serve(purse: Purse, listener: Listener, is_over: threading.Event) -> None:
+def _serve(purse: Purse, key: bytes, listener: Listener, is_over: threading.Event) -> None:
     """Answer the workers, each in a thread, until the sweep is over."""
     while not is_over.is_set():
         try:
             connection = listener.accept()
-        except (AuthenticationError, EOFError, OSError):  # no worker, or one that ended while it connected
+        except OSError:  # whoever connected is gone, or this process has no file left for a connection
+            is_over.wait(ACCEPT_AGAIN_S)
             continue
-        threading.Thread(target=_answer, args=(purse, connection), name="mesa-llm-purse", daemon=True).start()
+        threading.Thread(target=_answer, args=(purse, key, connection), name="mesa-llm-purse", daemon=True).start()
 
 
-def _answer(purse: Purse, connection: Any) -> None:
-    with suppress(EOFError, OSError):  # the worker has ended
+def _answer(purse: Purse, key: bytes, connection: Any) -> None:
+    """Answer one worker until it ends; who has another key is no worker."""
+    with suppress(AuthenticationError, EOFError, OSError), connection:
+        deliver_challenge(connection, key)
+        answer_challenge(connection, key)
         while True:
             method, arguments = connection.recv()
             try:

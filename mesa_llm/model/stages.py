@@ -104,6 +104,8 @@ class StagedModel(ResumableModel):
             if self.schedule is not None:
                 stages = [[turn for turn in stage if self.schedule.includes(turn.agent.unique_id)] for stage in stages]
         self._stages = [stage for stage in stages if stage]
+        if self.now == 1 and not self.agents:
+            self.engine.warn("step 1: the model has no agents; their __init__ has to call super().__init__(model)")
 
     def _deliver(self) -> None:
         """Deliver messages, and news of other worlds."""

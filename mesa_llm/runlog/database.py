@@ -10,12 +10,12 @@ import os
 import sqlite3
 import threading
 import weakref
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog.file import WriteLock, begin_to_write, open_to_read, open_to_write
+from mesa_llm.runlog.file import WriteLock, begin_to_write, is_about_place, is_deleted, open_to_read, open_to_write
 from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, close_with, connect, line_of
 
 Mode = Literal["record", "replay", "read"]
@@ -50,6 +50,7 @@ class Database:
         self._fault: str | None = None  # why nothing can be written any more
         self._is_used = self._is_written = False
         self._write_lock: WriteLock | None = None
+        self._file: Path | None = None  # that is being recorded
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
         close_with(self, self._replies, self._trace)
@@ -69,13 +70,14 @@ class Database:
                 if self.mode == "read":
                     database.text_factory = _decode
                 return database
-            self._close_unused(self.path.resolve())
+            self._file = self.path.resolve()  # where it is, whatever folder is worked in later
+            self._close_unused(self._file)
             database, self._write_lock = open_to_write(self.path)
         except (*SQL_ERRORS, OSError) as error:
-            is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError))
+            is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError)) and not is_about_place(error)
             hint = f". If it is a damaged one: mesa-llm inspect {self.path} --salvage NEW.sqlite" if is_damaged else ""
             raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
-        _WRITERS[self.path.resolve()] = self
+        _WRITERS[self._file] = self
         return database
 
     @staticmethod
@@ -112,6 +114,23 @@ class Database:
             "is kept, and the same run with the same log goes on as soon as there is room"
         )
         return ConfigError(self._fault)
+
+    def _demand_file(self) -> None:
+        """Check that the file has not been deleted. What is open still holds all of it, and is written anew.
+
+        Raises:
+            ConfigError: If it has been.
+            sqlite3.Error: If it cannot be written anew, as when its folder is gone, too.
+        """
+        if self._file is None or not is_deleted(self._file):
+            return
+        with closing(connect(str(self._file))) as target:
+            self._trace.backup(target)
+        self._fault = (
+            f"{str(self.path)!r} was deleted while it was being recorded. It has been written anew, and nothing more "
+            "is asked; the same run with the same log goes on"
+        )
+        raise ConfigError(self._fault)
 
     def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
         """Read rows.

@@ -101,6 +101,23 @@ def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection
     return database
 
 
+def is_about_place(error: Exception) -> bool:
+    """Check whether an error of SQLite is about the place of a file: no room, no right to write, no such folder."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def is_deleted(path: Path) -> bool:
+    """Check whether a file is gone; a file system that does not answer now says nothing of that."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def begin_to_write(database: sqlite3.Connection) -> None:
     """Record who writes a log, and make its commits quick.
 

@@ -187,7 +187,7 @@ class RunLog(Queries):
         self._check_writable()
         try:
             with self._lock:
-                row = (name, canonical_json(value))
+                row = (name, storable(canonical_json(value)))
                 self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", row)
         except sqlite3.Error as error:
             raise self._give_up(error) from error
@@ -362,8 +362,9 @@ class RunLog(Queries):
             raise self._give_up(error) from error
 
     def _checkpoint(self) -> None:
-        """Move commits from the write-ahead log into the file; waits for nobody."""
+        """Move commits from the write-ahead log into the file, if it is still there; waits for nobody."""
         if self._write_lock is not None:
+            self._demand_file()
             self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._has_new_replies = False
             self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S

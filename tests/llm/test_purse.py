@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from multiprocessing import AuthenticationError
 
 import pytest
 
@@ -22,6 +23,13 @@ def test_whoever_hangs_up_keeps_no_worker_from_the_purse() -> None:
         purse.settle(Usage(calls=1))
         with pytest.raises(BudgetSpent):
             RemotePurse(address, key).reserve()
+
+
+def test_who_connects_and_says_nothing_or_has_no_key_keeps_no_worker_from_the_purse() -> None:
+    with served(Purse(calls=1)) as (address, key), socket.create_connection(address):
+        with pytest.raises((AuthenticationError, EOFError, OSError)):
+            RemotePurse(address, b"another key")
+        RemotePurse(address, key).reserve()
 
 
 def test_nothing_listens_any_more_once_a_sweep_is_over() -> None:

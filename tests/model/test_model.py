@@ -437,6 +437,11 @@ def test_what_cannot_reply_is_refused_as_the_language_model_of_an_agent() -> Non
         LLMAgent(mesa.Model(), llm=print).step()  # pyright: ignore[reportArgumentType]
 
 
+def test_a_model_without_agents_is_warned_of_as_when_theirs_were_never_set_up(caplog) -> None:
+    PotModel(0, rng=1).run_for(2)
+    assert caplog.messages == ["step 1: the model has no agents; their __init__ has to call super().__init__(model)"]
+
+
 def test_a_step_that_mostly_failed_is_warned_of_once(caplog) -> None:
     model = PotModel(3, ScriptedLLM(lambda request: "nonsense"), rng=1)
     model.run_for(2)

@@ -40,6 +40,24 @@ def test_a_replay_asks_nobody_and_ends_in_the_same_digest(tmp_path) -> None:
     assert (again.usage.calls, again.usage.replayed) == (0, first.usage.calls)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no open file")
+def test_a_log_that_is_deleted_while_it_is_recorded_is_written_anew(tmp_path) -> None:
+    whole = recorded(tmp_path / "whole.sqlite")
+    model = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite", attempts=1)
+    model.run_for(1)
+    (tmp_path / "run.sqlite").unlink()
+    with pytest.raises(ConfigError, match="was deleted while it was being recorded"):
+        model.run_for(2)
+    model.close()
+    again = recorded(tmp_path / "run.sqlite")
+    assert (again.runlog.digest, again.usage.replayed) == (whole.runlog.digest, 8)
+
+
+def test_a_log_that_cannot_be_made_is_not_taken_for_a_damaged_one(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"unable to open database file$"):
+        RunLog(tmp_path)
+
+
 def test_recorded_failures_are_replayed_as_failures(tmp_path) -> None:
     first = recorded(tmp_path / "run.sqlite", ScriptedLLM(lambda request: ServerTrouble("down")))
     again = PotModel(4, "ScriptedLLM", rng=2, log=tmp_path / "run.sqlite", replay=True)

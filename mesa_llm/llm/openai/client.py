@@ -15,13 +15,16 @@ from pydantic_core import from_json
 
 from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
 from mesa_llm.llm.address import Address, without_secrets
-from mesa_llm.llm.openai.connection import MAX_ERROR_BYTES, Connections, Response
+from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import Dialect, Writer
 from mesa_llm.records import Reply, Request
 
 logger = logging.getLogger(__name__)
+
+MAX_ERROR_BYTES = 100_000
+"""Maximum number of bytes of an error page that are looked at."""
 
 type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections]
 
@@ -141,15 +144,18 @@ class OpenAIHTTP:
             if text.startswith(b"{") and not text.endswith(b"}"):
                 raise ServerTrouble(f"{self._where} cut its reply after {len(response.body)} bytes") from None
             raise BadReply(f"the reply is no JSON ({error}): it starts {self._without_secrets(text)[:80]!r}") from None
-        if isinstance(body, dict) and "error" in body and not body.get("choices"):
-            self._raise_inner(body["error"], response)
+        choices = body.get("choices") if isinstance(body, dict) else None
+        self._check_error(choices[0] if isinstance(choices, list) and choices else body)
         return read_reply(body, request, latency_s)
 
-    def _raise_inner(self, error: Any, response: Response) -> None:
-        """Raise the error that some endpoints put into a reply with status 200."""
+    def _check_error(self, holder: Any) -> None:
+        """Raise the error that some endpoints put into a reply with status 200, or into its first choice."""
+        error = holder.get("error") if isinstance(holder, dict) else None
+        if not error:
+            return
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
-        raise trouble(status, detail_in(self._without_secrets(response.body)), self._where, response.retry_after)
+        raise trouble(status, detail_in(self._without_secrets(json.dumps(holder).encode())), self._where)
 
     def _simplify(self, dialect: Dialect, detail: ErrorDetail) -> bool:
         """Leave out what the endpoint rejects; False if nothing can be left out."""

@@ -21,9 +21,6 @@ import pycurl
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.openai.transfers import Transfers, libcurl
 
-MAX_ERROR_BYTES = 100_000
-"""Maximum number of bytes of an error page that are read."""
-
 MAX_IDLE_S = 30
 """Seconds after which an idle connection is not used again: something between may have forgotten it by then."""
 
@@ -44,7 +41,7 @@ class Response(NamedTuple):
     """Seconds that its header `Retry-After` asks to wait; None: it asks for no whole second."""
 
     body: bytes
-    """Its body; of an error page, the start."""
+    """Its body; of an error page that is too long, the start."""
 
 
 class Connections:
@@ -139,10 +136,7 @@ class _Exchange:
         """Keep a part of the body; -1 where there is more than is read."""
         self._parts.append(part)
         self._size += len(part)
-        if self._size <= min(self._max_reply_bytes, MAX_ERROR_BYTES):
-            return len(part)
-        max_bytes = self._max_reply_bytes if 200 <= self._status < 300 else MAX_ERROR_BYTES
-        return len(part) if self._size <= max_bytes else -1
+        return len(part) if self._size <= self._max_reply_bytes else -1
 
 
 def _options(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[int, Any]:

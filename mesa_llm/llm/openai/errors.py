@@ -24,6 +24,8 @@ _FOR_A_PERSON = {
     403: "check what the API key may do",
     404: "check the model's name and the api_base",
     405: "check the api_base",
+    407: "check the proxy that the environment names",
+    410: "check the model's name and the api_base",
 }
 
 
@@ -90,12 +92,13 @@ def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | N
         retry_after: Its `Retry-After` header.
 
     Returns:
-        `AccessRefused` where a person must act (key, balance, model's name, address), `RateLimited` (429),
-        `ServerTrouble` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
+        `AccessRefused` where a person must act (key, balance, model's name, address), `RateLimited` (429,
+        and 503 with a `Retry-After`), `ServerTrouble` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
     """
     message = f"{address} answered {status}: {detail.text or '(nothing)'}"
-    if status == 429 and detail.about != "insufficient_quota":
-        return RateLimited(message, seconds_in(retry_after))
+    wait_s = seconds_in(retry_after)
+    if (status == 429 and detail.about != "insufficient_quota") or (status == 503 and wait_s):
+        return RateLimited(message, wait_s)
     if status >= 500 or status in (408, 409, 425):
         return ServerTrouble(message)
     if status == 403 and re.search(r"flagged|moderation|content polic", detail.text, re.IGNORECASE):

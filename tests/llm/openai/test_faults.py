@@ -110,6 +110,8 @@ def test_retries_end(fault: Any, kind: type[MesaLLMError]) -> None:
         (refused(403, "not yours"), AccessRefused),
         (refused(404, "no model tiny"), AccessRefused),
         (Fault(307, headers={"Location": "/elsewhere"}), AccessRefused),
+        (refused(407, "who are you?"), AccessRefused),
+        (refused(410, "tiny is gone"), AccessRefused),
         (refused(400, "too many messages"), Refused),
         (refused(422, "the prompt is too long"), Refused),
     ],
@@ -128,6 +130,17 @@ def test_the_endpoints_words_are_told_in_short() -> None:
 def test_retry_after_is_passed_on() -> None:
     (error,), _ = asked(always(rate_limited(7)))
     assert error.retry_after_s == 7
+
+
+def test_a_server_that_says_when_it_is_back_is_left_alone_until_then() -> None:
+    (error,), _ = asked(always(Fault(503, b"loading", {"Retry-After": "7"})))
+    assert (type(error), error.retry_after_s) == (RateLimited, 7)
+
+
+def test_an_error_in_the_middle_of_a_choice_counts_as_one() -> None:
+    choice = {"message": {"content": "I wou"}, "finish_reason": "error", "error": {"code": 429, "message": "slow down"}}
+    (error,), _ = asked(always({"choices": [choice]}))
+    assert (type(error), "slow down" in str(error)) == (RateLimited, True)
 
 
 def test_an_error_inside_a_reply_counts_as_one() -> None:
@@ -214,8 +227,9 @@ def test_a_model_without_tool_calls_can_still_choose() -> None:
     assert "talk_to" in server.last["messages"][-1]["content"]
 
 
-def test_a_reply_just_within_the_bound_is_read() -> None:
-    size = len(json.dumps(completion("x" * 5000, body={"model": ""})))
-    (reply,), _ = asked(always(completion("x" * 5000)), max_reply_bytes=size)
-    (error,), _ = asked(always(completion("x" * 5000)), max_reply_bytes=size - 1)
-    assert (len(reply.text), type(error)) == (5000, BadReply)
+@pytest.mark.parametrize("length", [5000, 500_000])
+def test_a_reply_just_within_the_bound_is_read(length: int) -> None:
+    size = len(json.dumps(completion("x" * length, body={"model": ""})))
+    (reply,), _ = asked(always(completion("x" * length)), max_reply_bytes=size)
+    (error,), _ = asked(always(completion("x" * length)), max_reply_bytes=size - 1)
+    assert (len(reply.text), type(error)) == (length, BadReply)
