@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
-    return _CANONICAL.encode(value)
+    try:
+        return _CANONICAL.encode(value)
+    except TypeError:  # names that JSON does not know (tuples, classes), or that cannot be sorted
+        return _CANONICAL.encode(with_text_names(value))
 
 
 def schema_json(schema: Mapping[str, Any]) -> str:
@@ -61,6 +64,23 @@ def plain(value: object) -> object:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return _ADDRESS.sub("", repr(value))
+
+
+def with_text_names(value: object) -> Any:
+    """Return a value in which all names are texts: those of JSON for numbers, `[1,2]` for a tuple."""
+    match value:
+        case dict():
+            fields = cast("dict[object, object]", value)
+            return {
+                name if isinstance(name, str) else canonical_json(name).strip('"'): with_text_names(field)
+                for name, field in fields.items()
+            }
+        case list() | tuple():
+            return [with_text_names(item) for item in cast("Sequence[object]", value)]
+        case str() | int() | float() | None:
+            return value
+        case _:
+            return with_text_names(plain(value))
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

@@ -78,6 +78,18 @@ def test_a_run_that_breaks_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
     assert small(tmp_path / "runs", fixed={"users": str(users)}).n_failed == 0
 
 
+class Counting(SocialModel):
+    """Counts by cells."""
+
+    def results(self) -> dict[str, Any]:
+        return {"counts": {(0, 1): 2}}
+
+
+def test_a_result_may_name_what_it_counts_by_cells(tmp_path: Path) -> None:
+    made = sweep(Counting, {}, seeds=1, steps=1, fixed={"n_agents": 3}, folder=tmp_path, workers=1)
+    assert made.table["counts"].tolist() == [{"[0,1]": 2}]
+
+
 @pytest.mark.parametrize("twice", [{"seeds": [1, 1]}, {"fixed": {}, "llm": ["rule", "rule"]}])
 def test_a_run_that_is_named_twice_is_refused(tmp_path: Path, twice: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="the sweep holds one run twice"):
