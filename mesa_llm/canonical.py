@@ -7,25 +7,28 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
-    if type(value) is dict:
-        fields: dict[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        if _WRITTEN_ALIKE.issuperset(map(type, chain(fields, fields.values()))):
-            return _sorted_json(fields)
-    return _CANONICAL.encode(value)
+    try:
+        if type(value) is dict:
+            fields = cast("dict[Any, Any]", value)
+            if _WRITTEN_ALIKE.issuperset(map(type, chain(fields, fields.values()))):
+                return _sorted_json(fields)
+        return _CANONICAL.encode(value)
+    except TypeError:  # names that JSON does not know (tuples, classes), or that cannot be sorted
+        return _CANONICAL.encode(with_text_names(value))
 
 
 def options_json(options: Mapping[str, Sequence[Any]]) -> str:
     """Write lists by name as `canonical_json` does, in less time where they hold whole numbers and texts alone."""
     if _WRITTEN_ALIKE.issuperset(map(type, chain(options, *options.values()))):
         return _sorted_json(options)
-    return _CANONICAL.encode(options)
+    return canonical_json(options)
 
 
 _WRITTEN_ALIKE = frozenset({int, str})
@@ -35,7 +38,7 @@ _WRITTEN_ALIKE = frozenset({int, str})
 def _sorted_json(fields: Mapping[Any, Any]) -> str:
     try:
         return to_json({name: fields[name] for name in sorted(fields)} if len(fields) > 1 else fields).decode()
-    except (PydanticSerializationError, TypeError):  # halves of surrogate pairs, which UTF-8 cannot hold
+    except PydanticSerializationError:  # halves of surrogate pairs, which UTF-8 cannot hold
         return _CANONICAL.encode(fields)
 
 
@@ -84,6 +87,23 @@ def plain(value: object) -> object:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return _ADDRESS.sub("", repr(value))
+
+
+def with_text_names(value: object) -> Any:
+    """Return a value in which all names are texts: those of JSON for numbers, `[1,2]` for a tuple."""
+    match value:
+        case dict():
+            fields = cast("dict[object, object]", value)
+            return {
+                name if isinstance(name, str) else canonical_json(name).strip('"'): with_text_names(field)
+                for name, field in fields.items()
+            }
+        case list() | tuple():
+            return [with_text_names(item) for item in cast("Sequence[object]", value)]
+        case str() | int() | float() | None:
+            return value
+        case _:
+            return with_text_names(plain(value))
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

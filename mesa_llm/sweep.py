@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
-from mesa_llm.canonical import plain
+from mesa_llm.canonical import plain, with_text_names
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
 from mesa_llm.llm.purse import RemotePurse, limits_of_each, n_workers_for
@@ -352,7 +352,7 @@ def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
             job.log.unlink(missing_ok=True)
     row |= {**found, "seconds": round(clock.perf_counter() - begun, 3)}
     row |= {"error": _text_of(error), "error_kind": "" if error is None else type(error).__name__}
-    text = json.dumps(row, default=plain)
+    text = json.dumps(with_text_names(row), default=plain)
     row = json.loads(text)  # as it is read when it was made before
     file = job.log.with_suffix(".json")
     try:

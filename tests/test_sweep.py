@@ -97,6 +97,18 @@ def test_a_table_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path)
     assert small(tmp_path).n_done == 0
 
 
+class Counting(SocialModel):
+    """Counts by cells."""
+
+    def results(self) -> dict[str, Any]:
+        return {"counts": {(0, 1): 2}}
+
+
+def test_a_result_may_name_what_it_counts_by_cells(tmp_path: Path) -> None:
+    made = sweep(Counting, {}, seeds=1, steps=1, fixed={"n_agents": 3}, folder=tmp_path, workers=1)
+    assert made.table["counts"].tolist() == [{"[0,1]": 2}]
+
+
 @pytest.mark.parametrize("twice", [{"seeds": [1, 1]}, {"fixed": {}, "llm": ["rule", "rule"]}])
 def test_a_run_that_is_named_twice_is_refused(tmp_path: Path, twice: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="the sweep holds one run twice"):

@@ -27,10 +27,14 @@ from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
 from mesa_llm.records import Decision, Failure, Observation, Outcome, ToolCall
 from mesa_llm.space import describe_surroundings
 from mesa_llm.text import quoted
+from mesa_llm.tools.tool import marked_methods
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import Receiver, unit_of
 
 A = TypeVar("A", bound="LLMMixin")
+
+_FREE = frozenset({"consult", "query_for", "step", "unit_in"})
+"""Methods of agents that think which nothing but their own code calls where a model lets all decide together."""
 
 
 class LLMMixin(DeliberationMixin):
@@ -42,7 +46,8 @@ class LLMMixin(DeliberationMixin):
         """Make the mixin's `step` that of the class, on whichever side of the Mesa class the mixin stands.
 
         Raises:
-            ConfigError: If the class overrides a method that the engine calls, or its `rule` is async.
+            ConfigError: If the class overrides a method that the engine calls, has an action in the place of what the
+                engine asks for, lacks one of the mixins, or its `rule` is async.
         """
         super().__init_subclass__(**kwargs)
         if inspect.iscoroutinefunction(cls.rule):
@@ -50,6 +55,15 @@ class LLMMixin(DeliberationMixin):
         for name in ("settle", "checked", "opened", "waits_by_itself"):
             if getattr(cls, name) is not getattr(LLMMixin, name):
                 raise ConfigError(f"{cls.__name__}.{name}: the engine calls {name} of agents that think; rename yours")
+        mixins: list[type] = [LLMMixin, ConfigMixin, MemoryMixin, ToolMixin]
+        for name in marked_methods(cls):
+            if name not in _FREE and any(hasattr(mixin, name) for mixin in mixins):
+                raise ConfigError(
+                    f"{cls.__name__}.{name}: agents that think have {name} of their own; rename the action"
+                )
+        lacking = ", ".join(mixin.__name__ for mixin in mixins if not issubclass(cls, mixin))
+        if lacking and issubclass(cls, mesa.Agent):
+            raise ConfigError(f"{cls.__name__} lacks {lacking}; inherit from Mind, which has all four mixins")
         steps = next(kind for kind in cls.__mro__ if "step" in vars(kind))
         if not issubclass(steps, LLMMixin):
             cls.step = LLMMixin.step

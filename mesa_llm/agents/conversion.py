@@ -119,8 +119,13 @@ def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
         kind: The class with a mind.
         agent: An agent of the former class.
         components: `llm`, `config`, `memory`, `tools`.
+
+    Raises:
+        ConfigError: If its former class has an attribute with the name of a component, whose value would be lost.
     """
     model, body = agent.model, type(agent)
+    if not getattr(body, "is_minded", False) and (own := [name for name in COMPONENTS if hasattr(agent, name)]):
+        raise ConfigError(f"{body.__name__} has {own[0]} of its own, as a mind has; rename it, and no value is lost")
     if not isinstance(model._agents_by_type, AgentsByType):
         model._agents_by_type = AgentsByType(model._agents_by_type)
     minded = model._agents_by_type.minded(kind, body, model.random)

@@ -55,7 +55,9 @@ def parameters(
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in by_name:
-            raise ConfigError(f"{option} {pair}: wanted name=value, with one of the names {', '.join(by_name)}")
+            wanted = f"wanted name=value, with one of the names {', '.join(by_name)}"
+            seed = "; the seed is --rng, those of a sweep are --seeds" if name in ("rng", "seed") else ""
+            raise ConfigError(f"{option} {pair}: {wanted if by_name else f'{kind.__name__} has no parameters'}{seed}")
         hint = by_name[name].kind
         arguments[name] = _value(name, text, str if hint is Any else hint, option)
     if users is not None:

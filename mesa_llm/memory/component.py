@@ -127,5 +127,5 @@ class MemoryMixin:
         return self._memory
 
     @memory.setter
-    def memory(self, memory: Memory) -> None:
-        self._memory = memory
+    def memory(self, memory: MemorySpec) -> None:
+        self._memory = open_memory(memory)

@@ -86,8 +86,15 @@ class LLMModel(StagedModel):
         return model
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Set the signature: the scenario's parameters and the options of all models."""
+        """Set the signature: the scenario's parameters and the options of all models.
+
+        Raises:
+            TypeError: If `scenario_class` is no `LLMScenario`.
+        """
         super().__init_subclass__(**kwargs)
+        if not issubclass(cast("type", cls.scenario_class), LLMScenario):
+            name = cls.scenario_class.__name__
+            raise TypeError(f"{cls.__name__}.scenario_class has to be an LLMScenario; write class {name}(LLMScenario)")
         cls.__signature__ = signature_of(cls)
 
     def __init__(

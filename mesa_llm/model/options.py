@@ -6,7 +6,7 @@ import inspect
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from mesa.experimental.scenarios import Scenario
 
@@ -38,7 +38,7 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     memories: Mapping[Any, Mapping[str, Any]] | None
 
 
-OPTIONS = frozenset({"llm", "worlds", "rng", *LLMOptions.__annotations__})
+OPTIONS = frozenset({"scenario", "llm", "worlds", "rng", *LLMOptions.__annotations__})
 """Names of the options of all models, which no parameter of a scenario may have."""
 
 
@@ -62,13 +62,18 @@ def settle_parameters(
         The scenario, and the seed; None for a scenario with a generator in place of a seed.
 
     Raises:
-        ConfigError: If a parameter is given both ways, and not equal; or one is unknown, of another type, or out of
-            its range.
+        ConfigError: If the scenario is none, a parameter is given both ways, and not equal; or one is unknown, of
+            another type, or out of its range.
     """
     if scenario is None:
         seed = seed_for(rng, runlog)
         fields = {name: value for name, value in by_keyword.items() if name in kind.scenario_class.fields}
         return kind.scenario_class(rng=seed, **fields), seed
+    if not isinstance(cast("Any", scenario), Scenario):
+        raise ConfigError(
+            f"{kind.__name__}: wanted a scenario ({kind.scenario_class.__name__}), got {scenario!r:.60}; give "
+            "parameters by name, those in a dictionary as **parameters"
+        )
     own = fields_of(scenario)
     seed = None if rng in (None, "") else seed_for(rng, runlog)
     conflicts = {name: value for name, value in by_keyword.items() if name in own and name != "rng"}

@@ -191,7 +191,7 @@ class LLMScenario(_Declared):
 
         Raises:
             TypeError: If one has no default, as every model can be made without arguments; or has the name of an option
-                of all models, which would never reach it.
+                of all models, which would never reach it, or of something that all scenarios have.
         """
         super().__init_subclass__()
         names: dict[str, None] = {}
@@ -204,6 +204,8 @@ class LLMScenario(_Declared):
             )
         if taken := sorted(OPTIONS & set(names)):
             raise TypeError(f"{cls.__name__}.{taken[0]}: every LLMModel has an option {taken[0]}=; rename the field")
+        if taken := [name for name in names if hasattr(LLMScenario, name)]:
+            raise TypeError(f"{cls.__name__}.{taken[0]}: every scenario has {taken[0]} of its own; rename the field")
         cls.fields = tuple(names)
 
     def __init__(self, *, rng: Any = None, **values: Any) -> None:
@@ -273,7 +275,7 @@ def _annotations(kind: type[Any]) -> Mapping[str, Any]:
 def _is_own(name: str, hint: Any) -> bool:
     """Check whether a name belongs to the class itself, and is no parameter."""
     text = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))
-    return name.startswith("_") or name == "fields" or "ClassVar" in text
+    return name.startswith("_") or "ClassVar" in text
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:

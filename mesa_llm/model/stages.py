@@ -70,9 +70,12 @@ class StagedModel(ResumableModel):
         self.step_seconds = 0.0
         self._n_refused = 0
         self._datacollector: DataCollector | None = None
+        self._is_warned_of_rows = False
 
     def step(self) -> None:
-        """Let everyone who is due decide together and act in order."""
+        """Let everyone who is due decide together and act in order; nothing happens if an event has ended the run."""
+        if not self.running and self._stages is None:
+            return
         with collector_paused():
             self.begin_step()
             while self._stages:
@@ -351,6 +354,7 @@ class StagedModel(ResumableModel):
             self._step_usage = self.engine.usage - self._usage_before
             self.step_seconds = clock.perf_counter() - self._step_start
             if self._datacollector is not None:
+                self._warn_of_rows_collected_twice(self._datacollector)
                 self._datacollector.collect(self)
             self.runlog.end_step(self.now, self._collected())
             if self.schedule is not None and not self.schedule.advance(length, self.worlds):
@@ -361,6 +365,16 @@ class StagedModel(ResumableModel):
         if self._failed and self.on_error == "raise":
             reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
             raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
+
+    def _warn_of_rows_collected_twice(self, collector: DataCollector) -> None:
+        """Warn once of a model that collects by itself in `step` or `end_step`, as plain Mesa models have to."""
+        times = [*vars(collector).get("_collection_steps", ())[-2:], self.time]
+        if len(set(times)) < len(times) and not self._is_warned_of_rows:
+            self._is_warned_of_rows = True
+            self.engine.warn(
+                f"{type(self).__name__} collects each step twice: an LLMModel collects by itself at the end of a step; "
+                "leave datacollector.collect(self) out of step() and end_step()"
+            )
 
     def _collected(self) -> dict[str, Any]:
         """Return the row that the data collector collected in this step, without usage."""

@@ -172,7 +172,8 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         leading: How many first parameters the model does not see (`self`, the acting agent).
 
     Raises:
-        ConfigError: If it is asynchronous, or a parameter has no type, cannot be described as JSON, or is variadic.
+        ConfigError: If it is asynchronous, or a parameter has no type or one that cannot be found, cannot be described
+            as JSON, or is variadic.
     """
     mark = getattr(function, _MARK, _Mark(is_action=False, when=None))
     name = function.__name__
@@ -180,7 +181,12 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         raise ConfigError(f"tool {name!r} is async; tools are called as plain functions, write def without async")
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[leading:]
-    hints = typing.get_type_hints(function, include_extras=True)
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise ConfigError(
+            f"a type in tool {name!r} cannot be found at run time: {error}; import it outside of TYPE_CHECKING"
+        ) from error
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ConfigError(f"tool {name!r} takes *{parameter.name}; name its arguments one by one")

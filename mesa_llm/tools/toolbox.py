@@ -55,6 +55,11 @@ def checked_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Callable[...
     Raises:
         ConfigError: If one is no function or method, or could not be described or called.
     """
+    if callable(functions):
+        raise ConfigError(
+            f"tools= is a list of functions, got {functions!r:.60}; create_agents gives each agent one item of a list "
+            "that is as long as there are agents: give each its own, tools=[[first, second]] * n"
+        )
     checked = tuple(functions)
     for function in checked:
         target = getattr(function, "__func__", function)
@@ -254,7 +259,8 @@ class ToolBox(Mapping[str, Bound]):
         """
         found = self._plan.tools.get(call.name)
         if found is None:
-            raise ToolError(f"there is no tool {call.name[:80]!r}; choose one of: {', '.join(self._plan.tools)}.")
+            hint = f"choose one of: {', '.join(self._plan.tools)}" if self._plan.tools else "none can be used now"
+            raise ToolError(f"there is no tool {call.name[:80]!r}; {hint}.")
         return ToolCall(call.name, found[0].arguments(call.arguments), call.call_id)
 
     def call(self, call: ToolCall) -> Any:

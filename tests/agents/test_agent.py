@@ -9,6 +9,7 @@ import threading
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
+import mesa
 import pytest
 from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
@@ -20,6 +21,8 @@ from mesa_llm import (
     Decision,
     Failure,
     LLMAgent,
+    LLMMixin,
+    MemoryMixin,
     Mind,
     Observation,
     Reply,
@@ -528,6 +531,25 @@ class Debtor(MoneyAgent):
 def test_a_name_that_the_engine_calls_is_not_taken_by_another_method() -> None:
     with pytest.raises(ConfigError, match="rename yours"):
         type("Thinking", (Debtor, Mind), {})
+
+
+@pytest.mark.parametrize("name", ["remember", "prompt", "act", "tools"])
+def test_an_action_has_no_name_by_which_the_engine_asks_for_something_else(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"Slip.{name}: agents that think have {name} of their own"):
+        type("Slip", (LLMAgent,), {name: action(lambda self: "done")})
+
+
+def test_an_agent_thinks_with_all_four_mixins() -> None:
+    with pytest.raises(ConfigError, match="Bare lacks ConfigMixin, ToolMixin; inherit from Mind"):
+        type("Bare", (LLMMixin, MemoryMixin, mesa.Agent), {})
+
+
+def test_a_list_of_tools_that_mesa_has_handed_out_is_told_apart() -> None:
+    with pytest.raises(
+        ConfigError,
+        match=r"tools= is a list of functions, got <built-in function print>.*tools=\[\[first, second\]\] \* n",
+    ):
+        LLMAgent.create_agents(PotModel(0), 2, tools=[print, print])
 
 
 def test_what_happened_is_remembered_in_the_unit_of_its_world() -> None:

@@ -1,9 +1,10 @@
 """Agents of Mesa's own models that get a mind: counted, activated, born and removed as before."""
 
+import pytest
 from mesa.examples.advanced.wolf_sheep.agents import Sheep
 from mesa.examples.advanced.wolf_sheep.model import WolfSheep, WolfSheepScenario
 
-from mesa_llm import Mind, Observation, ToolCall, action
+from mesa_llm import ConfigError, Mind, Observation, ToolCall, action
 from mesa_llm.engine.plain import engine_of
 
 
@@ -62,6 +63,14 @@ def test_a_child_of_an_agent_that_entered_thinks_and_is_activated_as_its_parent_
     lamb = list(model.agents)[-1]
     assert lamb in model.agents_by_type[Sheep]
     assert (lamb.llm, lamb.config.persona, type(lamb.memory)) == ("random", "You are a sheep.", type(mother.memory))
+
+
+def test_what_an_agent_keeps_under_the_name_of_a_component_is_not_lost() -> None:
+    model = WolfSheep(WolfSheepScenario(initial_sheep=1, rng=1))
+    model.agents_by_type[Sheep].set("memory", ["grass"])
+    with pytest.raises(ConfigError, match="Sheep has memory of its own, as a mind has; rename it"):
+        Ewe.enter(model.agents_by_type[Sheep])
+    assert list(model.agents_by_type[Sheep].get("memory")) == [["grass"]]
 
 
 def test_the_memory_given_on_entering_is_the_memory_an_agent_has() -> None:

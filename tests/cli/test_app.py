@@ -370,6 +370,7 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
         (["run", "social", "--steps", "-1"], "'--steps': Input should be greater than or equal to 0"),
         (["run", "social", "--stepz", "1"], "No such option: --stepz"),
         (["rum"], "No such command 'rum'"),
+        (["sweep", "social", "--vary", "rng=1,2"], "; the seed is --rng, those of a sweep are --seeds"),
         (["run", "social", "--set", "colour=red"], "wanted name=value, with one of the names n_agents"),
         (["run", "social", "--set", "n_agents=many"], "--set n_agents=many: input should be a valid integer"),
         (["run", "social", "--set", "n_agents=true"], "--set n_agents=true: input should be a valid integer"),

@@ -456,6 +456,14 @@ def test_a_memory_given_as_an_object_is_used_as_it_is() -> None:
     assert Thinker(memory=memory).memory is memory
 
 
+def test_what_is_no_memory_is_refused_when_it_is_set() -> None:
+    thinker = Thinker()
+    thinker.memory = "chat"
+    assert isinstance(thinker.memory, ChatMemory)
+    with pytest.raises(ConfigError, match=r"a memory is a Memory, .* got \[\]"):
+        thinker.memory = []  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_an_unknown_memory_is_refused_when_the_agent_is_made() -> None:
     with pytest.raises(ConfigError, match="choose one of"):
         Thinker(memory="elephant")

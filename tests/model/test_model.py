@@ -503,6 +503,28 @@ def test_all_that_a_user_collects_is_in_the_digest() -> None:
     assert digests[3] == digests[0]
 
 
+def test_a_reporter_may_name_what_it_counts_by_cells_and_classes() -> None:
+    model = PotModel(2, rng=1)
+    model.datacollector = DataCollector({"paid": lambda model: {(0, 1): 1, Payer: 2}})
+    model.step()
+    assert model.results() == {"paid": {(0, 1): 1, Payer: 2}}
+
+
+@pytest.mark.parametrize("method", ["step", "end_step"])
+def test_a_model_that_collects_what_is_collected_anyway_is_warned_of_once(method, caplog) -> None:
+    class Twice(PotModel):
+        pass
+
+    def collect(self) -> None:
+        getattr(PotModel, method)(self)
+        self.datacollector.collect(self)
+
+    setattr(Twice, method, collect)
+    Twice(1, rng=1).run_for(4)
+    (message,) = caplog.messages
+    assert "leave datacollector.collect(self) out of step() and end_step()" in message
+
+
 class Ann(Payer):
     """Has a name."""
 

@@ -91,6 +91,7 @@ def test_keywords_and_a_scenario_make_the_same_run() -> None:
         ({"rng": -1}, "^rng is the seed, a whole number from 0 on, got -1; leave it out for a new one$"),
         ({"rng": "x"}, "^rng is the seed, .* got 'x'"),
         ({"rng": 1.5}, "^rng is the seed, .* got 1.5"),
+        ({"scenario": {"n_agents": 3}}, r"wanted a scenario \(TownScenario\), got {'n_agents': 3}; give .* by name"),
         ({"scenario": PlainScenario(rng=-1)}, "^rng is the seed, .* got -1"),
     ],
 )
@@ -116,10 +117,21 @@ def test_a_seed_typed_on_a_page_of_mesa_comes_as_text_in_a_scenario() -> None:
         TownScenario(rng="x")
 
 
-@pytest.mark.parametrize("name", ["rng", *LLMModel.option_defaults])
+@pytest.mark.parametrize("name", ["scenario", "rng", *LLMModel.option_defaults])
 def test_a_parameter_cannot_have_the_name_of_an_option(name: str) -> None:
     with pytest.raises(TypeError, match=f"Taken.{name}: every LLMModel has an option {name}=; rename the field"):
         type("Taken", (LLMScenario,), {"__annotations__": {name: int}, name: 1})
+
+
+@pytest.mark.parametrize("name", ["model", "check", "fields", "parameters", "to_dict"])
+def test_a_parameter_cannot_have_the_name_of_what_all_scenarios_have(name: str) -> None:
+    with pytest.raises(TypeError, match=f"Taken.{name}: every scenario has {name} of its own; rename the field"):
+        type("Taken", (LLMScenario,), {"__annotations__": {name: int}, name: 1})
+
+
+def test_a_model_cannot_name_a_scenario_of_mesas_as_its_class() -> None:
+    with pytest.raises(TypeError, match=r"has to be an LLMScenario; write class PlainScenario\(LLMScenario\)"):
+        type("Plain", (LLMModel,), {"scenario_class": PlainScenario})
 
 
 def test_what_a_page_and_a_list_need_comes_from_the_fields() -> None:

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import pytest
+from mesa.datacollection import DataCollector
 
 from mesa_llm import BudgetSpent, ConfigError, Decision, Observation, ScriptedLLM, Stopped, ToolCall
 from mesa_llm.engine.activation import Turn
@@ -254,6 +255,17 @@ def test_after_the_end_nothing_moves_and_nobody_acts() -> None:
     assert before[0] == 2
 
 
+def test_no_step_follows_an_event_that_ends_the_run() -> None:
+    class Closing(PotModel):
+        def close_down(self) -> None:
+            self.running = False
+
+    model = Closing(2, rng=1)
+    model.schedule_event(model.close_down, at=1.5)
+    model.run_for(3)
+    assert (model.pot.steps, len(model.datacollector.get_model_vars_dataframe())) == (1, 2)
+
+
 def test_a_step_whose_action_ends_the_run_is_finished_whoever_drives_it() -> None:
     model, other = Ending(2, rng=1), Ending(2, rng=1)
     model.run()
@@ -364,6 +376,13 @@ def test_a_step_within_a_step_is_refused(how) -> None:
 def test_a_model_is_neither_copied_nor_pickled_and_says_what_to_do(copied) -> None:
     with pytest.raises(ConfigError, match="make it anew with the same parameters and log="):
         copied(PotModel(1, rng=1))
+
+
+def test_a_reporter_that_returns_an_agent_is_told_what_to_return() -> None:
+    model = PotModel(1, rng=1)
+    model.datacollector = DataCollector({"first": lambda model: model.agents.to_list()})
+    with pytest.raises(ConfigError, match="let them return numbers and texts, not agents, cells or methods"):
+        model.step()
 
 
 # -- stages within stages

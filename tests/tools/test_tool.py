@@ -93,6 +93,19 @@ def test_numbers_that_no_database_holds_are_refused() -> None:
         ToolBox.of(Counter(), 1).call(ToolCall("count", {"n": 10**30}))
 
 
+def test_where_nothing_can_be_used_an_action_is_refused_in_whole_sentences() -> None:
+    with pytest.raises(ToolError, match=r"^there is no tool 'look'; none can be used now\.$"):
+        ToolBox.of(Seller(), 1).usable.check(ToolCall("look"))
+
+
+def test_a_type_that_is_imported_for_checkers_alone_is_named_with_its_tool() -> None:
+    def give(to: "Neighbour") -> None:  # noqa: F821 # pyright: ignore[reportUndefinedVariable]
+        """Give."""
+
+    with pytest.raises(ConfigError, match="a type in tool 'give' cannot be found at run time: name 'Neighbour'"):
+        ToolBox.of(object(), 1, [], [give])
+
+
 def test_an_unknown_tool_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(ToolError, match=r"no tool 'steal'.*sell"):
         shop_box().call(ToolCall("steal"))

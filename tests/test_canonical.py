@@ -1,0 +1,28 @@
+"""Equal values are written as equal JSON, whatever their names are."""
+
+from enum import Enum
+from typing import Any
+
+import pytest
+
+from mesa_llm.canonical import canonical_json
+
+
+class Sheep(Enum):
+    """A name that JSON does not know."""
+
+    WHITE = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ({(1, 0): 2, (0, 1): 3}, '{"[0,1]":3,"[1,0]":2}'),
+        ({"b": 1, 2: 3, None: 4}, '{"2":3,"b":1,"null":4}'),
+        ({Sheep: 1}, f'{{"{__name__}.Sheep":1}}'),
+        ({"cells": [{(0, 1): {2}}]}, '{"cells":[{"[0,1]":[2]}]}'),
+        ({2: 1, 1: True}, '{"1":true,"2":1}'),
+    ],
+)
+def test_names_of_any_type_are_written_as_texts(value: dict[Any, Any], written: str) -> None:
+    assert canonical_json(value) == written
