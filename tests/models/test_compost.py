@@ -64,6 +64,13 @@ def test_a_cell_without_seed_words_has_no_score() -> None:
     assert found.individuation("nobody", "garden") is None
 
 
+def test_seed_words_have_letters_of_any_alphabet_unless_the_original_rules_hold() -> None:
+    rows = [Reply("person", "comment", "plant " * 9), Reply("twin", "comment", "Café " * 9)]
+    cell = Cell("twin", "comment")
+    assert list(Caricature(rows, counted).seed_words(cell).persona) == ["café"]
+    assert list(Caricature(rows, counted, rules="original").seed_words(cell).persona) == ["caf"]
+
+
 def test_log_odds_of_a_single_word_are_no_numbers_that_anything_rests_on() -> None:
     assert log_odds(["a"], ["a"], []) == {}
 
