@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,8 +87,18 @@ def read_corpus(path: str | Path) -> list[Reply]:
     """
     separator = "\t" if Path(path).suffix == ".tsv" else ","
     try:
-        table = pd.read_csv(path, sep=separator, dtype=str, encoding="utf-8", keep_default_na=False, na_values=[""])
-    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows with more cells than columns
+            table = pd.read_csv(
+                path,
+                sep=separator,
+                dtype=str,
+                index_col=False,
+                encoding="utf-8",
+                keep_default_na=False,
+                na_values=[""],
+            )
+    except (OSError, ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise ConfigError(f"{path}: {error}; wanted a table with the columns persona, topic, response") from error
     if lacking := [name for name in ("persona", "topic", "response") if name not in table]:
         found = ", ".join(map(str, table.columns))

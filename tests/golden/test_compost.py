@@ -33,7 +33,9 @@ NOT_COMPARED = {
 }
 """Parts of a case that no test reads → why."""
 
-POOLS: list[list[str]] = [list(pool) for rule in section(CASES, "embedding_rule") for pool in rule["pools"].values()]
+POOLS: list[list[str]] = [
+    list(pool) for rule in section(CASES, "embedding_rule") for pool in rule.get("pools", {}).values()
+]
 
 
 def count_embedding(texts: Sequence[str]) -> Any:

@@ -112,7 +112,11 @@ def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("persona,topic\na,b\n", "no column 'response'.*found persona, topic"), ("", "No columns to parse")],
+    [
+        ("persona,topic\na,b\n", "no column 'response'.*found persona, topic"),
+        ("persona,topic,response\na,b,Hello,there\n", "does not match length of data"),
+        ("", "No columns to parse"),
+    ],
 )
 def test_a_bad_table_is_one_clear_error(tmp_path, content, message) -> None:
     path = tmp_path / "bad.csv"
