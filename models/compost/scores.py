@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 import statistics
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,8 +87,18 @@ def read_corpus(path: str | Path) -> list[Reply]:
     """
     separator = "\t" if Path(path).suffix == ".tsv" else ","
     try:
-        table = pd.read_csv(path, sep=separator, dtype=str, encoding="utf-8", keep_default_na=False, na_values=[""])
-    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows with more cells than columns
+            table = pd.read_csv(
+                path,
+                sep=separator,
+                dtype=str,
+                index_col=False,
+                encoding="utf-8",
+                keep_default_na=False,
+                na_values=[""],
+            )
+    except (OSError, ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise ConfigError(f"{path}: {error}; wanted a table with the columns persona, topic, response") from error
     if lacking := [name for name in ("persona", "topic", "response") if name not in table]:
         found = ", ".join(map(str, table.columns))
@@ -98,18 +110,27 @@ def read_corpus(path: str | Path) -> list[Reply]:
 # -- seed words
 
 
-def tokens(text: str) -> list[str]:
-    """Divide a text into words: in lower case, at white space, letters alone. A word without letters stays as ''."""
-    return ["".join(letter for letter in word if letter.isalpha()) for word in text.lower().split()]
+def tokens(text: str, rules: Rules = "corrected") -> list[str]:
+    """Divide a text into words: in lower case, at white space, letters alone. A word without letters stays as ''.
+
+    Args:
+        text: The text.
+        rules: `original`: only a to z are letters, so that `café` is `caf`.
+    """
+    is_letter = str.isalpha if rules == "corrected" else ascii_lowercase.__contains__
+    return ["".join(filter(is_letter, word)) for word in text.lower().split()]
 
 
-def log_odds(first: Iterable[str], second: Iterable[str], background: Iterable[str]) -> dict[str, float]:
+def log_odds(
+    first: Iterable[str], second: Iterable[str], background: Iterable[str], rules: Rules = "corrected"
+) -> dict[str, float]:
     """Compute how much more likely each word is in one group of texts than in another.
 
     Args:
         first: Texts of the one group.
         second: Texts of the other.
         background: Texts that the prior is counted on.
+        rules: How texts are divided into words; see `tokens`.
 
     Returns:
         Word → z score of its log odds ratio; positive where it is of the first group.
@@ -118,7 +139,7 @@ def log_odds(first: Iterable[str], second: Iterable[str], background: Iterable[s
         Monroe, Colaresi & Quinn (2008), Fightin' Words, Political Analysis 16(4): informative Dirichlet prior.
     """
     one, other, prior = (
-        Counter(word for text in texts for word in tokens(text)) for texts in (first, second, background)
+        Counter(word for text in texts for word in tokens(text, rules)) for texts in (first, second, background)
     )
     words = list(dict.fromkeys([*prior, *one, *other]))
     for word in words:
@@ -171,10 +192,11 @@ def exaggeration(axis: FloatArray, cell: FloatArray, default_persona: FloatArray
         default_topic: Vectors of the persona's texts without a topic.
 
     Returns:
-        The score, which can lie beyond both ends; NaN where the two ends are one.
+        The score, which can lie beyond both ends; infinite or NaN where the two ends are one.
     """
     start, end = mean_cosine(default_persona, axis), mean_cosine(default_topic, axis)
-    return (mean_cosine(cell, axis) - start) / (end - start) if end != start else math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.divide(mean_cosine(cell, axis) - start, end - start))
 
 
 class Caricature:
@@ -198,11 +220,13 @@ class Caricature:
             corpus: The texts, in order: the classifier's draws depend on it.
             embed: Turns texts into vectors.
             controls: The default persona and topic.
-            rules: `original`: seed words are looked for as a part of any word, in lower case alone, and may be empty;
-                the default persona is scored, unless it is called `person`; the default topic, too, though it is 1 by
-                construction. `corrected`: seed words are whole words in any case, and neither default is scored.
+            rules: `original`: seed words consist of a to z, are looked for as a part of any word, in lower case alone,
+                and may be empty; the default persona is scored, unless it is called `person`; the default topic, too,
+                though it is 1 by construction. `corrected`: seed words are whole words in any case, and neither default
+                is scored.
         """
-        self.corpus, self.embed, self.controls, self.rules = list(corpus), embed, controls, rules
+        self.corpus, self.embed, self.controls = list(corpus), embed, controls
+        self.rules: Rules = rules
         self.cells: dict[Cell, list[str]] = {}
         for reply in self.corpus:
             self.cells.setdefault(Cell(reply.persona, reply.topic), []).append(reply.text)
@@ -224,7 +248,7 @@ class Caricature:
         of_topic = self.cells.get(Cell(self.controls.persona, cell.topic), [])
         personas, topics = {cell.persona, self.controls.persona}, {cell.topic, self.controls.topic}
         background = [one.text for one in self.corpus if one.persona in personas and one.topic in topics]
-        scores = log_odds(of_persona, of_topic, background)
+        scores = log_odds(of_persona, of_topic, background, self.rules)
         if self.rules == "corrected":
             scores.pop("", None)
         return SeedWords(

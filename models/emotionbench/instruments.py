@@ -82,6 +82,8 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
         raise ConfigError(f"{name}: {describe(error)}; wanted a list of instruments as in EmotionBench") from None
     found: dict[str, Instrument] = {}
     for one in written:
+        if one.name in found:
+            raise ConfigError(f"{name}: {one.name} is in the file more than once; give each instrument once")
         try:
             found[one.name] = _instrument(one, is_original=is_original)
         except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -292,6 +293,8 @@ def read_original(path: str | Path) -> list[Instrument]:
     wanted = [entry for entry in entries if entry.name != "16P"]
     if unknown := [entry.name for entry in wanted if entry.name not in FORMS]:
         raise ConfigError(f"{path}: name {unknown[0]!r} is no instrument here; allowed: {', '.join(FORMS)}")
+    if repeated := [name for name, times in Counter(entry.name for entry in wanted).items() if times > 1]:
+        raise ConfigError(f"{path}: {repeated[0]} is in the file more than once; give each instrument once")
     try:
         return [_instrument(entry, is_original) for entry in wanted]
     except ValueError as error:

@@ -64,6 +64,13 @@ def test_a_cell_without_seed_words_has_no_score() -> None:
     assert found.individuation("nobody", "garden") is None
 
 
+def test_seed_words_have_letters_of_any_alphabet_unless_the_original_rules_hold() -> None:
+    rows = [Reply("person", "comment", "plant " * 9), Reply("twin", "comment", "Café " * 9)]
+    cell = Cell("twin", "comment")
+    assert list(Caricature(rows, counted).seed_words(cell).persona) == ["café"]
+    assert list(Caricature(rows, counted, rules="original").seed_words(cell).persona) == ["caf"]
+
+
 def test_log_odds_of_a_single_word_are_no_numbers_that_anything_rests_on() -> None:
     assert log_odds(["a"], ["a"], []) == {}
 
@@ -105,7 +112,11 @@ def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("persona,topic\na,b\n", "no column 'response'.*found persona, topic"), ("", "No columns to parse")],
+    [
+        ("persona,topic\na,b\n", "no column 'response'.*found persona, topic"),
+        ("persona,topic,response\na,b,Hello,there\n", "does not match length of data"),
+        ("", "No columns to parse"),
+    ],
 )
 def test_a_bad_table_is_one_clear_error(tmp_path, content, message) -> None:
     path = tmp_path / "bad.csv"

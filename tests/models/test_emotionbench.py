@@ -128,6 +128,13 @@ def test_a_changed_file_is_not_compared_with_anybody(tmp_path, changed) -> None:
         run(**files, emotions=["Fear"], n_situations=1, n_defaults=1).distance("human-crowd")
 
 
+ONE_ITEM = (
+    '{"name": "A", "compute_mode": "SUM", "prompt": "1 to 5", "scale": 6, '
+    '"categories": [{"cat_name": "x", "cat_questions": [1]}], "questions": {"1": "a"}}'
+)
+"""An instrument of one item."""
+
+
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
@@ -139,6 +146,7 @@ def test_a_changed_file_is_not_compared_with_anybody(tmp_path, changed) -> None:
          '"cat_questions": [1]}], "questions": {"1": "a"}}]', "do not fit scale 6"),
         ('[{"name": "A", "compute_mode": "SUM", "prompt": "", "scale": 6, "categories": [{"cat_name": "x", '
          '"cat_questions": [2]}], "questions": {"1": "a"}}]', r"key names items \[2\]"),
+        (f"[{ONE_ITEM}, {ONE_ITEM}]", "A is in the file more than once"),
     ],
 )  # fmt: skip
 def test_a_bad_file_of_instruments_is_one_clear_error(tmp_path, written, wanted) -> None:

@@ -169,6 +169,7 @@ def test_a_changed_file_has_no_norms(tmp_path) -> None:
         ([entry(reverse=[9])], r"BFI: the key names items \[9\]"),
         ([entry(questions={})], r"0\.questions"),
         ([{"name": "BFI"}], r"0\.questions: Field required"),
+        ([entry(), entry()], "BFI is in the file more than once"),
     ],
 )
 def test_a_bad_file_is_one_clear_error(tmp_path, content, message) -> None:

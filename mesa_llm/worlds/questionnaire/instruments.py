@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -135,7 +136,8 @@ class Instrument:
         """Check that keys and items fit.
 
         Raises:
-            ValueError: If a subscale or the key names an item that is not there, or two subscales share a name.
+            ValueError: If a subscale or the key names an item that is not there, two subscales share a name, or a
+                subscale names an item twice.
         """
         keyed = {number for subscale in self.subscales for number in subscale.items} | self.scale.reversed_items
         if unknown := sorted(keyed - set(self.items)):
@@ -143,6 +145,9 @@ class Instrument:
         names = [subscale.name for subscale in self.subscales]
         if len(set(names)) < len(names) or not all(subscale.items for subscale in self.subscales):
             raise ValueError(f"{self.name}: each subscale has a name of its own and at least one item, got {names}")
+        for subscale in self.subscales:
+            if repeated := sorted(number for number, times in Counter(subscale.items).items() if times > 1):
+                raise ValueError(f"{self.name}: {subscale.name} counts items {repeated} more than once; name each once")
 
     def item(self, number: int) -> Item:
         """Return an item as it is asked; its label is `NAME NUMBER`, its facts are the instrument and the number."""
