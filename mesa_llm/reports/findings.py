@@ -156,7 +156,11 @@ def _stance_sentences(facts: RunFacts) -> list[str]:
     values = list(stances.values())
     n_for, n_against = sum(value >= limit for value in values), sum(value <= -limit for value in values)
     mean = math.fsum(values) / len(values)
-    return [f"{n_for} are for it and {n_against} against, of {len(values)}; on average they stand at {mean:+.2f}."]
+    is_one = "is" if n_for == 1 else "are"
+    if not facts.model.stances():
+        who = f"{n_for} of {counted(len(values), 'author')} {is_one} positive"
+        return [f"By the tone of their posts, {who} and {n_against} negative; the mean tone is {mean:+.2f}."]
+    return [f"{n_for} {is_one} for it and {n_against} against, of {len(values)}; on average they stand at {mean:+.2f}."]
 
 
 def _measures(facts: RunFacts) -> list[Finding]:

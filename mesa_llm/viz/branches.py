@@ -18,7 +18,7 @@ from mesa_llm.viz.figures import Figure, Plot, numbers_of
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.newsdesk import BRANCH, BranchRun, Choices, InterventionFields, NewsDesk, Progress, Series
-from mesa_llm.viz.style import FEW, GREY, tidy
+from mesa_llm.viz.style import FEW, GREY, literal, tidy
 from mesa_llm.viz.ticker import words
 
 MAX_STEPS = 50
@@ -128,7 +128,7 @@ def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMMo
         _line(above, parent, "#0f172a", "this run", "-")
         for run, colour in zip(branches, COLOURS, strict=False):
             own = {step: value for step, value in run.values.get(name, {}).items() if step >= run.at}
-            _line(above, own, colour, f"after step {run.at}: {clip(run.title, 52)}", "--")
+            _line(above, own, colour, f"after step {run.at}: {literal(clip(run.title, 52))}", "--")
             _line(below, {step: value - parent[step] for step, value in own.items() if step in parent}, colour)
             for axes in (above, below):
                 axes.axvline(run.at, color=colour, linewidth=0.8, alpha=0.6)

@@ -84,7 +84,7 @@ def plot_downloads(model: LLMModel, title: str, content: Callable[[str], bytes])
 def title_of(figure: matplotlib.figure.Figure) -> str:
     """Return the title of a figure, or of the first of its plots that has one."""
     titles = [axes.get_title(loc=place) for axes in figure.axes for place in ("left", "center", "right")]
-    return next(filter(None, [figure.get_suptitle(), *titles]), "")
+    return next(filter(None, [figure.get_suptitle(), *titles]), "").replace(r"\$", "$")
 
 
 def enlarge(figure: Any) -> None:
@@ -232,9 +232,9 @@ def _draw_values(axes: Any, name: str, values: Sequence[Any], *, is_last: bool =
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if is_last:
         axes.set_xlabel("Step", color=GREY)
-    if len(heights) < 2:
-        axes.set_xlim(-0.05, 1.05)
     finite = heights[np.isfinite(heights)]
+    if finite.size < 2:
+        axes.set_xlim(-0.05, max(1, len(heights) - 1) + 0.05)
     if finite.size and finite.min() >= 0:
         axes.set_ylim(bottom=0, top=None if finite.max() > 0 else 1)
     tidy(axes)

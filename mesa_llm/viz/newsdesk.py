@@ -348,6 +348,10 @@ def InterventionFields(
     own = variable if variable in choices.variables else next(iter(choices.variables), "")
     target = {NEWS: reader, CHANGE: own}.get(kind, "")
 
+    def turn_to(other: str) -> None:
+        text.current = author.current = ""  # the fields of another kind are new ones
+        choose(other)
+
     def write() -> None:
         try:
             typed = author.current if kind == POST else target
@@ -359,7 +363,7 @@ def InterventionFields(
         do(intervention)
 
     kinds = [*choices.kinds, *([NOTHING] if none_is_allowed else [])]
-    solara.ToggleButtonsSingle(kind, values=kinds, on_value=choose, dense=True)
+    solara.ToggleButtonsSingle(kind, values=kinds, on_value=turn_to, dense=True)
     if kind == NEWS:
         solara.Select("Who hears it", list(choices.readers), value=reader, on_value=set_reader, dense=True)
     elif kind == POST:

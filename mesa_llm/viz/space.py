@@ -24,7 +24,7 @@ from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import enlarge, plot_downloads, title_of
 from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.inspector import called, inspect_agent
-from mesa_llm.viz.style import GREY, Figure, picture_of
+from mesa_llm.viz.style import GREY, Figure, literal, picture_of
 
 MakeRenderer = Callable[[LLMModel], SpaceRenderer]
 """Sets a renderer up for a model: `SpaceRenderer(model).setup_agents(portray)`."""
@@ -216,7 +216,7 @@ def short_name(agent: Any) -> str:
         agent: The agent.
     """
     name = getattr(getattr(agent, "config", None), "name", "") or str(agent.unique_id)
-    return name if len(name) <= 18 else f"{name[:17]}…"
+    return literal(name if len(name) <= 18 else f"{name[:17]}…")
 
 
 def spots_on(axes: Any, places: list[Place]) -> list[Spot]:

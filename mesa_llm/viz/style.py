@@ -107,6 +107,15 @@ def headline(figure: Figure, title: str) -> None:
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=GREY)
 
 
+def literal(text: str) -> str:
+    """Return a text as Matplotlib draws it letter by letter; between two dollar signs it would set a formula.
+
+    Args:
+        text: What somebody else has written, such as a name.
+    """
+    return text.replace("$", r"\$")
+
+
 def marker(values: Sequence[Any]) -> str:
     """Return the marker of a line: few points are marked, as a line of one point is invisible."""
     return "o" if len(values) <= FEW else ""

@@ -16,7 +16,7 @@ from solara.core import component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
-from mesa_llm.viz.style import DOLLARS
+from mesa_llm.viz.style import DOLLARS, literal
 from mesa_llm.worlds.auction import Account, Auction, Bidding, BidRecord, Sale
 from models.auction_arena.model import LOTS, AuctionArena
 from models.auction_arena.twins import TWINS
@@ -88,7 +88,7 @@ def draw_prices(model: AuctionArena, axes: Any) -> None:
         if sale.winner is not None:
             axes.bar(index, sale.price, width=0.5, color=colour_of(model, sale.winner), zorder=3)
     lots = [lot.name for lot in auction.auctioneer.lots]
-    axes.set_xticks(range(len(lots)), lots, rotation=35, ha="right", fontsize=9)
+    axes.set_xticks(range(len(lots)), map(literal, lots), rotation=35, ha="right", fontsize=9)
     axes.set_xlim(-0.6, len(lots) - 0.4)
     axes.set_ylim(0, 1.05 * max(lot.true_value for lot in auction.auctioneer.lots))
 
@@ -106,7 +106,7 @@ def draw_budgets(model: AuctionArena, axes: Any) -> None:
 
 
 def _draw_line(axes: Any, values: list[int], name: str, colour: str) -> None:
-    axes.plot(range(len(values)), values, color=colour, label=name)
+    axes.plot(range(len(values)), values, color=colour, label=literal(name))
     axes.legend()
 
 

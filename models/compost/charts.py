@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.text import one_line
 from mesa_llm.viz import Figure
-from mesa_llm.viz.style import COLOURS, GREY, LIGHT
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, literal
 from models.compost.scores import CHANCE
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def plane_figure(model: CompostModel) -> Figure:
             continue
         places.append(told.mean)
         axes.plot(told.mean, row.mean, "o", color=BLUE, ms=8)
-        axes.annotate(one_line(name, MAX_LABEL), (told.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
+        axes.annotate(_label(name), (told.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
     axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
     axes.axhline(0, color=GREY, lw=1, ls=":")
     axes.margins(y=0.15)
@@ -69,7 +69,7 @@ def interval_figure(model: CompostModel) -> Figure:
         axes.set_title(title, loc="left", fontsize=12, color=GREY)
         axes.set_ylim(-0.6, len(names) - 0.4)
         _bare(axes)
-    parts[0].set_yticks(range(len(names)), [one_line(name, MAX_LABEL) for name in reversed(names)])
+    parts[0].set_yticks(range(len(names)), [_label(name) for name in reversed(names)])
     return figure
 
 
@@ -86,8 +86,8 @@ def topic_figure(model: CompostModel) -> Figure:
         return figure
     cells = [[scores.exaggeration[name].by_topic.get(topic, math.nan) for topic in topics] for name in names]
     drawn = axes.imshow(cells, cmap="coolwarm", vmin=-1, vmax=1, aspect="auto")
-    axes.set_xticks(range(len(topics)), [one_line(topic, MAX_LABEL) for topic in topics], rotation=30, ha="right")
-    axes.set_yticks(range(len(names)), [one_line(name, MAX_LABEL) for name in names])
+    axes.set_xticks(range(len(topics)), [_label(topic) for topic in topics], rotation=30, ha="right")
+    axes.set_yticks(range(len(names)), [_label(name) for name in names])
     figure.colorbar(drawn, ax=axes)
     return figure
 
@@ -97,3 +97,7 @@ def _bare(axes: Any) -> None:
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
     axes.tick_params(colors=GREY, length=0)
+
+
+def _label(text: str) -> str:
+    return literal(one_line(text, MAX_LABEL))

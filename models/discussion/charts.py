@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.viz import Figure
-from mesa_llm.viz.style import GREY
+from mesa_llm.viz.style import GREY, literal
 from models.discussion.studies import choice_shares, curve
 
 COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#ea580c", "#0891b2", "#be185d", "#4d7c0f")
@@ -32,7 +32,7 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()
     for colour, (party, group) in zip(COLOURS, points.groupby("party", sort=False), strict=False):
-        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=party or "everyone")
+        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=literal(str(party or "everyone")))
         axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
     _finish(axes, "Attitudes, by party", "messages so far")
     axes.legend(frameon=False)
@@ -45,11 +45,11 @@ def _choice_figure(points: Any) -> Figure:
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
     named = "" if points.empty else f": {points['question'].iloc[0]} (shares of those who answered)"
-    _finish(axes, f"Answers aside{named}", "messages so far")
+    _finish(axes, literal(f"Answers aside{named}"), "messages so far")
     below = np.zeros(points["after"].nunique())
     for colour, (answer, group) in zip(COLOURS, points.groupby("answer", sort=False), strict=False):
         places = [str(after) for after in group["after"]]
-        axes.bar(places, group["share"], bottom=below, color=colour, width=0.6, label=answer)
+        axes.bar(places, group["share"], bottom=below, color=colour, width=0.6, label=literal(str(answer)))
         below = below + group["share"].to_numpy()
     if points.empty:
         nothing = "nothing is answered by number or choice yet"
@@ -72,7 +72,7 @@ def talk_figure(model: Any) -> Figure:
     places = np.arange(len(table))
     axes.barh(places, table["messages"], color=[COLOURS[i % len(COLOURS)] for i in places], label="spoke")
     axes.barh(places, table["silences"], left=table["messages"], color="#e2e8f0", label="kept silent")
-    axes.set_yticks(places, table.index)
+    axes.set_yticks(places, map(literal, table.index))
     axes.invert_yaxis()
     _finish(axes, "Times called on: spoke (colour), kept silent (grey)", "times called on")
     return figure

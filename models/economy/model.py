@@ -159,8 +159,8 @@ class EconomyModel(LLMModel):
                 for policy in state.policies
             ),
             f"Work went from {first.employment_rate:.1%} to {last.employment_rate:.1%} of people; goods cost "
-            f"${last.average_price:.2f} on average; {last.total_output:.0f} were made in the last step, and "
-            f"{last.unsold:.0f} are unsold.",
+            f"${last.average_price:.2f} on average; {last.total_output:,.0f} were made in the last step, and "
+            f"{last.unsold:,.0f} are unsold.",
             *map(_firm_line, firms),
             f"Of ${self.money:,.0f} in all, firms have ${self.firms_money:,.0f}, households "
             f"${self.households_money:,.0f} and the government ${self.government_money:,.0f}.",
@@ -172,7 +172,7 @@ def _firm_line(player: Player) -> str:
     """Describe how a firm stands."""
     own = player.account
     return (
-        f"{player.config.name} employs {own.workforce}, asks ${own.price:.2f}, took ${own.sales:.0f} in the last step "
+        f"{player.config.name} employs {own.workforce}, asks ${own.price:.2f}, took ${own.sales:,.0f} in the last step "
         f"and has ${own.balance:,.0f}."
     )
 

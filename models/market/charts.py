@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.text import one_line
-from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, legend_below, sheet, stacked
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, legend_below, literal, sheet, stacked
 from models.market.model import MarketModel
 
 MAX_QUESTIONS = 8
@@ -26,7 +26,7 @@ def price_figure(model: MarketModel) -> Figure:
     for index, (market, fate) in enumerate(zip(model.world.ledger.markets.values(), model.fates, strict=True)):
         colour, path = COLOURS[index % len(COLOURS)], market.prices_yes
         last = max(last, len(path) - 1)
-        name = one_line(fate.text, NAME_CHARACTERS) if len(model.fates) <= MAX_QUESTIONS else None
+        name = literal(one_line(fate.text, NAME_CHARACTERS)) if len(model.fates) <= MAX_QUESTIONS else None
         axes.plot(range(len(path)), path, color=colour, lw=2.4, marker="." if len(path) < 12 else "", label=name)
         axes.axhline(fate.chance, color=colour, lw=1, ls=":")
         if market.answer is not None:
@@ -55,7 +55,7 @@ def gains_figure(model: MarketModel) -> Figure:
     colours = [COLOURS[2] if gain >= 0 else COLOURS[4] for gain in gains]
     axes.barh(range(len(ranked)), gains, color=colours)
     if len(ranked) <= MAX_TRADERS:
-        axes.set_yticks(range(len(ranked)), [trader.config.name for trader in ranked])
+        axes.set_yticks(range(len(ranked)), [literal(trader.config.name) for trader in ranked])
     else:
         axes.set_yticks([])
     axes.axvline(0, color=GREY, lw=1)

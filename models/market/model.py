@@ -292,8 +292,8 @@ class MarketModel(LLMModel):
         ranked = sorted(self.agents, key=lambda trader: -trader.wealth)
         best, worst = ranked[0], ranked[-1]
         lines.append(
-            f"{best.config.name} stands best with ${best.wealth:.2f}, "
-            f"{worst.config.name} worst with ${worst.wealth:.2f}."
+            f"{best.config.name} stands best with ${best.wealth:,.2f}, "
+            f"{worst.config.name} worst with ${worst.wealth:,.2f}."
         )
         if forecasts := self.forecasts():
             lines.append(

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
-from mesa_llm.viz.style import COLOURS, GREY, LIGHT, headline
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, headline, literal
 
 if TYPE_CHECKING:
     from models.psychobench.model import PsychoBenchModel
@@ -23,7 +23,7 @@ RADARS_A_ROW = 2
 WIDTH = 5.4
 """Width of a figure that stands beside another, in inches."""
 
-RADARS_WIDTH = 6.6
+RADARS_WIDTH = 7.0
 """Width of the radars, in inches, with room for names between two of them."""
 
 INTERVAL = 1.96
@@ -41,7 +41,7 @@ def radar_figure(model: PsychoBenchModel) -> Figure:
     figure = Figure(
         figsize=(RADARS_WIDTH, height)
     )  # names beside the circles would make an automatic layout shrink these
-    figure.subplots_adjust(0.2, 0.75 / height, 0.8, 1 - 0.6 / height, wspace=1.45, hspace=0.75)
+    figure.subplots_adjust(0.19, 0.75 / height, 0.81, 1 - 0.6 / height, wspace=1.8, hspace=0.75)
     for place, name in enumerate(names, 1):
         axes: Any = figure.add_subplot(n_rows, RADARS_A_ROW, place, projection="polar")
         _radar(axes, name, [row for row in rows if row.instrument == name])
@@ -65,12 +65,12 @@ def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
         axes.fill(around, [*shares, shares[0]], color=BLUE, alpha=0.15)
     axes.set_ylim(0, 1)
     axes.set_yticks([0.25, 0.5, 0.75], [])
-    axes.set_xticks(angles, [row.subscale for row in rows], fontsize=7.5, color=GREY)
+    axes.set_xticks(angles, [literal(row.subscale) for row in rows], fontsize=7.5, color=GREY)
     for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
         beside = math.cos(angle)
         label.set_horizontalalignment("left" if beside > 0.1 else "right" if beside < -0.1 else "center")
     axes.tick_params(axis="x", pad=-2)
-    axes.set_title(name, color=GREY, fontsize=11)
+    axes.set_title(literal(name), color=GREY, fontsize=11)
     axes.spines["polar"].set_color(LIGHT)
 
 
@@ -99,7 +99,7 @@ def _intervals(rows: list[ScoreRow], title: str) -> Figure:
     axes: Any = figure.subplots()
     for height, row in enumerate(reversed(rows)):
         _interval(axes, height, row)
-    names = [f"{row.instrument}: {row.subscale}" for row in reversed(rows)]
+    names = [literal(f"{row.instrument}: {row.subscale}") for row in reversed(rows)]
     axes.set_yticks(range(len(rows)), names, fontsize=8.5, color=GREY)
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.set_xlim(-0.02, 1.02)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from mesa_llm.statistics import (
@@ -290,6 +291,7 @@ def worlds_figure(rows: pd.DataFrame) -> Figure:
             mean = paths_of(rows, f"price_{stock}", arm).mean(axis=0)
             axes.plot(range(len(mean)), mean, color=colour, lw=2, label=arm, zorder=3 if arm == CONTROL else 2)
         axes.set_xlabel("session", color=GREY)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         legend_below(axes, 3)
     _draw_changes(panels[2], rows)
     headline(figure, f"Trading and talking ({counted(len(set(rows['seed'])), 'seed')})")

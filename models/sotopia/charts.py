@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mesa_llm.text import clip
-from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, frame
+from mesa_llm.viz.style import COLOURS, GREY, LIGHT, Figure, frame, literal
 from models.sotopia.scores import GOAL, OVERALL, interval, normalised
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def goal_figure(model: SotopiaModel) -> Figure:
             axes.plot(group[GOAL], [height] * len(group), "o", color=colour, alpha=0.55, ms=7)
         axes.plot([means[key]] * 2, [height - 0.32, height + 0.32], color=GREY, lw=2)
     hard = {one.situation.situation_id for one in model.episodes if one.situation.is_hard}
-    labels = [clip(names[key], 26) + (" (hard)" if key in hard else "") for key in keys]
+    labels = [literal(clip(names[key], 26)) + (" (hard)" if key in hard else "") for key in keys]
     axes.set_yticks(range(len(keys)), labels)
     axes.set_xlim(-0.5, 10.5)
     axes.set_xlabel("blue: first seat, orange: second seat, line: mean", color=GREY)

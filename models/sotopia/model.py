@@ -306,9 +306,12 @@ class SotopiaModel(LLMModel):
 
     def story(self) -> str:
         """Describe in words how many meetings there were, how they ended, and how they were judged."""
-        ends = Counter(episode.end for episode in self.episodes if episode.end)
+        ends = Counter(episode.end for episode in self.episodes if episode.end).most_common()
         parts = [f"{counted(self.n_over, 'meeting')} of {len(self.episodes)} over, {counted(self.n_lines, 'line')}."]
-        parts += ["Ends: " + "; ".join(f"{end} ({count})" for end, count in ends.most_common(4)) + "."] if ends else []
+        named = [f"{end} ({count})" for end, count in ends[:4]]
+        if n_others := sum(count for _, count in ends[4:]):
+            named.append(f"others ({n_others})")
+        parts += [f"Ends: {'; '.join(named)}."] if ends else []
         if not self.n_judged:
             reason = "nobody judges: name a judge=" if self.now > 1 and not self.judges else "nothing is judged yet"
             return "\n".join([*parts, f"There are no scores: {reason}."])

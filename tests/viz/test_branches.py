@@ -11,6 +11,7 @@ from mesa_llm import LLMModel, News
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.branches import branches_figure, last_step_of
 from mesa_llm.viz.newsdesk import MAX_BRANCHES, NewsDesk
+from mesa_llm.viz.style import picture_of
 from tests.pot import PotModel
 from tests.viz.test_newsdesk import finished
 
@@ -52,3 +53,12 @@ def test_a_recorded_run_is_forked_at_any_step_whatever_is_shown_of_it(tmp_path: 
     desk.branch(shown, None, 2, at=3)
     (ours, _), _ = curves(shown, finished(desk))
     assert (desk.error, len(ours), last_step_of(shown), shown.time) == ("", 6, 5, 1)
+
+
+def test_dollar_signs_in_news_are_drawn_as_they_stand() -> None:
+    model, desk = PotModel(2, rng=1), NewsDesk()
+    model.step()
+    desk.branch(model, News(text=r"From $\x to $6_"), 1)
+    figure = branches_figure("coins", finished(desk).branches)(model)
+    picture_of(figure)
+    assert r"\$\x to \$6_" in figure.legends[0].get_texts()[1].get_text()

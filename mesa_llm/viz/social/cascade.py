@@ -22,6 +22,7 @@ from mesa_llm.viz.figures import FEW, GREY, Figure, Plot, enlarge, picture_of, p
 from mesa_llm.viz.inspector import inspect_agent
 from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
 from mesa_llm.viz.space import MAX_NAMES
+from mesa_llm.viz.style import literal
 from mesa_llm.viz.upload import Upload, read_text
 from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.measures import Share
@@ -147,7 +148,7 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
     _name_nodes(axes, nodes, world, passed_on)
     _frame_tree(axes, nodes, post.step, max(world.step - 1, post.step))
     depth = max((share.distance for share in shares), default=0)
-    author = one_line(post.author, 40).replace("$", r"\$")
+    author = literal(one_line(post.author, 40))
     title = f"Post {root_id} by {author}: {counted(len(shares) + 1, 'user')}, {depth} deep"
     if len(shares) > MAX_SHARERS:
         title += f"\nDrawn: the first {MAX_SHARERS} of {len(shares):,} who passed it on"
@@ -161,7 +162,7 @@ def _name_nodes(axes: Any, nodes: Sequence[Node], world: SocialWorld, passed_on:
     if len(nodes) > MAX_NAMES:
         return
     for node, count in zip(nodes, passed_on, strict=True):
-        name = one_line(world.names[node.user_id], 18).replace("$", r"\$")  # no formula
+        name = literal(one_line(world.names[node.user_id], 18))
         place = {"xytext": (0, 8), "ha": "center"} if count else {"xytext": (7, 0), "va": "center"}
         look = {"textcoords": "offset points", "fontsize": 9, "color": "#334155", "zorder": 5}
         axes.annotate(name, (node.x, node.y), **place, **look)
