@@ -461,7 +461,7 @@ def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[An
 def _looks_at(turn: Turn, world: World) -> bool:
     """Check whether an agent makes its own observation, of this world."""
     agent = turn.agent
-    return turn.observation is None and isinstance(agent, LLMMixin) and world in agent.worlds
+    return turn.observation is None and isinstance(agent, LLMMixin) and any(own is world for own in agent.worlds)
 
 
 def _id_key(key: Any) -> Any:
