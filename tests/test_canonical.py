@@ -1,11 +1,14 @@
 """Equal values are written as equal JSON, whatever their names are."""
 
+import json
 from enum import Enum
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mesa_llm.canonical import canonical_json
+from mesa_llm.canonical import canonical_json, options_json
 
 
 class Sheep(Enum):
@@ -26,3 +29,13 @@ class Sheep(Enum):
 )
 def test_names_of_any_type_are_written_as_texts(value: dict[Any, Any], written: str) -> None:
     assert canonical_json(value) == written
+
+
+VALUES = st.one_of(st.integers(), st.text(st.characters(exclude_categories=())), st.booleans(), st.none(), st.floats())
+
+
+@given(st.dictionaries(st.text(), VALUES), st.dictionaries(st.text(), st.lists(VALUES).map(tuple)))
+def test_flat_values_are_written_as_json_writes_them(fields: dict[str, Any], options: dict[str, Any]) -> None:
+    as_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+    assert canonical_json(fields) == as_json(fields)
+    assert options_json(options) == as_json(options)
