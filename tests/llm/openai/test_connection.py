@@ -194,7 +194,7 @@ def test_after_a_fork_parent_and_child_both_go_on() -> None:
     with FaultyServer() as server:
         command = [sys.executable, "-W", "ignore", "-c", FORKED, server.url]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (ran.stdout, ran.stderr, server.count) == ("True\nTrue\n", "", 3)
+    assert (ran.stdout.count("True"), ran.stderr, server.count) == (2, "", 3)  # they may write at once
     assert len({request.peer for request in server.requests}) == 2
 
 
