@@ -14,6 +14,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 def canonical_json(value: object) -> str:
     """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
+    if value is None:
+        return "null"
     try:
         if type(value) is dict:
             fields = cast("dict[Any, Any]", value)
@@ -26,7 +28,7 @@ def canonical_json(value: object) -> str:
 
 def options_json(options: Mapping[str, Sequence[Any]]) -> str:
     """Write lists by name as `canonical_json` does, in less time where they hold whole numbers and texts alone."""
-    if _WRITTEN_ALIKE.issuperset(map(type, chain(options, *options.values()))):
+    if _WRITTEN_ALIKE.issuperset(map(type, chain(options, *filter(None, options.values())))):
         return _sorted_json(options)
     return canonical_json(options)
 

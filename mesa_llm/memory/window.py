@@ -55,9 +55,10 @@ class WindowMemory(EntryMemory):
         line_entry = entry.as_line_within(max_characters - 1)
         if not line_entry.text:
             return
+        line = line_entry.line
         self._entries.append(line_entry)
-        self._lines.append(line_entry.line)
-        self._characters += len(self._lines[-1]) + 1
+        self._lines.append(line)
+        self._characters += len(line) + 1
         while len(self._entries) > self.k or self._characters > max_characters:
             del self._entries[0]
             self._characters -= len(self._lines.pop(0)) + 1

@@ -168,6 +168,11 @@ class StagedModel(ResumableModel):
         Raises:
             ConfigError: If an earlier step was broken off for good.
         """
+        turns, seen = self._look()
+        return dict(zip(_keys(turns, seen), seen, strict=True))
+
+    def _look(self) -> tuple[list[Turn], list[Observation]]:
+        """Let the agents that are due observe, if they have not yet."""
         if self._broken_off:
             raise ConfigError(self._broken_off)
         self.begin_step()
@@ -183,7 +188,7 @@ class StagedModel(ResumableModel):
             self._seen = [self._view_of(turn) for turn in turns]
             if self._stages:
                 self._stages[0] = turns
-        return dict(zip(_keys(turns, self._seen), self._seen, strict=True))
+        return turns, self._seen
 
     def _view_of(self, turn: Turn) -> Observation:
         """Return what an agent sees at its turn: its observation, and the news from outside that is not in it."""
@@ -301,8 +306,11 @@ class StagedModel(ResumableModel):
         return [turn.agent for turn in self.due_turns]
 
     def _decide(self) -> list[Decision | Failure]:
-        self.observations()
-        return self.ask(self.due, self._seen)
+        turns, seen = self._look()
+        agents = [turn.agent for turn in turns]
+        if len(set(agents)) < len(agents):
+            _keys(turns, seen)  # which have to differ
+        return self.ask(agents, seen)
 
     def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
         """Let the agents of the current stage act."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -169,13 +168,9 @@ class SocialUser(Mind, CellAgent):
         return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
-        """Look at the feed, with its beliefs in mind; whoever chooses from lists is offered every id in it."""
+        """Look at the feed, with its beliefs in mind."""
         seen = super().observe()
-        if self.opinions is not None:
-            seen = self.opinions.on_mind(self.unique_id, seen)
-        if not self.opened.capabilities.needs_options:
-            return seen
-        return replace(seen, options={**self.model.world.ids(seen.facts), **seen.options})
+        return seen if self.opinions is None else self.opinions.on_mind(self.unique_id, seen)
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Do what was decided, and keep in mind what was read."""

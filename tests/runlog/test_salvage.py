@@ -1,5 +1,6 @@
 """Damaged run logs: every command says so in one line, and what can be read is salvaged."""
 
+import hashlib
 import json
 import random
 import sqlite3
@@ -167,3 +168,14 @@ def test_a_damaged_manifest_stops_no_run_in_a_traceback(tmp_path) -> None:
         database.execute("UPDATE manifest SET value = '{' WHERE name = 'model'")
     with pytest.raises(ConfigError, match="is damaged"):
         PotModel(rng=1, log=tmp_path / "run.sqlite")
+
+
+def test_texts_of_older_logs_are_told_from_damaged_ones(sound, tmp_path) -> None:
+    log = tmp_path / "old.sqlite"
+    log.write_bytes(sound)
+    with closing(sqlite3.connect(log)) as database, database:
+        for number, text in database.execute("SELECT id, text FROM texts").fetchall():
+            digest = hashlib.blake2b(text.encode(), digest_size=12).digest()
+            database.execute("UPDATE texts SET hash = ? WHERE id = ?", (digest, number))
+        database.execute("UPDATE texts SET text = 'damaged' WHERE id = 3")
+    assert [each.lost for each in salvage(log, tmp_path / "new.sqlite") if each.table == "texts"] == [1]

@@ -381,10 +381,11 @@ class Names(Mapping[int, str]):
     def mentions(self, user_ids: Sequence[int]) -> list[str]:
         """Name users, with their ids; of whom there is no account, the name is unknown."""
         known = self._mentions
-        if all(map(known.__contains__, user_ids)):
+        try:
             return [known[user_id] for user_id in user_ids]
-        self.load(user_ids)
-        return [self._mention(user_id) for user_id in user_ids]
+        except KeyError:
+            self.load(user_ids)
+            return [self._mention(user_id) for user_id in user_ids]
 
     def _mention(self, user_id: int) -> str:
         text = self._mentions.get(user_id)

@@ -454,12 +454,13 @@ def rated_ids(feed: Iterable[FeedItem]) -> dict[str, tuple[int, ...]]:
         for comment in post.comments:
             if comment.vote:
                 comments[comment.vote].append(comment.reply_id)
-    return {
-        "liked_posts": tuple(dict.fromkeys(posts[1])),
-        "disliked_posts": tuple(dict.fromkeys(posts[-1])),
-        "liked_comments": tuple(dict.fromkeys(comments[1])),
-        "disliked_comments": tuple(dict.fromkeys(comments[-1])),
+    lists = {
+        "liked_posts": posts[1],
+        "disliked_posts": posts[-1],
+        "liked_comments": comments[1],
+        "disliked_comments": comments[-1],
     }
+    return {name: tuple(dict.fromkeys(ids)) if ids else () for name, ids in lists.items()}
 
 
 def own_groups(facts: SocialFacts) -> tuple[int, ...]:
