@@ -13,6 +13,7 @@ from mesa_llm.llm.replies import call
 from mesa_llm.model.recording import Recording
 from models.market.model import MarketModel
 from models.three_worlds.model import ThreeWorldsModel
+from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
 
 
@@ -95,6 +96,18 @@ def test_a_branch_can_be_branched(parent: Path, tmp_path: Path) -> None:
     assert coins(again)[3:] == [(36, 60)]
     assert payers.n_calls == 3
     assert [applied.step for applied in again.model.interventions.log] == [3, 3, 4, 4]
+
+
+def test_a_run_whose_endpoint_has_moved_is_branched_where_that_is_said(tmp_path: Path) -> None:
+    with FaultyServer() as old, FaultyServer() as new:
+        PotModel(3, "stub", rng=1, log=tmp_path / "parent.sqlite", api_base=old.url).run_for(2)
+        n_asked = old.count
+        with pytest.raises(ConfigError, match=rf"asked stub at {old.url}, and now it would be asked at {new.url}"):
+            branch(tmp_path / "parent.sqlite", 1, api_base=new.url)
+        fork = branch(tmp_path / "parent.sqlite", 1, api_base=new.url, moved=True, inject=["News."])
+        fork.run()
+        assert old.count == n_asked
+        assert new.count > 0 < fork.model.runlog.n_copied
 
 
 def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
