@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,13 @@ def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
     assert not fork.model.scenario.bridged
     assert set(table[table["step"] == 2]["measure"]) >= {"heard", "posts"}
     assert model.time == 2
+
+
+def test_a_parent_whose_measures_are_damaged_is_named(parent: Path) -> None:
+    with closing(sqlite3.connect(parent)) as log, log:
+        log.execute("UPDATE steps SET measures = replace(measures, ':', ';') WHERE time = 2")
+    with pytest.raises(ConfigError, match=r"parent.sqlite' is damaged: what step 2 measured cannot be read"):
+        branch(parent, 1)
 
 
 def test_what_cannot_be_branched_is_one_clear_error(parent: Path, tmp_path: Path) -> None:
