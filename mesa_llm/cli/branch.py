@@ -136,6 +136,7 @@ def run_branches(
     seeds: int,
     options: Mapping[str, Any],
     *,
+    moved: bool,
     csv: Path | None,
     trust: bool,
     as_json: bool,
@@ -149,6 +150,7 @@ def run_branches(
         steps: Number of steps after the fork; None: up to the parent's last.
         seeds: Number of pairs.
         options: Access of all runs together.
+        moved: Whether the parent's endpoint has moved.
         csv: File for the comparison of every step; None: none.
         trust: Import what the log names, even if it belongs to no listed model.
         as_json: Print one line of JSON and nothing else.
@@ -163,7 +165,8 @@ def run_branches(
     """
     change = fork.change(recording_of(file, trust=trust))
     with closing(Access(**set_options(**options))) as access:
-        table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, options={"access": access}, **change)
+        how = {"access": access, "moved": moved}
+        table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, options=how, **change)
     step, paired = paired_differences(table)
     made = sorted({int(seed) for seed in table["seed"]})
     figures: dict[str, Any] = {"at": fork.at, "parent": str(file), "seeds": made, "step": step}

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
@@ -72,7 +73,9 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
             say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(NOTHING_DECIDED) from None
         except KeyboardInterrupt:
-            say("mesa-llm: interrupted; the same command goes on from here, with the same --log", err=True)
+            kept = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
+            goes_on = f"; the same command goes on from here, with the same --{kept}" if kept else ""
+            say(f"mesa-llm: interrupted{goes_on}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except MesaLLMError as error:
             say(f"mesa-llm: {error}", err=True)

@@ -233,6 +233,7 @@ def branch_run(
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_dollars: MaxDollars = None,
+    moved: Moved = False,
     csv: Annotated[Path | None, typer.Option(help="File for the measures of both, side by side.")] = None,
     trust: Trust = False,
     as_json: AsJson = False,
@@ -246,9 +247,9 @@ def branch_run(
     fork = Fork(at, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
     limits = {**spend, "api_base": api_base}
     if seeds > 1:
-        run_branches(file, fork, steps, seeds, limits, csv=csv, trust=trust, as_json=as_json, say=say)
+        run_branches(file, fork, steps, seeds, limits, moved=moved, csv=csv, trust=trust, as_json=as_json, say=say)
     else:
-        run_branch(file, fork, steps, limits, csv=csv, trust=trust, as_json=as_json, say=say)
+        run_branch(file, fork, steps, {**limits, "moved": moved}, csv=csv, trust=trust, as_json=as_json, say=say)
 
 
 @app.command("tournament", rich_help_panel="Experiments")

@@ -379,7 +379,7 @@ class Transports:
             raise ConfigError(
                 f"the recording asked {model_part(name)} at {recorded}, and now it would be asked at "
                 f"{address_part(name)}. If that is the same model at a new address, say so with moved=True (--moved); "
-                "else give another log="
+                "else give the recorded address as api_base= (--api-base), or another log="
             )
         if len(elsewhere) > 1:
             raise ConfigError(f"{model_part(name)} was asked at {recorded}, so that none of them can have moved alone")

@@ -279,7 +279,13 @@ def series(log: str | Path | RunLog) -> pd.DataFrame:
 
 def _measures(log: RunLog) -> Iterable[tuple[int, str, float]]:
     for step, text, _ in log.rows("steps"):
-        for name, value in json.loads(text).items():
+        try:
+            measures = json.loads(text)
+        except ValueError as error:
+            raise ConfigError(
+                f"{str(log.path)!r} is damaged: what step {step} measured cannot be read: {error}"
+            ) from error
+        for name, value in measures.items():
             if isinstance(value, int | float):
                 yield step, name, float(value)
 

@@ -124,6 +124,11 @@ class RunLog(Queries):
 
     # -- what the run is
 
+    def models(self) -> list[str]:
+        """List the names, model and endpoint, that replies were recorded under, also in steps of the parent."""
+        parents = self._parent.models() if self._parent is not None and self._parent_steps else []
+        return list(dict.fromkeys([*super().models(), *parents]))
+
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         """Write the identity of the run; refuse a file that holds another one.
 

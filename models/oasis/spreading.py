@@ -346,7 +346,7 @@ def baseline_curves(real: SpreadCurves, n: int | None = None) -> dict[str, Sprea
     flat: FloatArray = np.ones(len(real))
     start = (minutes > 0).astype(np.float64)
     columns = (real.scale, real.depth, real.max_breadth)
-    held = [np.where(minutes < PERSISTENCE_MINUTES, one, one[PERSISTENCE_MINUTES - 1]) for one in columns]
+    held = [one[np.minimum(minutes, PERSISTENCE_MINUTES - 1)] for one in columns]
     reached: FloatArray = np.minimum(1 + LOG_SLOPE * n * np.log1p(minutes), n).astype(np.float64)
     return {
         "constant at the mean": SpreadCurves(*(flat * float(one.mean()) for one in columns)),

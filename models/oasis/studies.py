@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -61,7 +62,7 @@ class SpreadingStudy:
     """Class of the model."""
 
     steps: int = MINUTES - 1
-    """Number of steps of a run, of a minute each."""
+    """Number of steps of a run, where each is a minute."""
 
     measures: tuple[str, ...] = CURVES
     """Curves that are followed over the minutes."""
@@ -78,13 +79,15 @@ class SpreadingStudy:
 
         Args:
             seeds: The seeds.
-            steps: Number of minutes; None: 149, so that minutes 0 to 149 are compared.
+            steps: Number of steps of a run; None: those of 149 minutes, so that minutes 0 to 149 are compared.
             log: Folder of one run log a run, which are gone on with; None: nothing is recorded.
             data: Folder with OASIS's files; None: nothing is compared.
             **parameters: Parameters and options of the model.
         """
         start, usage = time.perf_counter(), Usage()
-        n_steps = self.steps if steps is None else steps
+        step_minutes = parameters.get("step_minutes", 1.0)
+        n_steps = math.ceil(self.steps / step_minutes) if steps is None else steps
+        n_minutes = 1 + (self.steps if steps is None else math.ceil(n_steps * step_minutes))  # with minute 0
         arms: dict[str, dict[str, Any]] = {"twin": {}}
         if data is not None:
             arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
@@ -94,12 +97,12 @@ class SpreadingStudy:
                 options = {**parameters, **own, **log_option(log, self.name, arm, seed), "rng": seed}
                 with closing(SpreadingModel(**options)) as model:
                     usage += run_model(model, n_steps)
-                    runs[arm].append(model.curves().until(n_steps + 1))
+                    runs[arm].append(model.curves().until(n_minutes))
         lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
         outcomes, lines = estimates(lasts), dict[str, SpreadCurves]()
         if data is not None:
             training, held_out = split_topics(read_topics(data / "all_topics.csv"))
-            real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_steps + 1)
+            real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_minutes)
             lines = baseline_curves(real, parameters.get("n_agents", 111))
             outcomes |= curve_errors({**runs, **{name: [one] for name, one in lines.items()}}, real)
             outcomes |= held_out_errors(training, held_out, seeds)
@@ -172,11 +175,11 @@ def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     """
     figures: dict[str, float] = {}
     for arm, results in arms.items():
+        scores = {group: _known(results[f"score_{group}"]) for group in GROUPS}
         for group, first_vote in GROUPS.items():
-            figures[f"{arm}: score, {group}"] = results[f"score_{group}"]
+            figures[f"{arm}: score, {group}"] = scores[group]
             if first_vote:
-                later = results[f"score_{group}"] - first_vote
-                figures[f"{arm}: effect, {group}"] = later - results["score_control"]
+                figures[f"{arm}: effect, {group}"] = scores[group] - first_vote - scores["control"]
     return figures
 
 
@@ -184,13 +187,16 @@ def counterfactual_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     """Compute by how much comments on posts with a first vote disagree more than those on others."""
     figures: dict[str, float] = {}
     for arm, results in arms.items():
-        scores = {group: results[f"disagree_{group}"] for group in GROUPS}
-        scores = {group: np.nan if score is None else score for group, score in scores.items()}
+        scores = {group: _known(results[f"disagree_{group}"]) for group in GROUPS}
         figures |= {f"{arm}: disagree score, {group}": score for group, score in scores.items()}
         figures |= {
             f"{arm}: effect, {group}": scores[group] - scores["control"] for group, vote in GROUPS.items() if vote
         }
     return figures
+
+
+def _known(figure: float | None) -> float:
+    return math.nan if figure is None else figure
 
 
 BLIND = {"herding": 0.0, "llm": "rule"}
@@ -219,8 +225,9 @@ COUNTERFACTUAL = Study(
 def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     """Return how many answers became more extreme in each arm, where they lean, and how helpful they are."""
     names = ("more_extreme", "less_extreme", "neutral", "leaning", "helpfulness")
-    figures = {f"{arm}: {name.replace('_', ' ')}": results[name] for arm, results in arms.items() for name in names}
-    return {name: np.nan if value is None else value for name, value in figures.items()}
+    return {
+        f"{arm}: {name.replace('_', ' ')}": _known(results[name]) for arm, results in arms.items() for name in names
+    }
 
 
 def rumour_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
@@ -242,7 +249,11 @@ SPREADING = SpreadingStudy()
 POLARISATION = Study(
     "polarisation",
     PolarisationModel,
-    {"cautious": {}, "bold": {"leaning": "bold"}, "nobody is moved": {"persuasion": 0.0, "llm": "rule"}},
+    {
+        "cautious": {"leaning": "cautious"},
+        "bold": {"leaning": "bold"},
+        "nobody is moved": {"leaning": "cautious", "persuasion": 0.0, "llm": "rule"},
+    },
     30,
     ("more_extreme", "neutral", "leaning"),
     polarisation_outcomes,
@@ -282,7 +293,7 @@ def ablation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
         for name in ABLATED if arm != "whole" else ():
             if results[name] is not None and whole[name] is not None:  # nobody was shown a stranger's post, say
                 figures[f"{arm}: change of {name.replace('_', ' ')}"] = results[name] - whole[name]
-    return {name: np.nan if value is None else float(value) for name, value in figures.items()}
+    return {name: float(_known(value)) for name, value in figures.items()}
 
 
 ABLATIONS = Study("ablations", AblationModel, ARMS, 24, ("reposts", "largest_cascade", "active"), ablation_outcomes)
@@ -292,6 +303,9 @@ STUDIES: dict[str, Study | SpreadingStudy] = {
 }
 """Studies by name."""
 
+
+PLOTS = (".png", ".svg", ".pdf")
+"""Ends of the names of files for the figure."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -322,8 +336,10 @@ def run_study(
     study = STUDIES[name]
     changes = parameters(study.model, set_ or [], None)
     access = Access(api_base=api_base, max_calls=max_calls)
-    if log is not None:
-        log.mkdir(parents=True, exist_ok=True)
+    if log is not None and log.exists() and not log.is_dir():
+        raise ConfigError(f"--log {log}: wanted the name of a folder, this is a file")
+    if plot is not None and (plot.suffix.lower() not in PLOTS or not plot.absolute().parent.is_dir()):
+        raise ConfigError(f"--plot {plot}: wanted a name that ends in {', '.join(PLOTS)}, in a folder that exists")
     if data is not None and not isinstance(study, SpreadingStudy):
         raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
     changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})

@@ -109,7 +109,7 @@ class Study:
     """Computes the figures of one seed, from the results of its run in each arm."""
 
     setting: Mapping[str, Any] | None = None
-    """Parameters of all arms; those of the command go before them."""
+    """Parameters of all arms."""
 
     def run(
         self, seeds: Sequence[int], steps: int | None = None, log: Path | None = None, **parameters: Any
@@ -123,9 +123,9 @@ class Study:
             **parameters: Parameters and options of the model, for all arms.
         """
         start, usage = time.perf_counter(), Usage()
-        fixed = set.intersection(*map(set, self.arms.values())) & set(parameters)
-        if fixed - {"llm"}:
-            raise ConfigError(f"{', '.join(sorted(fixed))} cannot be set: it is what the arms of {self.name} differ in")
+        own = set(self.setting or ()) | set.intersection(*map(set, self.arms.values())) - {"llm"}
+        if fixed := own & set(parameters):
+            raise ConfigError(f"{', '.join(sorted(fixed))} cannot be set: the study of {self.name} sets it itself")
         n_steps = self.steps if steps is None else steps
         courses: dict[str, list[FloatArray]] = {arm: [] for arm in self.arms}
         figures: list[Mapping[str, float]] = []

@@ -278,7 +278,8 @@ def study_validity(
         stock: Whose price is compared; `both`: the mean of both changes.
 
     Raises:
-        ConfigError: If one of `real` and `event` is given without the other, or the news has no day.
+        ConfigError: If one of `real` and `event` is given without the other, the news has no day, or the runs end
+            before it.
     """
     if (real is None) != (event is None):
         raise ConfigError("a real series and the day of its event belong together; give both, or neither")
@@ -286,6 +287,10 @@ def study_validity(
     days = int(setup.parameters.get("days", ShockScenario.days))
     if not 1 <= day <= days:
         raise ConfigError(f"shock_day is a day of the exchange for this study, from 1 to {days}; got {day}")
+    sessions = int(setup.parameters.get("sessions", ShockScenario.sessions))
+    needed = day * (sessions + 3) - 2
+    if steps is not None and steps < needed:
+        raise ConfigError(f"{steps} steps end before the exchange closes on the day of the news; take {needed} or more")
     around = {} if real is None or event is None else real.around(event, day - 1, days - day + 1)
     own = {name: value for name, value in setup.parameters.items() if name != "shock_day"}
     runs = Runs(setup)

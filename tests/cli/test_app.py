@@ -16,10 +16,12 @@ from unittest.mock import ANY
 import numpy
 import pandas
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from mesa_llm import AgentDesign, ConfigError, LLMModel, ScriptedLLM, __version__
 from mesa_llm.cli.app import app
+from mesa_llm.cli.command import exits
 from mesa_llm.cli.run import run_model, summary
 from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import BadReply, NothingDecided
@@ -452,6 +454,19 @@ def test_a_budget_is_that_of_one_command_and_replies_from_the_log_are_free(tmp_p
         assert run_command(*command, "--api-base", server.url).exit_code == 3
         again = figures_of(*command, "--api-base", server.url)
     assert (again["steps"], again["calls"], again["replayed"]) == (2, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("option", "end"), [("log", "goes on from here, with the same --log"), ("out", "--out"), ("rng", "interrupted")]
+)
+def test_an_interrupted_command_says_with_which_option_it_goes_on(option, end, tmp_path, capsys) -> None:
+    @exits
+    def command(**options: Path) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit):
+        command(**{option: tmp_path})
+    assert capsys.readouterr().err.endswith(f"{end}\n")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

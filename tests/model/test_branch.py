@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from mesa_llm.llm.replies import call
 from mesa_llm.model.recording import Recording
 from models.market.model import MarketModel
 from models.three_worlds.model import ThreeWorldsModel
+from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
 
 
@@ -97,6 +100,18 @@ def test_a_branch_can_be_branched(parent: Path, tmp_path: Path) -> None:
     assert [applied.step for applied in again.model.interventions.log] == [3, 3, 4, 4]
 
 
+def test_a_run_whose_endpoint_has_moved_is_branched_where_that_is_said(tmp_path: Path) -> None:
+    with FaultyServer() as old, FaultyServer() as new:
+        PotModel(3, "stub", rng=1, log=tmp_path / "parent.sqlite", api_base=old.url).run_for(2)
+        n_asked = old.count
+        with pytest.raises(ConfigError, match=rf"asked stub at {old.url}, and now it would be asked at {new.url}"):
+            branch(tmp_path / "parent.sqlite", 1, api_base=new.url)
+        fork = branch(tmp_path / "parent.sqlite", 1, api_base=new.url, moved=True, inject=["News."])
+        fork.run()
+        assert old.count == n_asked
+        assert new.count > 0 < fork.model.runlog.n_copied
+
+
 def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
     model = ThreeWorldsModel(n_agents=4, rng=1)
     model.run_for(2)
@@ -106,6 +121,13 @@ def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
     assert not fork.model.scenario.bridged
     assert set(table[table["step"] == 2]["measure"]) >= {"heard", "posts"}
     assert model.time == 2
+
+
+def test_a_parent_whose_measures_are_damaged_is_named(parent: Path) -> None:
+    with closing(sqlite3.connect(parent)) as log, log:
+        log.execute("UPDATE steps SET measures = replace(measures, ':', ';') WHERE time = 2")
+    with pytest.raises(ConfigError, match=r"parent.sqlite' is damaged: what step 2 measured cannot be read"):
+        branch(parent, 1)
 
 
 def test_what_cannot_be_branched_is_one_clear_error(parent: Path, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from models.oasis.spreading import (
     split_topics,
     spread,
 )
-from models.oasis.studies import ABLATIONS, COUNTERFACTUAL, CURVES, HERD, SCALE, SPREADING, STUDIES, app
+from models.oasis.studies import ABLATIONS, COUNTERFACTUAL, CURVES, HERD, POLARISATION, SCALE, SPREADING, STUDIES, app
 from models.oasis.studies_app import PAGES, Studies
 from tests.faulty_server import FaultyServer, refused
 
@@ -149,9 +149,27 @@ def test_each_study_draws_what_it_found() -> None:
         assert json.loads(json.dumps(findings.summary(), allow_nan=False))["seeds"] == 2
 
 
-def test_what_the_arms_differ_in_cannot_be_set() -> None:
-    with pytest.raises(ConfigError, match="n_agents cannot be set: it is what the arms of scale differ in"):
-        SCALE.run([1], n_agents=10)
+@pytest.mark.parametrize(
+    ("study", "parameter"),
+    [(SCALE, {"n_agents": 10}), (POLARISATION, {"leaning": "bold"}), (COUNTERFACTUAL, {"preset": "herd_effect"})],
+)
+def test_what_a_study_sets_itself_cannot_be_set(study, parameter) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(parameter))} cannot be set: the study of {study.name} sets it"):
+        study.run([1], 1, **parameter)
+
+
+def test_a_group_without_members_has_no_figures(tmp_path) -> None:
+    (tmp_path / "threads.json").write_text('[{"post": "It rains.", "comments": ["No."]}]')
+    found = HERD.run([1], 1, n_agents=4, posts_per_step=1, threads=str(tmp_path / "threads.json")).outcomes
+    assert sum(math.isnan(found[f"blind: score, {group}"].value) for group in GROUPS) == 2
+
+
+def test_minutes_are_those_that_the_steps_last() -> None:
+    model = SpreadingModel(step_minutes=3, rng=1)
+    model.run(20)
+    findings = SPREADING.run([1], 20, step_minutes=3)
+    assert findings.outcomes["scale at the end"].value == model.scale
+    assert len(findings.bands["scale"]["twin"].mean) == 61
 
 
 def test_a_study_with_a_language_model_asks_it_once_and_its_log_afterwards(tmp_path) -> None:
@@ -191,7 +209,12 @@ def test_a_study_is_one_command_that_goes_on_with_its_logs(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["swarm"], "there is no study 'swarm'"), (["herd", "--set", "herding=-1"], "greater than or equal to 0")],
+    [
+        (["swarm"], "there is no study 'swarm'"),
+        (["herd", "--set", "herding=-1"], "greater than or equal to 0"),
+        (["herd", "--plot", "herd.txt"], "wanted a name that ends in .png, .svg, .pdf"),
+        (["herd", "--log", __file__], "wanted the name of a folder"),
+    ],
 )
 def test_a_study_that_cannot_be_is_one_line(options, message) -> None:
     done = CliRunner().invoke(app, options)
@@ -264,6 +287,11 @@ def test_five_baselines_know_what_they_say_they_know() -> None:
     assert curves["logarithmic fit"].scale[0] == 1
     made = [topic(0, median_minutes=math.e - 1, last_minutes=math.e**2 - 1, users=250)]
     assert log_slope(made) == pytest.approx(0.1)  # 25 of 250 after ln(1 + t) = 1, 50 after 2
+
+
+def test_a_real_curve_may_be_shorter_than_what_persistence_sees() -> None:
+    short = SpreadCurves(*(np.array([1.0, 3.0]) for _ in CURVES))
+    assert baseline_curves(short)["persistence"].scale.tolist() == [1, 3]
 
 
 @pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")

@@ -214,6 +214,7 @@ def test_a_study_is_one_command_that_goes_on_from_its_logs_and_leaves_a_page(tmp
         (["worlds", "--stock", "A"], "--stock is no option of the study worlds"),
         (["validity", "--event", "tomorrow"], "--event is a day"),
         (["validity", "--event", "2025-04-03"], "belong together"),
+        (["validity", "--steps", "3", "--set", "shock_day=1"], "3 steps end before the exchange closes"),
         (["swap", "--set", "love=1"], "--set love=1"),
     ],
 )

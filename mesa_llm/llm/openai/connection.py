@@ -30,6 +30,9 @@ MAX_IDLE = 4096
 CONNECT_TIMEOUT_S = 10.0
 """Seconds until an address that does not answer is given up, with name look-up and TLS."""
 
+PROXY_WANTS_PASSWORD = 407
+"""HTTP status."""
+
 
 class Response(NamedTuple):
     """Response of an endpoint."""
@@ -126,6 +129,8 @@ class _Exchange:
             return self.response
         if code == pycurl.E_OPERATION_TIMEDOUT:
             raise TimeoutError(message)
+        if self.curl.getinfo(pycurl.HTTP_CONNECTCODE) == PROXY_WANTS_PASSWORD:
+            return Response(PROXY_WANTS_PASSWORD, None, message.encode())
         raise ConnectionError(message or f"libcurl gave up on what came (error {code})")
 
     @property

@@ -9,13 +9,14 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trustme
 
-from mesa_llm.errors import ServerTrouble
+from mesa_llm.errors import AccessRefused, ServerTrouble
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.openai.connection import Connections, Response
@@ -171,6 +172,21 @@ def test_the_environment_says_which_proxy_is_used(
         monkeypatch.setenv("NO_PROXY", no_proxy)
         asyncio.run(OpenAIHTTP("tiny", server.url).reply(ask()))
     assert (proxy.count, server.count) == ((1, 0) if through else (0, 1))
+
+
+def test_a_proxy_that_wants_a_password_is_a_matter_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def refuse() -> None:
+            connection, _ = proxy.accept()
+            with connection:
+                connection.recv(10_000)
+                connection.sendall(b"HTTP/1.1 407 Who are you?\r\nContent-Length: 0\r\n\r\n")
+
+        threading.Thread(target=refuse, daemon=True).start()
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        with pytest.raises(AccessRefused, match=r"407.*; check the proxy that the environment names"):
+            asyncio.run(OpenAIHTTP("tiny", "https://llm.example/v1").reply(ask()))
 
 
 FORKED = """
