@@ -199,6 +199,18 @@ def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page)
     expect_step(page, "0")
 
 
+def test_a_tab_that_is_turned_to_in_a_long_step_by_rule_shows_nothing_of_the_one_before(page: Page) -> None:
+    shown(page, "/pondering")
+    space = page.get_by_role("img", name="Space")
+    expect(space).to_be_visible()
+    press(page, "Step")
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
+    page.get_by_role("tab", name="Agents", exact=True).click()
+    expect(space).to_have_count(0, timeout=3000)
+    expect_step(page, "0")
+    expect(page.get_by_text("Who it is")).to_be_visible()
+
+
 def play(page: Page, path: str) -> None:
     """Open a page, play its first agent, and make a step."""
     shown(page, path)
