@@ -1,5 +1,6 @@
 """CoMPosT: known caricatures are found, nothing is scored that cannot be, and tables of others are read."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
 from models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
-from models.compost.scores import Caricature, Cell, Reply, log_odds, read_corpus, tokens
+from models.compost.scores import Caricature, Cell, Reply, exaggeration, log_odds, read_corpus, tokens
 
 
 def counted(texts):
@@ -62,6 +63,13 @@ def test_a_cell_without_seed_words_has_no_score() -> None:
     assert found.exaggerations() == {}
     assert found.exaggeration(Cell("nobody", "garden")) is None
     assert found.individuation("nobody", "garden") is None
+
+
+def test_a_text_is_infinitely_far_from_two_ends_that_are_one() -> None:
+    axis, end, text = np.array([1.0, 0.0]), np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
+    assert exaggeration(axis, text, end, end) == math.inf
+    assert exaggeration(axis, -text, end, end) == -math.inf
+    assert math.isnan(exaggeration(axis, end, end, end))
 
 
 def test_seed_words_have_letters_of_any_alphabet_unless_the_original_rules_hold() -> None:
