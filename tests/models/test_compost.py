@@ -124,6 +124,7 @@ def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
         ("persona,topic\na,b\n", "no column 'response'.*found persona, topic"),
         ("persona,topic,response\na,b,Hello,there\n", "does not match length of data"),
         ("", "No columns to parse"),
+        ("persona,topic,response\na,b,\na,,Hello\n", "none of the 2 rows has a persona, a topic and a response"),
     ],
 )
 def test_a_bad_table_is_one_clear_error(tmp_path, content, message) -> None:
