@@ -102,11 +102,11 @@ def test_who_an_agent_is_is_a_config_or_a_text() -> None:
 
 
 def test_a_config_that_is_set_later_is_what_config_takes() -> None:
-    payer: Any = PotModel(1, rng=1).agents[0]
-    payer.config = "You like round numbers."
-    assert payer.config.persona == "You like round numbers."
+    payer, dictionary = LLMAgent(PotModel(0, rng=1)), {"name": "Ann"}
+    payer.config = "You like round numbers."  # pyright: ignore[reportAttributeAccessIssue]
+    assert payer.prompt(Observation("Now."))[0].content == "You like round numbers."
     with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
-        payer.config = {"name": "Ann"}
+        payer.config = dictionary  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
