@@ -96,6 +96,7 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--cross", "--design", "original,sotopia"], "two designs are called 'sotopia'"),
         ([POT, "--cross", "--measure", "sotopia=GOAL"], "wanted TASK=SCORE, for pot"),
         ([POT, "--ablate", "original"], "--ablate original: wanted one design"),
+        ([POT, "--ablate", "nothing"], "--ablate nothing: there is no such design"),
     ],
 )
 def test_what_cannot_be_is_one_line_before_anything_runs(words, why, tmp_path) -> None:
