@@ -132,7 +132,7 @@ class ConfigMixin:
 
     __slots__ = ()
 
-    config: AgentConfig = NOBODY
+    _config: AgentConfig = NOBODY
 
     def __init__(self, *args: Any, config: AgentConfig | str | None = None, **kwargs: Any) -> None:
         """Store who the agent is.
@@ -146,5 +146,14 @@ class ConfigMixin:
             ConfigError: If the config is something else.
         """
         if config is not None:
-            self.config = as_config(config)
+            self.config = config
         super().__init__(*args, **kwargs)
+
+    @property
+    def config(self) -> AgentConfig:
+        """Who the agent is; set to a text, its persona."""
+        return self._config
+
+    @config.setter
+    def config(self, config: AgentConfig | str | None) -> None:
+        self._config = as_config(config)

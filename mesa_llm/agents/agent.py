@@ -238,7 +238,7 @@ class LLMMixin(DeliberationMixin):
             engine.runlog.add(outcome, self.now)
 
 
-class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[reportIncompatibleMethodOverride]
+class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
     """All four mixins, for any Mesa agent class: `class Citizen(Mind, CellAgent)`."""
 
     __slots__ = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 from mesa.agentset import _HardKeyAgentSet  # pyright: ignore[reportPrivateUsage]
 
-from mesa_llm.config import NOBODY, as_config
+from mesa_llm.config import NOBODY
 from mesa_llm.errors import ConfigError
 from mesa_llm.memory import open_memory
 from mesa_llm.tools.toolbox import checked_tools
@@ -139,9 +139,8 @@ def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
 def equip(agent: Any, components: Mapping[str, Any]) -> None:
     """Set the four components of an agent; a callable config is called with the agent."""
     config = components.get("config")
-    config = config(agent) if callable(config) else config
     agent._llm = components.get("llm")
-    agent.config = as_config(config)
+    agent.config = config(agent) if callable(config) else config
     agent.memory = open_memory(components.get("memory"))
     agent.tools = checked_tools(components.get("tools", ()))
 

@@ -18,7 +18,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.scores import known_scores
 from mesa_llm.benchmark.task import Task
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import MesaLLMError, NothingDecided, Stopped
+from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided, Stopped
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import setting_digest
 from mesa_llm.model.model import LLMModel
@@ -148,14 +148,21 @@ class Runs:
         self._is_ending = False
 
     def check(self) -> None:
-        """Make the model of each task and candidate once, so that what cannot be is said before anything is asked.
+        """Make the folder, and the model of each task and candidate once: what cannot be is said before asking.
 
         Raises:
-            ConfigError: If a task's parameters cannot be.
+            ConfigError: If a task's parameters cannot be, or the folder cannot be made.
         """
         first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
         for plan in reversed(first.values()):
             plan.make(access=self.access, **self.options).close()
+        if self.folder is not None:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(
+                    f"{str(self.folder)!r} cannot be made as a folder for runs: {error.strerror}"
+                ) from error
 
     def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
         """Make the runs. A failure is the result of its run, and disturbs no other.
@@ -168,8 +175,6 @@ class Runs:
         Raises:
             KeyboardInterrupt: On Ctrl-C; `done` then holds the runs that had begun.
         """
-        if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
         asks_person = any(plan.candidate.llm == "human" for plan in self.plans)
         with ThreadPoolExecutor(1 if asks_person else AT_ONCE, thread_name_prefix="mesa-llm-run") as pool:
             futures = [pool.submit(self._run, plan) for plan in self.plans]

@@ -19,7 +19,7 @@ from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.interventions import variables
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.text import clip, table
+from mesa_llm.text import clip, suggestion, table
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.files import read_json
 
@@ -56,8 +56,9 @@ def parameters(
         name = name.strip().replace("-", "_")
         if not equals or name not in by_name:
             wanted = f"wanted name=value, with one of the names {', '.join(by_name)}"
-            seed = "; the seed is --rng, those of a sweep are --seeds" if name in ("rng", "seed") else ""
-            raise ConfigError(f"{option} {pair}: {wanted if by_name else f'{kind.__name__} has no parameters'}{seed}")
+            is_seed = name in ("rng", "seed")
+            ending = "; the seed is --rng, those of a sweep are --seeds" if is_seed else suggestion(name, by_name)
+            raise ConfigError(f"{option} {pair}: {wanted if by_name else f'{kind.__name__} has no parameters'}{ending}")
         hint = by_name[name].kind
         arguments[name] = _value(name, text, str if hint is Any else hint, option)
     if users is not None:
@@ -187,27 +188,28 @@ def design_in(typed: str | None) -> AgentDesign | None:
     return next(iter(found.values()), None)
 
 
-def designs_in(typed: Sequence[str]) -> dict[str, AgentDesign | None]:
+def designs_in(typed: Sequence[str], option: str = "--design") -> dict[str, AgentDesign | None]:
     """Find designs by name, or read them from JSON files, which name them.
 
     Args:
         typed: Names and paths, with commas between them: `own` stands for each model's own components, a strategy
             (`plan`, `react`, `vote:7`) for a design that has only that, `original` for the four designs that Shachi
             compares, of which each has a name.
+        option: Option that they are typed for, for errors.
 
     Raises:
         ConfigError: If one cannot be found or read, or two have one name.
     """
     designs: dict[str, AgentDesign | None] = {}
     for text in (part.strip() for pair in typed for part in pair.split(",") if part.strip()):
-        for name, design in _designs_named(text).items():
+        for name, design in _designs_named(text, option).items():
             if name in designs:
-                raise ConfigError(f"--design {text}: two designs are called {name!r}; rename one of the files")
+                raise ConfigError(f"{option} {text}: two designs are called {name!r}; rename one of the files")
             designs[name] = design
     return designs
 
 
-def _designs_named(text: str) -> dict[str, AgentDesign | None]:
+def _designs_named(text: str, option: str) -> dict[str, AgentDesign | None]:
     if text == OWN_DESIGN:
         return {OWN_DESIGN: None}
     if text == ALL_ORIGINAL:
@@ -216,14 +218,14 @@ def _designs_named(text: str) -> dict[str, AgentDesign | None]:
         return {text: ORIGINAL_DESIGNS[text]}
     path = Path(text)
     if path.exists() or path.suffix:
-        return {path.stem: _design_of(path)}
+        return {path.stem: _design_of(path, option)}
     if text.partition(":")[0] in STRATEGIES:
         return {text: AgentDesign(decide=text)}
     known = ", ".join((OWN_DESIGN, ALL_ORIGINAL, *ORIGINAL_DESIGNS, *STRATEGIES))
-    raise ConfigError(f"--design {text}: there is no such design or file; wanted a JSON file, or {known}")
+    raise ConfigError(f"{option} {text}: there is no such design or file; wanted a JSON file, or {known}")
 
 
-def _design_of(file: Path) -> AgentDesign:
+def _design_of(file: Path, option: str) -> AgentDesign:
     """Read a design from a JSON file.
 
     Raises:
@@ -231,7 +233,7 @@ def _design_of(file: Path) -> AgentDesign:
     """
     document = read_json(file)
     if not isinstance(document, dict):
-        raise ConfigError(f"--design {file}: wanted a JSON object with the fields of an AgentDesign")
+        raise ConfigError(f"{option} {file}: wanted a JSON object with the fields of an AgentDesign")
     return AgentDesign.from_json(cast("dict[str, Any]", document))
 
 

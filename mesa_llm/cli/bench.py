@@ -212,7 +212,7 @@ def designs_of_cross(typed: Sequence[str], ablate: str | None) -> dict[str, Agen
     """
     if ablate is None:
         return designs_in(typed) if typed else dict(ORIGINAL_DESIGNS)
-    base = designs_in([ablate])
+    base = designs_in([ablate], "--ablate")
     if len(base) != 1:
         raise ConfigError(f"--ablate {ablate}: wanted one design, a name or a file")
     others = {name: design for name, design in designs_in(typed).items() if name not in base}

@@ -48,7 +48,8 @@ def make_cast(
         `cast`, `markets` (what the files hold) and `by` (who found them).
 
     Raises:
-        ConfigError: If the text cannot be read, holds nobody, or a file cannot be written.
+        ConfigError: If the text cannot be read, holds nobody, or a file cannot be written; of one that is no `.json`,
+            or in no folder, before anybody is asked.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -56,6 +57,11 @@ def make_cast(
         raise ConfigError(f"{str(file)!r} cannot be read as a text: {error}") from error
     if not text.strip():
         raise ConfigError(f"{str(file)!r} is empty; write a text that names people or institutions")
+    for option, place in (("--out", out), ("--markets", markets)):
+        if place is not None and place.suffix != ".json":
+            raise ConfigError(f"{option} {place}: wanted a file that ends in .json")
+        if place is not None and not place.parent.is_dir():
+            raise ConfigError(f"{option} {place}: there is no folder {str(place.parent)!r}; make it first")
     with closing(LLMModel(rng=1, **options)) as model:
         characters, failure = cast_from(model, llm, text, n, goal)
         bets, second = bets_from(model, llm, text, n_markets, goal) if markets is not None else ([], None)

@@ -258,7 +258,7 @@ def salvaged(file: Path, copy: Path) -> Iterator[str]:
         copy: The file to make.
 
     Raises:
-        ConfigError: If the new file exists already, or nothing can be read.
+        ConfigError: If the new file exists already or cannot be written, or nothing can be read.
     """
     results = salvage(file, copy)
     for result in results:

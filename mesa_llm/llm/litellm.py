@@ -22,7 +22,7 @@ from mesa_llm.records import Reply, Request
 MAX_TEXT = 2_000_000
 """Longest text of a reply, in characters."""
 
-_NO_PROVIDER = re.compile(r"provider not provided", re.IGNORECASE)
+_NO_PROVIDER = re.compile(r"provider not provided|GetLLMProvider Exception", re.IGNORECASE)
 """Message of litellm about a model whose provider it cannot tell from the name."""
 
 _NEEDS_A_PERSON = re.compile(r"missing credentials|api[_ ]?key", re.IGNORECASE)

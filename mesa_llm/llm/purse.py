@@ -146,6 +146,7 @@ def _serve(purse: Purse, key: bytes, listener: Listener, is_over: threading.Even
 
 def _answer(purse: Purse, key: bytes, connection: Any) -> None:
     """Answer one worker until it ends; who has another key is no worker."""
+    n_reserved = 0
     with suppress(AuthenticationError, EOFError, OSError), connection:
         deliver_challenge(connection, key)
         answer_challenge(connection, key)
@@ -155,4 +156,8 @@ def _answer(purse: Purse, key: bytes, connection: Any) -> None:
                 answer = getattr(purse, method)(*arguments)
             except BudgetSpent as error:
                 answer = error
+            else:
+                n_reserved += {"reserve": 1, "settle": -1}.get(method, 0)
             connection.send(answer)
+    for _ in range(n_reserved):  # by a worker that was killed in the middle of requests
+        purse.settle(None)

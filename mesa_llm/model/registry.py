@@ -22,6 +22,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.identity import class_named, name_of, object_named
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
+from mesa_llm.text import suggestion
 
 GROUP = "mesa_llm.models"
 """The entry-point group."""
@@ -113,8 +114,11 @@ def find_model(name: str) -> ModelEntry:
     models = find_models()
     matches = [entry for entry in models if same_name(name, entry.name)]
     if not matches:
-        there_are = ", ".join(entry.name for entry in models) or "none"
-        raise ConfigError(". ".join([f"there is no model {name!r}; there are: {there_are}", *hidden_packages()]))
+        names = [entry.name for entry in models]
+        text = f"there is no model {name!r}; there are: {', '.join(names) or 'none'}{suggestion(name, names)}"
+        if "." in name:  # a file or a module
+            text += "; one of your own is MODULE:CLASS, such as my_model:MyModel"
+        raise ConfigError(". ".join([text, *hidden_packages()]))
     return matches[0]
 
 

@@ -61,7 +61,7 @@ def salvage(damaged: Path, new: Path) -> list[Salvaged]:
         What came of each table.
 
     Raises:
-        ConfigError: If `new` exists, or nothing can be read.
+        ConfigError: If `new` exists or cannot be written, or nothing can be read.
     """
     if not damaged.is_file():
         raise ConfigError(f"there is no run log at {str(damaged)!r}")
@@ -78,7 +78,7 @@ def salvage(damaged: Path, new: Path) -> list[Salvaged]:
     except (*SQL_ERRORS, OSError) as error:
         with suppress(OSError):  # in a read-only place, there is nothing to remove
             new.unlink(missing_ok=True)
-        raise ConfigError(f"nothing can be read of {str(damaged)!r}: {line_of(error)}") from error
+        raise ConfigError(f"{str(damaged)!r} cannot be salvaged into {str(new)!r}: {line_of(error)}") from error
     if not any(result.kept for result in results):
         new.unlink()
         raise ConfigError(f"nothing can be read of {str(damaged)!r}: no row of it is what a run log holds")
@@ -163,7 +163,7 @@ def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection)
                     raise ValueError(f"row {row_id} of {table} is not what it should be")
                 target.execute(f"INSERT INTO {table} (rowid, {', '.join(names)}) VALUES ({slots})", row)
                 kept += 1
-            except (sqlite3.Error, ValueError):
+            except (sqlite3.IntegrityError, ValueError):  # of the row; a full disk loses none
                 lost += 1
     return Salvaged(table, kept, lost, is_whole and not follows_gap)
 

@@ -334,8 +334,7 @@ def _Tabs(
     titles = list(tabs)
 
     def turn(index: int) -> None:
-        with steady(model):
-            open_tab.set(titles[index])
+        open_tab.set(titles[index])
 
     now = titles.index(open_tab.value) if open_tab.value in titles else 0
     with solara.lab.Tabs(value=now, on_value=turn, lazy=True):

@@ -83,7 +83,7 @@ def read_corpus(path: str | Path) -> list[Reply]:
         path: The file: `.tsv` with tabs, any other with commas. Rows in which one of the three is empty are left out.
 
     Raises:
-        ConfigError: If it cannot be read, or lacks a column; the text names it.
+        ConfigError: If it cannot be read, lacks a column, or has no row with a text; the text names it.
     """
     separator = "\t" if Path(path).suffix == ".tsv" else ","
     try:
@@ -104,6 +104,8 @@ def read_corpus(path: str | Path) -> list[Reply]:
         found = ", ".join(map(str, table.columns))
         raise ConfigError(f"{path}: there is no column {lacking[0]!r}; wanted persona, topic, response; found {found}")
     rows = table[["persona", "topic", "response"]].dropna()
+    if rows.empty:
+        raise ConfigError(f"{path}: none of the {len(table)} rows has a persona, a topic and a response")
     return [Reply(*row) for row in rows.itertuples(index=False, name=None)]
 
 

@@ -94,6 +94,8 @@ def load_situations(
     except ValidationError as error:
         raise ConfigError(f"{name}: {describe(error)}; wanted what EmotionBench's file has") from None
     known = [emotion.name for emotion in written.emotions]
+    if twice := next((one for one in known if known.count(one) > 1), None):
+        raise ConfigError(f"{name}: {twice} is in the file more than once")
     if unknown := [one for one in emotions or () if one not in known]:
         raise ConfigError(f"emotions: there is no {unknown[0]!r}; {name} has: {', '.join(known)}")
     wanted = [emotion for emotion in written.emotions if emotions is None or emotion.name in emotions]
@@ -104,8 +106,11 @@ def load_situations(
         for number, text in enumerate(factor.scenarios[:per_factor], 1)
     ]
     twins = {emotion.name: written.twins.get(emotion.name, "") for emotion in wanted} if has_twins else {}
-    return found + [
+    found += [
         Occasion(f"{emotion} twin", one_line(text, MAX_CHARACTERS), emotion, is_twin=True)
         for emotion, text in twins.items()
         if text
     ]
+    if blank := next((one.label for one in found if not one.text), None):
+        raise ConfigError(f"{name}: situation {blank} is blank; wanted what happens, in the second person")
+    return found

@@ -101,6 +101,14 @@ def test_who_an_agent_is_is_a_config_or_a_text() -> None:
         Giver.enter(BoltzmannWealth(BoltzmannScenario(n=1, rng=1)).agents, config=3)
 
 
+def test_a_config_that_is_set_later_is_what_config_takes() -> None:
+    payer, dictionary = LLMAgent(PotModel(0, rng=1)), {"name": "Ann"}
+    payer.config = "You like round numbers."  # pyright: ignore[reportAttributeAccessIssue]
+    assert payer.prompt(Observation("Now."))[0].content == "You like round numbers."
+    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
+        payer.config = dictionary  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
     with pytest.raises(TypeError, match=r"LLMAgent\(\) got an argument that none of its classes takes: one of presona"):
         LLMAgent(PotModel(0, rng=1), presona="kind", llm="rule", memory="none")

@@ -35,6 +35,10 @@ def test_a_visitor_tries_news_in_a_branch_and_sends_other_news(page: Page) -> No
     page.get_by_label("New value", exact=True).fill("best")
     press(page, "Send")
     expect(page.get_by_text("crowd_dollars: input should be a valid number")).to_be_visible()
+    press(page, "News")
+    page.wait_for_timeout(500)  # nobody presses two buttons sooner
+    press(page, "Send")
+    expect(page.get_by_text("Write something first.")).to_be_visible()
     turn_to(page, "Report")
     press(page, "Write the report")
     expect(page.get_by_role("heading", name="Three worlds after 1 step")).to_be_visible()

@@ -86,21 +86,43 @@ def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> 
     expect(card).to_be_visible()
 
 
+CUT = "all => all.filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.innerText.slice(0, 99))"
+"""Beginnings of the elements that hide a part of themselves at the right."""
+
+BROKEN = """
+() => [...document.querySelectorAll('.mesa-llm-readme td')].flatMap(cell => {
+  const found = [], walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), range = document.createRange();
+  while (walk.nextNode())
+    for (const word of walk.currentNode.data.matchAll(/\\w+/g)) {
+      range.setStart(walk.currentNode, word.index);
+      range.setEnd(walk.currentNode, word.index + word[0].length);
+      if (range.getClientRects().length > 1) found.push(word[0]);
+    }
+  return found;
+})
+"""
+"""Words in the tables of a README that stand on two lines."""
+
 MODELS = [entry.name for entry in find_models() if not entry.package.startswith("models.classics.")]
 """The models, but for the classics, whose pages are one page: a browser page takes ten seconds."""
 
 
 @pytest.mark.parametrize("name", [*MODELS, "schelling"])
 def test_the_page_of_every_model_steps_and_shows_no_error_on_any_tab(page: Page, name: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
     shown(page, f"/{name}")
     press(page, "Step")
     expect_step(page, "1")
+    widths = [slider.bounding_box() for slider in page.locator(".v-slider").all()]
+    assert all(box and box["width"] > 200 for box in widths), widths
     for tab in page.get_by_role("tab").all():
         if tab.text_content() == "Measures" and name != "schelling":
             continue  # up to 32 plots, all drawn by tests/viz/test_figures.py
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")
         expect(page.locator(".mesa-llm-card:visible").first).to_be_visible()
+        assert page.locator(".mesa-llm .scroll:visible").evaluate_all(CUT) == []
+        assert page.evaluate(BROKEN) == []
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
@@ -197,6 +219,18 @@ def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page)
     press(page, "Stop")
     expect(page.get_by_text("Stopped while agents were deciding")).to_be_visible()
     expect_step(page, "0")
+
+
+def test_a_tab_that_is_turned_to_in_a_long_step_by_rule_shows_nothing_of_the_one_before(page: Page) -> None:
+    shown(page, "/pondering")
+    space = page.get_by_role("img", name="Space")
+    expect(space).to_be_visible()
+    press(page, "Step")
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
+    page.get_by_role("tab", name="Agents", exact=True).click()
+    expect(space).to_have_count(0, timeout=3000)
+    expect_step(page, "0")
+    expect(page.get_by_text("Who it is")).to_be_visible()
 
 
 def play(page: Page, path: str) -> None:

@@ -46,6 +46,13 @@ def test_a_benchmark_prints_a_table_and_leaves_a_page_and_a_log_for_each_run(tmp
     assert "data:image/svg+xml" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_folder_that_cannot_be_made_is_said_before_anything_is_run(tmp_path) -> None:
+    (tmp_path / "file").write_text("mine")
+    done = typed(POT, "--repeats", 1, "--out", tmp_path / "file")
+    assert done.exit_code == 2
+    assert done.stderr == f"mesa-llm: '{tmp_path / 'file'}' cannot be made as a folder for runs: File exists\n"
+
+
 def test_another_setting_is_run_in_the_same_folder(tmp_path) -> None:
     words = [POT, "--repeats", 1, "--out", tmp_path]
     first, other = told(*words), told(*words, "--quick")
@@ -89,6 +96,7 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--cross", "--design", "original,sotopia"], "two designs are called 'sotopia'"),
         ([POT, "--cross", "--measure", "sotopia=GOAL"], "wanted TASK=SCORE, for pot"),
         ([POT, "--ablate", "original"], "--ablate original: wanted one design"),
+        ([POT, "--ablate", "nothing"], "--ablate nothing: there is no such design"),
     ],
 )
 def test_what_cannot_be_is_one_line_before_anything_runs(words, why, tmp_path) -> None:

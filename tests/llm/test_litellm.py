@@ -134,10 +134,11 @@ def test_a_provider_that_hangs_is_given_up() -> None:
     assert type(error) is ServerTrouble
 
 
-def test_a_provider_nobody_knows_is_a_matter_for_a_person() -> None:
-    error = asked(LiteLLM("nowhere/tiny"))
+@pytest.mark.parametrize("name", ["nowhere/tiny", "ollama"])
+def test_a_provider_nobody_knows_or_without_a_model_is_a_matter_for_a_person(name: str) -> None:
+    error = asked(LiteLLM(name))
     assert type(error) is ConfigError
-    assert "no provider is known for llm='nowhere/tiny'" in str(error)
+    assert f"no provider is known for llm='{name}'" in str(error)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-mini", "anthropic/claude-sonnet-4-5"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
+from contextlib import suppress
 from multiprocessing import AuthenticationError
 
 import pytest
@@ -30,6 +32,20 @@ def test_who_connects_and_says_nothing_or_has_no_key_keeps_no_worker_from_the_pu
         with pytest.raises((AuthenticationError, EOFError, OSError)):
             RemotePurse(address, b"another key")
         RemotePurse(address, key).reserve()
+
+
+def test_what_a_killed_worker_had_reserved_is_free_again() -> None:
+    with served(Purse(calls=1)) as (address, key):
+        killed, other = RemotePurse(address, key), RemotePurse(address, key)
+        killed.reserve()
+        with pytest.raises(BudgetSpent, match="1 on their way"):
+            other.reserve()
+        del killed  # as when its process ends: the connection is closed
+        for _ in range(200):
+            with suppress(BudgetSpent):
+                return other.reserve()
+            time.sleep(0.05)
+        return other.reserve()
 
 
 def test_nothing_listens_any_more_once_a_sweep_is_over() -> None:

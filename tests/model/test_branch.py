@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -46,6 +47,14 @@ def coins(fork: Any) -> list[tuple[float, float]]:
     table = fork.compare()
     rows = table[table["measure"] == "coins"]
     return list(zip(rows["parent"], rows["branch"], strict=True))
+
+
+def test_a_log_whose_name_is_no_utf_8_is_branched(parent: Path, tmp_path: Path) -> None:
+    renamed = parent.rename(tmp_path / os.fsdecode(b"parent \xff.sqlite"))
+    fork = branch(renamed, 2, log=tmp_path / "fork.sqlite", llm=Payers().llm)
+    fork.run()
+    fork.close()
+    assert Recording.read(tmp_path / "fork.sqlite").last_step == 4
 
 
 def test_a_branch_asks_only_for_what_its_parent_was_not_asked(parent: Path, tmp_path: Path) -> None:

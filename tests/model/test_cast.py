@@ -15,6 +15,7 @@ from mesa_llm.model.cast import Bet, bets_from, cast_from, checked_bets, names_i
 from models.market.model import MarketModel
 from models.social.model import SocialModel
 from models.three_worlds.model import ThreeWorldsModel
+from tests.faulty_server import FaultyServer
 
 TEXT = "Mayor Lund wants a hall. The Grocers fear for their trade. Will the hall be built? Tove was not asked."
 
@@ -68,6 +69,20 @@ def test_the_models_live_with_a_cast_from_the_command_line(tmp_path: Path) -> No
     assert [fate.text for fate in market.fates] == ["Will the hall be built?"]
     town.step()
     market.step()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--out", "cast.txt"], "--out cast.txt: wanted a file that ends in .json"),
+        (["--markets", "no folder/markets.json"], "--markets no folder/markets.json: there is no folder 'no folder'"),
+    ],
+)
+def test_a_cast_that_could_not_be_written_is_not_asked_for(tmp_path: Path, words: list[str], reason: str) -> None:
+    with FaultyServer() as server:
+        done = made(tmp_path, "--llm", "stub", "--api-base", server.url, *words)
+    assert (done.exit_code, server.count) == (2, 0)
+    assert reason in done.stderr
 
 
 def test_bad_texts_are_one_clear_line(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """CoMPosT: known caricatures are found, nothing is scored that cannot be, and tables of others are read."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
 from models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
-from models.compost.scores import Caricature, Cell, Reply, log_odds, read_corpus, tokens
+from models.compost.scores import Caricature, Cell, Reply, exaggeration, log_odds, read_corpus, tokens
 
 
 def counted(texts):
@@ -64,6 +65,13 @@ def test_a_cell_without_seed_words_has_no_score() -> None:
     assert found.individuation("nobody", "garden") is None
 
 
+def test_a_text_is_infinitely_far_from_two_ends_that_are_one() -> None:
+    axis, end, text = np.array([1.0, 0.0]), np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
+    assert exaggeration(axis, text, end, end) == math.inf
+    assert exaggeration(axis, -text, end, end) == -math.inf
+    assert math.isnan(exaggeration(axis, end, end, end))
+
+
 def test_seed_words_have_letters_of_any_alphabet_unless_the_original_rules_hold() -> None:
     rows = [Reply("person", "comment", "plant " * 9), Reply("twin", "comment", "Café " * 9)]
     cell = Cell("twin", "comment")
@@ -116,6 +124,7 @@ def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
         ("persona,topic\na,b\n", "no column 'response'.*found persona, topic"),
         ("persona,topic,response\na,b,Hello,there\n", "does not match length of data"),
         ("", "No columns to parse"),
+        ("persona,topic,response\na,b,\na,,Hello\n", "none of the 2 rows has a persona, a topic and a response"),
     ],
 )
 def test_a_bad_table_is_one_clear_error(tmp_path, content, message) -> None:

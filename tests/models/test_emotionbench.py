@@ -157,6 +157,25 @@ def test_a_bad_file_of_instruments_is_one_clear_error(tmp_path, written, wanted)
     assert str(path) in str(caught.value)
 
 
+FEAR = '{"name": "Fear", "factors": [{"name": "Heights", "scenarios": ["You look down.", "SECOND"]}]}'
+"""An emotion with two situations."""
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        (f'{{"emotions": [{FEAR}, {FEAR}]}}', "Fear is in the file more than once"),
+        (f'{{"emotions": [{FEAR.replace("SECOND", " ")}]}}', "situation Fear-0 2 is blank"),
+        (f'{{"emotions": [{FEAR}], "twins": {{"Fear": " "}}}}', "situation Fear twin is blank"),
+    ],
+)
+def test_a_bad_file_of_situations_is_one_clear_error(tmp_path, written, wanted) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(written)
+    with pytest.raises(ConfigError, match=f"{path}: {wanted}"):
+        EmotionBenchModel(situations=str(path))
+
+
 def test_unknown_names_are_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match=r"no 'Boredom'; .* has: Anger, Anxiety"):
         EmotionBenchModel(emotions=["Boredom"])

@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import sqlite3
+import sys
 from contextlib import closing, suppress
 
 import pytest
@@ -11,10 +12,12 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, RunLog
 from mesa_llm.cli.app import app
+from mesa_llm.records import ChatMessage, Reply, Request, Salt
 from mesa_llm.runlog.salvage import salvage
 from mesa_llm.testing import honest
 from models.social.model import SocialModel
 from tests.pot import PotModel
+from tests.processes import run
 
 NEVER_JSON = [None, "{", "null", "[1, 2]", "[" * 100_000, b"\xff", 2**62, -1, 1e308, '{"text": 5, "tool_calls": []}']
 
@@ -128,6 +131,33 @@ def test_what_is_salvaged_to_a_place_that_cannot_be_written_is_one_line(tmp_path
     model.close()
     with pytest.raises(ConfigError, match="cannot be written; name a new file"):
         salvage(tmp_path / "run.sqlite", tmp_path / "no folder" / "new.sqlite")
+
+
+IN_LITTLE_ROOM = """
+import resource
+from mesa_llm.cli.app import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (3_500_000, resource.RLIM_INFINITY))
+main()
+"""
+
+
+def keep_replies(path, numbers) -> RunLog:
+    """Record replies; a thousand take about a megabyte."""
+    log = RunLog(path)
+    for number in numbers:
+        request = Request("stub", (ChatMessage("user", f"{number} hello " * 80),), Salt(1, 1, 1, "decide", number))
+        log.keep(request, Reply("fine"), 0.1, commit=number == numbers[-1])
+    return log
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")
+def test_a_full_disk_is_no_damage_and_loses_no_row(tmp_path) -> None:
+    path, new = tmp_path / "run.sqlite", tmp_path / "new.sqlite"
+    keep_replies(path, range(2000)).close()
+    with closing(keep_replies(path, range(2000, 4000))):  # these stand beside the file, which is not larger than it may
+        done = run("-c", IN_LITTLE_ROOM, "inspect", str(path), "--salvage", str(new))
+    assert (done.returncode, new.exists()) == (2, False)
+    assert f"run.sqlite' cannot be salvaged into '{new}': disk" in done.err
 
 
 @pytest.mark.parametrize("held", ["dear diary" * 1000, ""])

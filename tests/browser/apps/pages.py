@@ -40,6 +40,12 @@ def Rules() -> None:
 
 
 @component
+def Pondering() -> None:
+    """Two villagers without a language model, each of whom ponders for four seconds."""
+    LLMPage(Village, model_params={"n_agents": 2, "delay_s": 4.0}, renderer=renderer, name="Pondering")
+
+
+@component
 def Recorded() -> None:
     """Villagers who think for five minutes, and whose run is recorded, once somebody looks."""
     LLMPage(Village, model_params={"n_agents": 3, "delay_s": DELAY, "log": os.environ["VILLAGE_LOG"]}, llm="scripted")
@@ -64,6 +70,7 @@ routes = [
     solara.Route("fast", component=Fast),
     solara.Route("slow", component=Slow),
     solara.Route("rules", component=Rules),
+    solara.Route("pondering", component=Pondering),
     solara.Route("newcomer", component=Newcomer),
     solara.Route("recorded", component=Recorded),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 import networkx as nx
@@ -70,7 +71,8 @@ class Villager(Mind, CellAgent):
     """Greets, or rests."""
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Greet every other time."""
+        """Greet every other time, after some thought."""
+        time.sleep(self.model.delay_s)
         return ToolCall("greet", {"words": "Good day"}) if self.random.random() < 0.5 else ToolCall("rest")
 
 
@@ -92,6 +94,7 @@ class Village(LLMModel):
         self, n_agents: int = 4, delay_s: float = 0.0, llm: Any = "rule", rng: Any = None, **options: Any
     ) -> None:
         """Let villagers arrive."""
+        self.delay_s = delay_s
         if llm == "scripted":
             llm = ScriptedLLM(say, delay_s)
         super().__init__(llm=llm, rng=rng, **options)
