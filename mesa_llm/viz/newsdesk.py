@@ -151,7 +151,8 @@ class NewsDesk:
         def work() -> str:
             changes = () if intervention is None else (intervention,)
             step = int(model.time) if at is None else at
-            with gate_of(model).writing():
+            gate = gate_of(model)
+            with gate.writing(), gate.waiting():  # nobody steps meanwhile, but the page can be drawn
                 fork = branch(model, step, inject=changes, **_budget(model, max_calls))
             title = "without a change" if intervention is None else fork.model.interventions.log[-1].text
             try:

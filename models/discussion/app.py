@@ -11,6 +11,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.model.scenario import controls
+from mesa_llm.text import counted
 from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.tables import Row
 from models.discussion.charts import COLOURS, attitude_figure, talk_figure
@@ -60,8 +61,8 @@ def Chat(model: DiscussionModel) -> None:
         room = session.room
         values: dict[str, Any] = {
             "topic": room.topic.strip(),
-            "n_lines": len(room.lines),
-            "n_silences": len(room.silences),
+            "lines": counted(len(room.lines), "line"),
+            "silences": counted(len(room.silences), "silence"),
             "now": room.clock.now,
             "end": f"Over: {session.end}." if session.end else "",
             "items": chat_items(session),

@@ -74,6 +74,8 @@ def talk_figure(model: Any) -> Figure:
     axes.barh(places, table["silences"], left=table["messages"], color="#e2e8f0", label="kept silent")
     axes.set_yticks(places, map(literal, table.index))
     axes.invert_yaxis()
+    axes.set_xlim(0, max(1.0, axes.get_xlim()[1]))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     _finish(axes, "Times called on: spoke (colour), kept silent (grey)", "times called on")
     return figure
 

@@ -14,6 +14,7 @@ from mesa_llm.viz import markup
 from mesa_llm.worlds.room import Line, Manner, Wish
 from models.discussion.agents import attitude_after
 from models.discussion.app import CHAT, chat_items
+from models.discussion.charts import talk_figure
 from models.discussion.config import MANNERS, plan_of, read_plan
 from models.discussion.model import DiscussionModel
 from models.discussion.output import sauce_output
@@ -372,7 +373,7 @@ def test_the_chat_shows_who_kept_silent_and_why_newest_first() -> None:
         ("Oskar", True, "I listen."),
         ("Lena", False, "<b>Well</b>"),
     ]
-    shown = markup(CHAT, topic="", n_lines=2, n_silences=1, now="", end="", items=items)
+    shown = markup(CHAT, topic="", lines="2 lines", silences="1 silence", now="", end="", items=items)
     assert "&lt;b&gt;Well&lt;/b&gt;" in shown
 
 
@@ -392,3 +393,9 @@ def test_every_way_to_speak_ends_by_itself(discussion, llm, manner, rules) -> No
     options = {"llm": llm, "rules": rules, "people_play": False}
     model = finished(discussion(config_of(*persons, questions=[QUESTION]), **options))
     assert (model.running, model.usage.failures) == (False, 0)
+
+
+def test_times_called_on_are_drawn_in_whole_numbers_from_zero_before_anybody_is() -> None:
+    axes = talk_figure(DiscussionModel(rng=1)).axes[0]
+    assert axes.get_xlim()[0] == 0
+    assert {float(tick).is_integer() for tick in axes.get_xticks()} == {True}

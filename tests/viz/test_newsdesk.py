@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from typing import ClassVar
 
 import pytest
 
 from mesa_llm import Change, News, Post
+from mesa_llm.viz.gate import steady
 from mesa_llm.viz.newsdesk import Choices, NewsDesk, intervention_of
 from models.classics.schelling.model import SchellingModel
 from models.three_worlds.model import ThreeWorldsModel
@@ -47,3 +50,31 @@ def test_what_cannot_be_done_is_said() -> None:
     assert "has posts" in finished(desk).error
     desk.send(model, News(text="x"))
     assert (finished(desk).note, desk.error) == ("Done: it bears on step 1.", "")
+
+
+class Watched(PotModel):
+    """Whoever looks at a run while a branch makes its first step again sees it within half a minute."""
+
+    looks: ClassVar[list[float]] = []
+    shown: ClassVar[PotModel | None] = None
+
+    def begin_step(self) -> None:
+        if self.shown is not None:
+            visitor = threading.Thread(target=self.look, args=(self.shown,), daemon=True)
+            visitor.start()
+            visitor.join(30)
+            assert self.looks
+        super().begin_step()
+
+    def look(self, shown: PotModel) -> None:
+        with steady(shown):
+            self.looks.append(shown.time)
+
+
+def test_a_page_is_drawn_while_a_branch_makes_the_steps_of_its_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, desk = Watched(2, rng=1), NewsDesk()
+    model.run_for(2)
+    monkeypatch.setattr(Watched, "shown", model)
+    desk.branch(model, None, 1)
+    assert finished(desk).error == ""
+    assert set(Watched.looks) == {2}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
 
 from mesa_llm import ScriptedLLM
 from mesa_llm.errors import ConfigError
@@ -14,9 +17,10 @@ from mesa_llm.viz.gate import gate_of
 from mesa_llm.viz.interview import MAX_QUESTION, InterviewDesk, Waiting, interviews_with
 from mesa_llm.viz.markup import markup
 from mesa_llm.viz.picker import Option, options_in
-from mesa_llm.viz.social.cascade import MAX_SHARERS, cascade_figure, root_of, spread_figure, tree_of
+from mesa_llm.viz.social.cascade import COLOURS, MAX_SHARERS, cascade_figure, root_of, spread_figure, tree_of
 from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_figure
 from mesa_llm.viz.social.reader import feed_values
+from mesa_llm.viz.style import picture_of
 from mesa_llm.viz.upload import read_text
 from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.state import MAX_TEXT
@@ -78,6 +82,16 @@ def test_a_large_cascade_is_drawn_in_part_and_says_so() -> None:
     figure, nodes = cascade_figure(world, 1)
     assert len(nodes) == MAX_SHARERS + 1
     assert f"the first {MAX_SHARERS} of {MAX_SHARERS + 19}" in figure.axes[0].get_title(loc="left")
+
+
+def test_users_of_a_large_cascade_do_not_cover_each_other() -> None:
+    world = world_of(MAX_SHARERS)
+    for user in range(2, MAX_SHARERS + 1):
+        world.repost(user, 1)
+    picture = imread(BytesIO(picture_of(cascade_figure(world, 1)[0])))
+    violet = np.array(to_rgb(COLOURS[0]))
+    rows = np.abs(picture[:, :, :3] - violet).max(axis=2).min(axis=1) < 0.1
+    assert np.count_nonzero(rows) > 0.5 * len(rows)
 
 
 def test_a_spread_stands_beside_a_real_one_minute_by_minute() -> None:

@@ -133,7 +133,9 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
     figure = Figure(figsize=(6.0, 4.6), layout="constrained")
     axes: Any = figure.subplots()
     lines = [((nodes[n.parent].x, nodes[n.parent].y), (n.x, n.y)) for n in nodes if n.parent >= 0]
-    axes.add_collection(LineCollection(lines, colors="#94a3b8", linewidths=1.0, alpha=0.8, zorder=1))
+    is_crowded = len(nodes) > MAX_NAMES
+    width = 0.3 if is_crowded else 1.0
+    axes.add_collection(LineCollection(lines, colors="#94a3b8", linewidths=width, alpha=0.8, zorder=1))
     passed_on = [0] * len(nodes)
     for node in nodes[1:]:
         passed_on[node.parent] += 1
@@ -142,7 +144,7 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
         [node.y for node in nodes],
         s=[36 + 14 * min(count, 30) for count in passed_on],
         c=[ROOT_COLOUR, *[COLOURS[0]] * (len(nodes) - 1)],
-        edgecolors="white",
+        edgecolors="none" if is_crowded else "white",  # the edges of close neighbours cover each other
         zorder=3,
     )
     _name_nodes(axes, nodes, world, passed_on)
