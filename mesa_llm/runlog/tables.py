@@ -64,7 +64,10 @@ LOST = "[this text is lost]"
 """Stands where a damaged log holds a text no more."""
 
 MAX_KNOWN = 4_000_000
-"""Maximum number of characters of texts that are kept at hand, to be written or to be read."""
+"""Number of characters of texts that are kept at hand, to be written or to be read, and forgotten beyond.
+
+Of the lines of prompts, it is the number of new characters after which those that did not come again are forgotten.
+"""
 
 MAX_RECALLED = 5_000
 """Number of texts, first and last, that a run that goes on with a log looks for its own in."""
@@ -116,10 +119,11 @@ class Texts:
         self._database = database
         self._next = 0  # not known yet
         self._numbers: dict[str, int] = {}
+        self._older_numbers: dict[str, int] = {}  # not used since so many texts were new
         self._stored_contents: dict[str, str] = {}
         self._texts: dict[int, str] = {}
         self._new: list[tuple[int, int, str]] = []
-        self._written_size = self._read_size = 0
+        self._written_size = self._contents_size = self._read_size = 0
 
     def kept(self, request: Request) -> tuple[str, int, int]:
         """Keep a request's texts for `write`; return how a call refers to them: its messages, parameters, options."""
@@ -127,9 +131,11 @@ class Texts:
             self._next = self._database.execute("SELECT ifnull(max(id), 0) FROM texts").fetchone()[0] + 1
             self._recall()
         if self._written_size > MAX_KNOWN:
-            self._numbers.clear()
-            self._stored_contents.clear()
+            self._older_numbers, self._numbers = self._numbers, {}
             self._written_size = 0
+        if self._contents_size > MAX_KNOWN:
+            self._stored_contents.clear()
+            self._contents_size = 0
         messages: list[tuple[str, str] | tuple[str, str, int]] = []
         for message in request.messages:
             content = self._stored_contents.get(message.content)
@@ -137,7 +143,7 @@ class Texts:
                 content = self._write(message.content)
                 if message is not request.messages[-1]:  # it comes again, in the prompts of the steps that follow
                     self._stored_contents[message.content] = content
-                    self._written_size += len(message.content)
+                    self._contents_size += len(message.content)
             if message.tool_calls or message.call_id:
                 more = {name: value for name, value in message.to_wire().items() if name not in ("role", "content")}
                 messages.append((message.role, content, self.number(_PLAIN.encode(more))))
@@ -165,12 +171,15 @@ class Texts:
     def number(self, text: str) -> int:
         """Return the number of a text; a new one is kept for `write`."""
         text_id = self._numbers.get(text)
+        if text_id is not None:
+            return text_id
+        text_id = self._older_numbers.get(text)
         if text_id is None:
             text_id, self._next = self._next, self._next + 1
             stored = storable(text)
             self._new.append((text_id, checksum(stored), stored))
-            self._numbers[text] = text_id
             self._written_size += len(text)
+        self._numbers[text] = text_id
         return text_id
 
     def _write(self, content: str) -> str:

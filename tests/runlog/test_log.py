@@ -20,6 +20,7 @@ from mesa_llm.errors import ServerTrouble
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
 from mesa_llm.runlog.file import WriteLock
 from mesa_llm.testing import honest, honest_reply
+from models.social.model import SocialModel
 from tests.faulty_server import HANG, SERVER_ERROR, FaultyServer
 from tests.pot import PotModel
 from tests.processes import Python, run
@@ -106,6 +107,18 @@ messages = st.builds(
     st.lists(st.builds(ToolCall, st.just("pay"), st.just({"coins": 1}), st.just("call_1")), max_size=1).map(tuple),
     st.sampled_from(["", "call_1"]),
 )
+
+
+def test_texts_that_come_again_are_stored_once_however_much_is_new_meanwhile(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("mesa_llm.runlog.tables.MAX_KNOWN", 4_000)  # new of five users in less than two steps
+    model = SocialModel(n_agents=5, rng=1, llm=honest(), log=tmp_path / "run.sqlite")
+    for _ in range(6):
+        model.step()
+    model.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as log:
+        texts = [text for (text,) in log.execute("SELECT text FROM texts")]
+    assert len(texts) == len(set(texts))
+    assert sum(map(len, texts)) > 8_000
 
 
 @given(st.lists(st.lists(messages, max_size=4), max_size=8))
