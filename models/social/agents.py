@@ -110,7 +110,7 @@ class SocialUser(Mind, CellAgent):
     activity = 0.7
     mood = 0.85
     topics: Any = Looked(lambda people, index: people.topics(index) or NO_TOPICS, NO_TOPICS)
-    config: Any = Looked(lambda people, index: people.config(index, SETTINGS), NOBODY)
+    _config: Any = Looked(lambda people, index: people.config(index, SETTINGS), NOBODY)
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class SocialUser(Mind, CellAgent):
     @property
     def interests(self) -> frozenset[str]:
         """Words that draw the rule twin's attention."""
-        people: People | None = None if "config" in vars(self) else self.model.population
+        people: People | None = None if "_config" in vars(self) else self.model.population
         persona = self.config.persona if people is None else people.description(self.unique_id - 1)
         return words_of(f"{persona} {' '.join(self.topics)}")
 

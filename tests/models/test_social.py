@@ -13,6 +13,7 @@ from mesa_llm.llm.scripted import call
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm.tools.tool import marked_methods
 from mesa_llm.worlds.social import PRESETS, SocialWorld
+from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario
 
 DATA = os.environ.get("MESA_LLM_DATA")
@@ -260,3 +261,11 @@ def test_the_rumour_cascade_of_111_users_runs_fifty_steps_by_rule_and_twice_the_
     assert model.world.posts_table()[0]["step"] == 0
     assert model.largest_cascade > 1
     assert model.runlog.digest == digest(50, users=users, preset="x", step_minutes=3, rng=1)
+
+
+def test_a_user_of_its_own_is_who_its_config_says() -> None:
+    model, dictionary = SocialModel(n_agents=2, rng=1), {"name": "Ann"}
+    user = SocialUser(model, config="You like round numbers.")
+    assert user.config.persona == "You like round numbers."
+    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
+        user.config = dictionary  # pyright: ignore[reportAttributeAccessIssue]
