@@ -21,6 +21,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.tables import loaded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,12 +281,12 @@ def series(log: str | Path | RunLog) -> pd.DataFrame:
 def _measures(log: RunLog) -> Iterable[tuple[int, str, float]]:
     for step, text, _ in log.rows("steps"):
         try:
-            measures = json.loads(text)
-        except ValueError as error:
+            measures = loaded(text).items()
+        except (ValueError, AttributeError) as error:
             raise ConfigError(
                 f"{str(log.path)!r} is damaged: what step {step} measured cannot be read: {error}"
             ) from error
-        for name, value in measures.items():
+        for name, value in measures:
             if isinstance(value, int | float):
                 yield step, name, float(value)
 

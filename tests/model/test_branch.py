@@ -132,9 +132,10 @@ def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
     assert model.time == 2
 
 
-def test_a_parent_whose_measures_are_damaged_is_named(parent: Path) -> None:
+@pytest.mark.parametrize("damaged", ["replace(measures, ':', ';')", "'[1]'", f"'{'[' * 100_000}'"])
+def test_a_parent_whose_measures_are_damaged_is_named(parent: Path, damaged: str) -> None:
     with closing(sqlite3.connect(parent)) as log, log:
-        log.execute("UPDATE steps SET measures = replace(measures, ':', ';') WHERE time = 2")
+        log.execute(f"UPDATE steps SET measures = {damaged} WHERE time = 2")
     with pytest.raises(ConfigError, match=r"parent.sqlite' is damaged: what step 2 measured cannot be read"):
         branch(parent, 1)
 
