@@ -215,18 +215,15 @@ class Request:
     @cached_property
     def key(self) -> str:
         """Digest under which the reply is recorded: everything that can change a reply."""
-        model, salt, settings = self.model, repr(tuple(self.salt)), self.settings_text
-        origin = f"{len(model)}:{model}{len(salt)}:{salt}{len(settings)}:{settings}".encode("utf-8", "surrogatepass")
-        form = ""
+        parts: list[str] = []
         if self.schema is not None:
-            schema = schema_json(self.schema)
-            form = f"{len(schema)}:{schema}"
+            parts.append(schema_json(self.schema))
         if self.options:
-            options = self.options_text
-            form += f"{len(options)}:{options}"
-        parts = [origin, _framed_digests(self.tools), form.encode("utf-8", "surrogatepass")]
-        parts += [message.framed for message in self.messages]
-        return hashlib.sha256(b"".join(parts)).hexdigest()
+            parts.append(self.options_text)
+        origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text]).encode("utf-8", "surrogatepass")
+        rest = _framed(parts).encode("utf-8", "surrogatepass")
+        messages = [message.framed for message in self.messages]
+        return hashlib.sha256(b"".join((origin, _framed_digests(self.tools), rest, *messages))).hexdigest()
 
 
 @frozen

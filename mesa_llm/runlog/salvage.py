@@ -20,7 +20,7 @@ from mesa_llm.runlog.tables import (
     SQL_ERRORS,
     columns,
     connect,
-    is_sound,
+    is_intact,
     line_of,
     loaded,
     reply_of,
@@ -228,7 +228,7 @@ def _is_sound(table: str, values: Sequence[Any]) -> bool:
                 loaded(row["value"])
                 return isinstance(row["name"], str)
             case "texts":
-                return isinstance(row["text"], str) and is_sound(row["text"], row["hash"])
+                return isinstance(row["text"], str) and is_intact(row["text"], row["hash"])
             case "calls":
                 if not isinstance(row["key"], bytes) or len(row["key"]) != 32:
                     return False

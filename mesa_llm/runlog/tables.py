@@ -250,7 +250,7 @@ def checksum(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def is_sound(text: str, check: object) -> bool:
+def is_intact(text: str, check: object) -> bool:
     """Check whether a text is what was written; logs from before version 0.9.1 hold a digest of each."""
     if isinstance(check, bytes):
         return hashlib.blake2b(text.encode(), digest_size=12).digest() == check

@@ -52,29 +52,29 @@ def test_what_cannot_be_done_is_said() -> None:
     assert (finished(desk).note, desk.error) == ("Done: it bears on step 1.", "")
 
 
-class Watched(PotModel):
+class WithVisitor(PotModel):
     """Whoever looks at a run while a branch makes its first step again sees it within half a minute."""
 
     looks: ClassVar[list[float]] = []
-    shown: ClassVar[PotModel | None] = None
+    original: ClassVar[PotModel | None] = None
 
     def begin_step(self) -> None:
-        if self.shown is not None:
-            visitor = threading.Thread(target=self.look, args=(self.shown,), daemon=True)
+        if self.original is not None:
+            visitor = threading.Thread(target=self.look, args=(self.original,), daemon=True)
             visitor.start()
             visitor.join(30)
             assert self.looks
         super().begin_step()
 
-    def look(self, shown: PotModel) -> None:
-        with steady(shown):
-            self.looks.append(shown.time)
+    def look(self, model: PotModel) -> None:
+        with steady(model):
+            self.looks.append(model.time)
 
 
 def test_a_page_is_drawn_while_a_branch_makes_the_steps_of_its_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, desk = Watched(2, rng=1), NewsDesk()
+    model, desk = WithVisitor(2, rng=1), NewsDesk()
     model.run_for(2)
-    monkeypatch.setattr(Watched, "shown", model)
+    monkeypatch.setattr(WithVisitor, "original", model)
     desk.branch(model, None, 1)
     assert finished(desk).error == ""
-    assert set(Watched.looks) == {2}
+    assert set(WithVisitor.looks) == {2}

@@ -251,11 +251,6 @@ class SocialView(SocialState):
             ids.append(look.ids)
         return items, ids
 
-    def ids_of(self, post: PostView) -> ShownIds:
-        """Return the ids that a post shows."""
-        look = self._looks.get(post.post_id)
-        return look.ids if look is not None and look.post is post else ids_shown_by(post)
-
     def groups(self, user_id: int) -> tuple[GroupView, ...]:
         """Return the groups a user is in, as far as they are listed, with what is new in them."""
         oldest = self.step - self.settings.notice_steps

@@ -135,15 +135,6 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         lines = news_lines(news, self.names, self.settings.notices_shown)
         return observation_text(facts, lines, self.text_of(facts.feed, facts.step), self.names)
 
-    def ids(self, facts: SocialFacts) -> Mapping[str, tuple[int | str, ...]]:
-        """Return the ids (and names of products) that a user is shown, as options of the actions that take them.
-
-        Args:
-            facts: What the user sees.
-        """
-        ids = [self.ids_of(item.post) for item in facts.feed]
-        return self._options(facts, group_notices(facts.notices), ids, self.viewer(facts.user_id).followed_ids)
-
     def _options(
         self, facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds], followed: Set[int]
     ) -> dict[str, tuple[int | str, ...]]:
