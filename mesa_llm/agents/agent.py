@@ -290,8 +290,10 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
 
 def _actions_text(actions: Iterable[ToolCall]) -> str:
     """Write actions as JSON, as a model has to write them; empty if there are none."""
-    entries = [{"action": call.name, "arguments": call.arguments} for call in actions]
-    return canonical_json(entries[0] if len(entries) == 1 else {"actions": entries}) if entries else ""
+    entries = [
+        f'{{"action":{canonical_json(call.name)},"arguments":{canonical_json(call.arguments)}}}' for call in actions
+    ]
+    return entries[0] if len(entries) == 1 else f'{{"actions":[{",".join(entries)}]}}' if entries else ""
 
 
 def _unit_in(worlds: Sequence[Any], name: str) -> str:

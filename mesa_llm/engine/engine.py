@@ -44,7 +44,7 @@ SeriesKey = tuple[int, str, str]
 STRIDE = 1024
 """Request numbers reserved for one turn; each question takes eight of them, to leave room for its follow-ups."""
 
-SENT_TOGETHER = 16
+SENT_TOGETHER = 64
 """Number of requests that are written before they are sent: the replies to them come while others are written."""
 
 COLLECTOR_AFTER_S = 10.0

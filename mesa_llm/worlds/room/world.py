@@ -143,10 +143,12 @@ class Room:
     @property
     def present(self) -> list[int]:
         """Numbers of those whose last move was not to leave, in the order they sit."""
-        for move in self.moves[self._n_moves_read :]:
-            self._last_moves[move.agent_id] = move.kind
-        self._n_moves_read = len(self.moves)
-        return [agent_id for agent_id in self.members if self._last_moves.get(agent_id) != "leave"]
+        if len(self.moves) > self._n_moves_read:
+            for move in self.moves[self._n_moves_read :]:
+                self._last_moves[move.agent_id] = move.kind
+            self._n_moves_read = len(self.moves)
+        last = self._last_moves.get
+        return [agent_id for agent_id in self.members if last(agent_id) != "leave"]
 
     @property
     def end(self) -> str:
