@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time as clock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -136,7 +137,7 @@ def tasks_named(
         measures: Scores that designs are compared by, each as `TASK=SCORE`.
 
     Raises:
-        ConfigError: If there is no such task or parameter, a value does not fit, or published items are missing.
+        ConfigError: If there is no such task, parameter or score, a value does not fit, or published items are missing.
     """
     if items not in ("own", "original"):
         raise ConfigError(f"--items {items}: wanted own or original")
@@ -181,7 +182,20 @@ def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
         if not found or not score:
             raise ConfigError(f"--measure {pair}: wanted TASK=SCORE, for {', '.join(task.name for task in tasks)}")
         chosen[found[0]] = score
+    for task in (task for task in tasks if task.name in chosen):
+        names = _scores_by_rule(task)
+        if chosen[task.name] not in names:
+            raise ConfigError(
+                f"--measure {task.name}={chosen[task.name]}: {task.name} has no such score; it has {', '.join(names)}"
+            )
     return [task.measured_by(chosen[task.name]) if task.name in chosen else task for task in tasks]
+
+
+def _scores_by_rule(task: Task) -> list[str]:
+    """Return the names of the scores that a run by rule has."""
+    with closing(task.make(**{**task.setting, "llm": "rule", "rng": 1})) as model:
+        model.run(task.max_steps)
+        return list(task.score(model))
 
 
 def _parameter_names(task: Task) -> set[str]:

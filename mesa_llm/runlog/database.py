@@ -64,6 +64,10 @@ class Database:
             return connect(":memory:")
         if self.mode != "record" and not self.path.is_file():
             raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
+        if self.path.is_dir():
+            raise ConfigError(
+                f"{str(self.path)!r} is a folder; name a file in it, such as {str(self.path / 'run.sqlite')!r}"
+            )
         try:
             if self.mode != "record":
                 database = open_to_read(self.path)

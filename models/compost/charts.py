@@ -65,7 +65,7 @@ def interval_figure(model: CompostModel) -> Figure:
             if row is not None and not math.isnan(row.mean):
                 error = 0.0 if math.isnan(row.error) else INTERVAL * row.error
                 axes.errorbar(row.mean, height, xerr=error, fmt="o", color=BLUE)
-        axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
+                axes.vlines(row.chance, height - 0.5, height + 0.5, color=GREY, lw=1, ls=":")
         axes.set_title(title, loc="left", fontsize=12, color=GREY)
         axes.set_ylim(-0.6, len(names) - 0.4)
         _bare(axes)

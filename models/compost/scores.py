@@ -404,15 +404,24 @@ def scores_of(corpus: Caricature) -> Scores:
     told_apart = corpus.individuations()
     return Scores(
         {name: _score({t: one.accuracy for t, one in row.items()}) for name, row in told_apart.items()},
-        {name: _score(exaggerations.get(name, {})) for name in dict.fromkeys([*corpus.personas, *exaggerations])},
+        {
+            name: _score(exaggerations.get(name, {}), lambda topic, name=name: _chance(corpus.controls, name, topic))
+            for name in dict.fromkeys([*corpus.personas, *exaggerations])
+        },
         topic_means(exaggerations),
         n_found / n_cells if n_cells else 0.0,
     )
 
 
-def _score(by_topic: Mapping[str, float]) -> PersonaScore:
+def _score(by_topic: Mapping[str, float], chance_on: Callable[[str], float] = lambda topic: CHANCE) -> PersonaScore:
     values = list(by_topic.values())
-    return PersonaScore(statistics.fmean(values) if values else math.nan, standard_error(values), by_topic)
+    chance = statistics.fmean(map(chance_on, by_topic)) if values else CHANCE
+    return PersonaScore(statistics.fmean(values) if values else math.nan, standard_error(values), by_topic, chance)
+
+
+def _chance(controls: Controls, persona: str, topic: str) -> float:
+    """Return the exaggeration that chance gives; one of the default persona or on the default topic is known before."""
+    return 0.0 if persona == controls.persona else 1.0 if topic == controls.topic else CHANCE
 
 
 def topic_means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -95,6 +95,7 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--cross", "--design", "nowhere.json"], "nowhere.json cannot be opened"),
         ([POT, "--cross", "--design", "original,sotopia"], "two designs are called 'sotopia'"),
         ([POT, "--cross", "--measure", "sotopia=GOAL"], "wanted TASK=SCORE, for pot"),
+        ([POT, "--cross", "--measure", "pot=hate"], "pot has no such score; it has coins, love"),
         ([POT, "--ablate", "original"], "--ablate original: wanted one design"),
         ([POT, "--ablate", "nothing"], "--ablate nothing: there is no such design"),
     ],

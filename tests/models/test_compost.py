@@ -65,6 +65,14 @@ def test_a_cell_without_seed_words_has_no_score() -> None:
     assert found.individuation("nobody", "garden") is None
 
 
+def test_chance_of_exaggeration_holds_what_is_known_by_construction_under_the_original_rules() -> None:
+    model = CompostModel(llm="rule", rng=1, n_personas=1, n_topics=2, rounds=3, texts_per_round=10, rules="original")
+    model.run()
+    (row,) = model.scores().exaggeration.values()
+    assert next(iter(row.by_topic)) == "comment"
+    assert row.chance == pytest.approx((1 + 0.5 * (len(row.by_topic) - 1)) / len(row.by_topic))
+
+
 def test_a_text_is_infinitely_far_from_two_ends_that_are_one() -> None:
     axis, end, text = np.array([1.0, 0.0]), np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
     assert exaggeration(axis, text, end, end) == math.inf

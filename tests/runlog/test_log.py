@@ -55,7 +55,7 @@ def test_a_log_that_is_deleted_while_it_is_recorded_is_written_anew(tmp_path) ->
 
 
 def test_a_log_that_cannot_be_made_is_not_taken_for_a_damaged_one(tmp_path) -> None:
-    with pytest.raises(ConfigError, match=r"unable to open database file$"):
+    with pytest.raises(ConfigError, match=r"is a folder; name a file in it, such as .*run\.sqlite.$"):
         RunLog(tmp_path)
 
 
