@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from io import StringIO
 from pathlib import Path
@@ -19,6 +19,9 @@ from models.cognitive_biases.biases import BIASES, Bias, ConservatismRule, Metri
 
 OWN = resources.files("models.cognitive_biases").joinpath("data", "biases.toml")
 """Our own templates, fillings and scenarios."""
+
+OPTION = re.compile(r"^(Option \d+:)(.*)$", re.MULTILINE)
+"""An option of a task: its number, and its text."""
 
 Role = Literal["control", "treatment"]
 
@@ -136,10 +139,20 @@ class BiasTest:
         """Return one of its tasks."""
         return self.control if role == "control" else self.treatment
 
+    def reversed(self) -> BiasTest:
+        """Return the same test with the options of both tasks the other way round, numbered anew."""
+        control, treatment = _options_reversed(self.control), _options_reversed(self.treatment)
+        return replace(self, control=control, treatment=treatment, is_reversed=not self.is_reversed)
+
     def index(self, number: int) -> int:
         """Return the canonical index of a number shown."""
         order = list(range(self.metric.n_options))
         return canonical_index(number, order[::-1] if self.is_reversed else order)
+
+
+def _options_reversed(task: str) -> str:
+    options = iter([text for _, text in OPTION.findall(task)][::-1])
+    return OPTION.sub(lambda found: f"{found[1]}{next(options)}", task)
 
 
 # -- our own
@@ -254,7 +267,7 @@ def load_tests(path: str | Path, conservatism: ConservatismRule = "2025") -> lis
             raise ConfigError(f"{where}: bias {row['bias']!r} is unknown; there are: {', '.join(BIASES)}")
         metric = _metric(BIASES[name], row.get("metric_params"), conservatism, where)
         for role in ("control", "treatment"):
-            n = len(re.findall(r"^Option \d+:", row[role], re.MULTILINE))
+            n = len(OPTION.findall(row[role]))
             if n != metric.n_options:
                 raise ConfigError(f"{where}: {role} has {n} options, and {name} has {metric.n_options}")
         counts[name] = counts.get(name, 0) + 1
@@ -285,7 +298,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _metric(bias: Bias, written: Any, conservatism: ConservatismRule, where: str) -> Metric:
     """Return how a row is scored: as its parameters say, and as our table where they are silent."""
-    fields = written if isinstance(written, Mapping) else _literal(written, where)
+    fields = {str(name): _single(value) for name, value in _literal(written, where).items()}
     own = bias.metric
     if not fields and bias.parameter:
         raise ConfigError(f"{where}: {bias.name} needs metric_params, as its score depends on the test")
@@ -295,21 +308,32 @@ def _metric(bias: Bias, written: Any, conservatism: ConservatismRule, where: str
         second = float(fields.get("x_2", -3.0 if bias.name == "PlanningFallacy" else first))
     except (TypeError, ValueError):
         raise ConfigError(f"{where}: k, x_1 and x_2 of metric_params are numbers, got {fields!r:.100}") from None
-    flips = bool(fields.get("flip_treatment", own.flips))
+    flips = _FLIPS.get(str(fields.get("flip_treatment", own.flips)).casefold())
+    if flips is None:
+        raise ConfigError(f"{where}: flip_treatment of metric_params is true or false, got {fields!r:.100}")
     if bias.name == "Conservatism":
         flips = conservatism == "2024"
     return Metric(own.n_options, sign, first, second, flips)
 
 
-def _literal(written: Any, where: str) -> Mapping[str, Any]:
+_FLIPS = {"true": True, "1": True, "false": False, "0": False}
+"""What a file writes for whether the treatment's scale is turned around."""
+
+
+def _single(value: Any) -> Any:
+    """Return the only value of a list, as the original writes them."""
+    return value[0] if isinstance(value, list) and len(cast("list[Any]", value)) == 1 else value
+
+
+def _literal(written: Any, where: str) -> Mapping[Any, Any]:
     if written in (None, ""):
         return {}
+    if isinstance(written, Mapping):
+        return cast("Mapping[Any, Any]", written)
     try:
         found = ast.literal_eval(str(written)[:10_000])
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         found = None
     if not isinstance(found, dict):
         raise ConfigError(f"{where}: metric_params is a dictionary such as {{'k': -1}}, got {written!r:.80}")
-    return {
-        str(name): value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in found.items()
-    }
+    return cast("dict[Any, Any]", found)

@@ -93,10 +93,9 @@ class CognitiveBiasesModel(LLMModel):
     def _made(self) -> list[list[BiasTest]]:
         """Make our own tests: each bias in a scenario drawn for it."""
         scenarios, material = load_material()
-        n, chosen = self.scenario.n_tests, self.scenario
-        turned = [is_reversed(chosen.order_seed + chosen.seed_stride * index) for index in range(n)]
+        n, turned = self.scenario.n_tests, self._turned()
         columns = [
-            make_tests(material[name], self.random.choice(scenarios), n, turned, chosen.conservatism_rule)
+            make_tests(material[name], self.random.choice(scenarios), n, turned, self.scenario.conservatism_rule)
             for name in self.names
         ]
         return [[column[step] for column in columns] for step in range(n)]
@@ -110,7 +109,15 @@ class CognitiveBiasesModel(LLMModel):
             raise ConfigError(f"{self.scenario.tests} has no test of the biases that are asked for")
         n = self.scenario.n_tests
         columns = [self.random.sample(found, min(n, len(found))) for found in by_bias.values() if found]
-        return [[column[step] for column in columns if step < len(column)] for step in range(n)]
+        return [
+            [column[step].reversed() if is_turned else column[step] for column in columns if step < len(column)]
+            for step, is_turned in enumerate(self._turned())
+        ]
+
+    def _turned(self) -> list[bool]:
+        """Return whether the tests of each step show their options in reverse."""
+        chosen = self.scenario
+        return [is_reversed(chosen.order_seed + chosen.seed_stride * index) for index in range(chosen.n_tests)]
 
     # -- what is asked
 

@@ -49,7 +49,7 @@ TASK = Task(
     "compost",
     CompostModel,
     scores,
-    10,
+    1_000,
     1,
     "Cheng, Piccardi & Yang (2023), CoMPosT, EMNLP, arXiv 2310.11501",
     setting={
@@ -76,6 +76,7 @@ TASK = Task(
         "20 texts of each persona on each topic (published: 100, so texts_per_round=10); our topics are others, and "
         "vectors are wordllama's unless embedder= says otherwise"
     ),
+    is_comparable=lambda model: model.scenario.context == "forum",
     error=transport_cost,
     unit="transport cost of exaggeration",
     published=PublishedError(0.06, 0.23, "gpt-3.5-turbo-0125, to the scores in the paper; baseline: not described"),

@@ -19,7 +19,7 @@ TASK = Task(
     "emergent_analogies",
     EmergentAnalogiesModel,
     scores,
-    5,
+    1_000,
     1,
     "Webb, Holyoak & Lu (2023), Emergent analogical reasoning in large language models, Nature Human Behaviour 7",
     setting={"n_per_type": 5},
@@ -29,6 +29,7 @@ TASK = Task(
         {"one_rule": 1.0, "two_rule": 0.8542, "three_rule": 0.6925, "logic": 0.80}, "text-davinci-003", SOURCE
     ),
     target_note="Shachi compares with gpt-4-0613, whose accuracies are not published",
+    is_comparable=lambda model: model.scenario.answers == "free",
     people=Reference(
         {"one_rule": 0.8488, "two_rule": 0.5775, "three_rule": 0.5233, "logic": 0.386}, "43 people", SOURCE
     ),

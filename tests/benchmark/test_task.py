@@ -38,6 +38,31 @@ def test_a_small_version_of_each_task_runs_without_a_language_model_and_is_score
     assert known_scores(task.score(model))
 
 
+@pytest.mark.parametrize(
+    ("name", "longer", "n_steps"),
+    [
+        ("psychobench", {"administrations": 12}, 12),
+        ("cognitive_biases", {"n_tests": 22}, 22),
+        ("compost", {"rounds": 11, "n_personas": 2, "n_topics": 2}, 11),
+        ("emergent_analogies", {"n_per_type": 6}, 6),
+    ],
+)
+def test_a_longer_run_than_the_published_one_is_made_to_its_end(name, longer, n_steps) -> None:
+    task = TASKS[name].with_parameters(longer)
+    model = task.make(**task.setting, rng=1)
+    model.run(task.max_steps)
+    assert (model.time, model.running) == (n_steps, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("emergent_analogies", {"answers": "choice"}), ("compost", {"context": "interview"})]
+)
+def test_what_was_published_of_another_form_is_no_target(name, other) -> None:
+    task = TASKS[name].as_quick()
+    assert task.is_comparable(task.make(**task.setting, rng=1))
+    assert not task.is_comparable(task.make(**{**task.setting, **other}, rng=1))
+
+
 @pytest.mark.parametrize("name", ["cognitive_biases", "emergent_analogies", "stock_agent", "emotionbench"])
 def test_scores_and_published_values_go_by_the_same_names(name) -> None:
     task = TASKS[name]

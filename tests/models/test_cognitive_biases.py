@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from models.cognitive_biases.biases import BIASES
+from models.cognitive_biases.biases import BIASES, is_reversed
 from models.cognitive_biases.cases import GAP, load_material, load_tests, make_tests
 from models.cognitive_biases.model import CognitiveBiasesModel
 from models.cognitive_biases.scores import mean_distance, published
@@ -116,6 +116,29 @@ def test_rows_of_the_original_form_are_read(tmp_path, lines) -> None:
     assert run(tests=str(path)).names == ["PlanningFallacy"]
 
 
+def test_tests_of_a_file_show_their_options_in_reverse_where_the_seed_says_so(tmp_path) -> None:
+    path = tmp_path / "tests.json"
+    path.write_text(json.dumps(rows_of() * 8))
+    model = CognitiveBiasesModel(tests=str(path), n_tests=8, llm="random", rng=1)
+    for step, (test,) in enumerate(model.tests):
+        is_turned = is_reversed(42 + step)
+        first, last = ("Option 1: 11", "Option 11: 1") if is_turned else ("Option 1: 1", "Option 11: 11")
+        assert f"{first}\n" in test.control
+        assert test.treatment.endswith(last)
+        assert test.index(1) == (10 if is_turned else 0)
+    assert len({test.is_reversed for (test,) in model.tests}) == 2
+
+
+@pytest.mark.parametrize(
+    ("flips", "is_flipped"), [(False, False), ("False", False), ([True], True), ("true", True), (0, False)]
+)
+def test_whether_a_scale_is_turned_around_is_read_as_it_is_meant(tmp_path, flips, is_flipped) -> None:
+    path = tmp_path / "tests.json"
+    path.write_text(json.dumps(rows_of(metric_params={"k": 1, "x_1": [-1.0], "flip_treatment": flips})))
+    (test,) = load_tests(path)
+    assert (test.metric.flips, test.metric.control_origin) == (is_flipped, -1)
+
+
 @pytest.mark.parametrize("name", ["tests.jsonl", "tests.csv"])
 def test_a_line_separator_within_a_text_ends_no_row(tmp_path, name) -> None:
     (row,) = rows_of()
@@ -139,6 +162,7 @@ def test_a_line_separator_within_a_text_ends_no_row(tmp_path, name) -> None:
         ({"metric_params": "__import__('os')"}, "metric_params is a dictionary"),
         ({"metric_params": ""}, "PlanningFallacy needs metric_params"),
         ({"metric_params": "{'k': 'x'}"}, "are numbers"),
+        ({"metric_params": "{'k': 1, 'flip_treatment': 'maybe'}"}, "is true or false"),
     ],
 )
 def test_a_bad_row_is_one_clear_error(tmp_path, changes, wanted) -> None:
