@@ -361,7 +361,7 @@ def _note_on(task: Task, *, is_compared: bool) -> str:
     if task.target is not None:
         parts.insert(0, f"target: {task.target.respondent} ({task.target.source})")
         if not is_compared:
-            parts.append("these runs cannot be compared with it, as their items are not the published ones")
+            parts.append("these runs cannot be compared with it, as their items or settings are not the published ones")
     if task.published is not None:
         parts.append(f"{task.published.source}: {task.published.setting}")
     return "; ".join(filter(None, parts))

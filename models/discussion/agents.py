@@ -9,7 +9,7 @@ from typing import Any, get_args
 from mesa_llm import ChatMessage, LLMAgent, Observation, Question, ToolCall
 from mesa_llm.config import AgentConfig, Settings
 from mesa_llm.worlds.room import Line, Room, RoomFacts
-from mesa_llm.worlds.room.text import role_messages
+from mesa_llm.worlds.room.text import display_name, role_messages
 from models.discussion.config import PersonPlan
 
 SETTINGS = Settings(temperature=0.8)
@@ -228,6 +228,6 @@ class Moderator(LLMAgent):
     def rule(self, seen: Observation) -> ToolCall:
         """Give the floor to who has spoken least; one of these drawn, if there are several."""
         names = seen.options["person"]
-        spoken = [sum(line.speaker == name for line in self.room.lines) for name in names]
+        spoken = [sum(display_name(line.speaker) == name for line in self.room.lines) for name in names]
         quiet = [name for name, count in zip(names, spoken, strict=True) if count == min(spoken)]
         return ToolCall("give_floor", {"person": self.random.choice(quiet)})

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,9 +16,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from typing_extensions import TypeIs
 
 from mesa_llm import ConfigError
+from mesa_llm.text import counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room import Manner
 from mesa_llm.worlds.room.clock import seconds_of
+from mesa_llm.worlds.room.text import display_name
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +60,9 @@ HOSTS = ("Round Robin Host", "random", "moderator", "everyone")
 Moment = Literal["always", "end"]
 """When a question is asked: at each number of messages, or at the end."""
 
+LIMITS = ("max_num_msgs", "max_turns", "max_minutes", "max_silent_turns", "max_calls", "agreement", "judge")
+"""Keys of the end of a discussion, one of which a file has to have."""
+
 STUDIES = ("debate", "trolley")
 """Discussions that come with the model."""
 
@@ -71,7 +77,13 @@ def _number(value: Any) -> Any:
 Whole = Annotated[int, BeforeValidator(_number)]
 """A whole number, written as a number."""
 
-_LAX = ConfigDict(frozen=True, extra="ignore")
+_LAX = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+_LONGEST = 1_000_000
+"""Maximum number of minutes or seconds in a file."""
+
+MAX_LINE = 2_000
+"""Maximum number of characters of a line or an answer."""
 
 
 class PersonPlan(BaseModel):
@@ -85,7 +97,7 @@ class PersonPlan(BaseModel):
     """What the others call it."""
     background_story: str = ""
     """Who it is."""
-    names: tuple[str, ...] = ()
+    names: tuple[Annotated[str, Field(max_length=80)], ...] = ()
     """Its name in each room."""
     background_stories: tuple[str, ...] = ()
     """Who it is in each room."""
@@ -188,7 +200,7 @@ class EndPlan(BaseModel):
     """No matter, as in SAUCE."""
     max_turns: Annotated[int, Field(ge=1)] | None = None
     """Number of turns, with silent ones."""
-    max_minutes: Annotated[float, Field(gt=0)] | None = None
+    max_minutes: Annotated[float, Field(gt=0, le=_LONGEST)] | None = None
     """Minutes by the clock of the room."""
     max_silent_turns: Annotated[int, Field(ge=1)] | None = None
     """Number of turns in a row in which nobody speaks; none given: five for each person."""
@@ -201,7 +213,12 @@ class EndPlan(BaseModel):
     judge_every: Annotated[Whole, Field(ge=1)] | None = None
     """Number of messages between two of the judge's answers; none given: one for each person."""
     combine: Literal["any", "all"] = "any"
-    """Whether one of the limits is enough."""
+    """Whether one of the limits is enough; silence and the number of replies always are."""
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether anything but a long silence ends it."""
+        return any(getattr(self, name) not in (None, "") for name in LIMITS)
 
 
 class SurveyPlan(BaseModel):
@@ -214,7 +231,8 @@ class SurveyPlan(BaseModel):
     question: str
     """What is asked."""
     iterations: Moment | tuple[Whole | Moment, ...] = ()
-    """Numbers of messages at which it is asked; -1 or `end`: at the end; `always`: at each."""
+    """Numbers of messages at which it is asked, or after the turn that passes them; -1 or `end`: at the end; `always`:
+    at each."""
     every: Annotated[Whole, Field(ge=1)] | None = None
     """Asked at every so many messages, too."""
     every_minutes: Annotated[float, Field(gt=0)] | None = None
@@ -224,12 +242,21 @@ class SurveyPlan(BaseModel):
     scale: tuple[int, int] | None = None
     """Smallest and largest number that may be answered; none: any text."""
 
-    def is_due(self, n_lines: int, *, is_end: bool) -> bool:
-        """Check whether it is asked at a number of messages, or at the end."""
+    def is_due(self, n_before: int, n_lines: int, *, is_end: bool) -> bool:
+        """Check whether it is asked at a number of messages, or at the end.
+
+        Args:
+            n_before: Number of messages at which this was checked before; several may have come since.
+            n_lines: Number of messages.
+            is_end: Whether the conversation is over.
+        """
         moments = (self.iterations,) if isinstance(self.iterations, str) else self.iterations
-        if "always" in moments or n_lines in moments or (is_end and (-1 in moments or "end" in moments)):
+        since = range(n_before + 1, n_lines + 1)
+        if "always" in moments or (is_end and (-1 in moments or "end" in moments)):
             return True
-        return self.every is not None and n_lines % self.every == 0
+        if any(moment in since for moment in moments):
+            return True
+        return self.every is not None and n_lines // self.every > n_before // self.every
 
     def period(self, elapsed_s: float) -> int:
         """Return how often its minutes have passed; 0 where it is not asked by the clock."""
@@ -242,7 +269,7 @@ class SurveyPlan(BaseModel):
             return Literal[self.choices]
         if self.scale is not None:
             return Annotated[int, Field(ge=self.scale[0], le=self.scale[1])]
-        return Annotated[str, Field(max_length=2_000)]
+        return Annotated[str, Field(max_length=MAX_LINE)]
 
 
 class ClockPlan(BaseModel):
@@ -252,11 +279,11 @@ class ClockPlan(BaseModel):
 
     start: str = "10:00:00"
     """Time of day at which the room is opened."""
-    pause_s: Annotated[float, Field(ge=0)] = 5.0
+    pause_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 5.0
     """Seconds that thinking takes whenever somebody is asked."""
-    line_s: Annotated[float, Field(ge=0)] = 0.0
+    line_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.0
     """Seconds that a line takes, whatever its length."""
-    word_s: Annotated[float, Field(ge=0)] = 0.5
+    word_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.5
     """Seconds that each word takes."""
 
     @field_validator("start")
@@ -328,11 +355,19 @@ def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
     path = Path(config)
     try:
         text = path.read_text(encoding="utf-8-sig")
-        raw = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        raw = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_object)
     except (OSError, ValueError, RecursionError) as error:
         known = ", ".join(STUDIES)
         raise ConfigError(f"config={config}: wanted one of {known}, or a file in JSON or TOML: {error}") from None
     return plan_of(raw, config, rules)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of JSON; warn of keys that are there twice."""
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            logger.warning("an object has the key %r %d times; the last counts", key, count)
+    return dict(pairs)
 
 
 def plan_of(raw: Any, name: str = "config", rules: Rules = "corrected") -> DiscussionPlan:
@@ -345,8 +380,8 @@ def plan_of(raw: Any, name: str = "config", rules: Rules = "corrected") -> Discu
         plan = DiscussionPlan.model_validate(raw)
         batched = [person.person_kwargs for person in plan.persons]
         if any(batched):
-            merged = [p | p.get("person_kwargs", {}) for p in raw["persons"]]
-            plan = DiscussionPlan.model_validate({**raw, "persons": merged})
+            raw = {**raw, "persons": [p | p.get("person_kwargs", {}) for p in raw["persons"]]}
+            plan = DiscussionPlan.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(f"{name}: {'; '.join(_faults(error))}") from None
     for key in _unknown(raw, DiscussionPlan):
@@ -363,7 +398,7 @@ def _without_unknown(raw: dict[str, Any], name: str) -> dict[str, Any]:
         return raw
     known = [one for one in persons if not isinstance(one, dict) or one.get("class") in MANNERS]
     if len(known) < len(persons):
-        logger.warning("%s: %d persons of unknown classes are left out", name, len(persons) - len(known))
+        logger.warning("%s: %s of unknown classes left out", name, counted(len(persons) - len(known), "person"))
     return {**raw, "persons": known}
 
 
@@ -391,7 +426,7 @@ def _fault(fault: Any) -> str:
     if fault["type"] == "missing":
         wanted = WANTED.get(re.sub(r"\[\d+\]", "", place), "")
         return f"{place}: missing; {wanted}" if wanted else f"{place}: missing"
-    text = fault["msg"].removeprefix("Value error, ")
+    text = re.sub(r"^Value error, | or instance of \w+", "", fault["msg"])
     text = f"{text[:1].lower()}{text[1:]}".replace("tuple", "list").replace("dictionary", "object")
     return f"{place}: {text}, got {fault['input']!r:.60}"
 
@@ -425,7 +460,8 @@ def _impossible(plan: DiscussionPlan, rules: Rules) -> list[str]:
     faults = list(_person_faults(plan, rules))
     if not faults and rules == "corrected":
         for room in range(max(1, plan.n_rooms)):
-            names = [person.name for person in plan.persons_in(room)]
+            names = [display_name(person.name) for person in plan.persons_in(room)]
+            faults += ["persons: a name is blank; say what the others call it"] if "" in names else []
             twice = sorted({name for name in names if names.count(name) > 1})
             faults += [f"persons: {name!r} is there {names.count(name)} times; names have to differ" for name in twice]
     faults += [*_question_faults(plan.experiment.survey_questions, rules), *_course_faults(plan)]
@@ -444,11 +480,13 @@ def _person_faults(plan: DiscussionPlan, rules: Rules) -> Iterator[str]:
             yield f"{place}.names: {len(person.names)}, where the first person has {plan.n_rooms}"
         if "background_story" not in person.model_fields_set and not person.names and person.class_ != "fake_person":
             yield f"{place}.background_story: missing; who {person.name or 'the person'} is, in words"
-        is_nameless = not person.name and (rules == "corrected" or "name" not in person.model_fields_set)
+        is_nameless = not one_line(person.name) and (rules == "corrected" or "name" not in person.model_fields_set)
         if is_nameless and not person.names:
             yield f"{place}.name: missing; what the others call it"
         if person.class_ == "fake_person" and not person.things_to_say:
             yield f"{place}.things_to_say: missing; a fake_person says what stands there"
+        if rules == "corrected" and (bad := [one for one in person.things_to_say if not 0 < len(one) <= MAX_LINE]):
+            yield f"{place}.things_to_say: {bad[0]!r:.60}; lines of 1 to {MAX_LINE} characters"
         if person.class_ == "async_group_discussant" and not person.opinion:
             yield f"{place}.opinion: missing; an async_group_discussant has one"
 
@@ -462,6 +500,8 @@ def _question_faults(questions: Sequence[SurveyPlan], rules: Rules) -> Iterator[
         place = f"survey_questions.{question.id}"
         if not {"iterations", "every", "every_minutes"} & question.model_fields_set:
             yield f"{place}.iterations: missing; a list of numbers of messages, in which -1 is the end, or 'always'"
+        if question.scale is not None and question.choices:
+            yield f"{place}.scale: there are choices, too; give it one of them"
         if question.scale is not None and question.scale[0] >= question.scale[1]:
             yield f"{place}.scale: {list(question.scale)}; the smaller number first"
 
@@ -475,6 +515,8 @@ def _course_faults(plan: DiscussionPlan) -> Iterator[str]:
         yield f"host.start_person_index: {host.start_person_index}; a number from {-n} to {n - 1}"
     if end.class_ == "iteration" and end.max_num_msgs is None:
         yield "endType.max_num_msgs: missing; a number of messages"
+    if not end.has_limit:
+        yield f"endType: nothing ends the conversation; one of {', '.join(LIMITS)}"
     if end.agreement and end.agreement not in [question.id for question in plan.experiment.survey_questions]:
         yield f"endType.agreement: no survey question is called {end.agreement!r}"
 
@@ -496,6 +538,8 @@ def _stopped(plan: DiscussionPlan) -> list[str]:
                 f"survey_questions.{question.id}.iterations: a list of numbers of messages; anything else stops SAUCE; "
                 "use rules='corrected'"
             )
+    if plan.end.max_num_msgs is None:
+        faults.append("endType.max_num_msgs: missing; SAUCE knows no other end")
     if "class_" not in plan.end.model_fields_set:
         faults.append("endType.class: missing; 'iteration' or 'limits'")
     if plan.n_rooms and isinstance(plan.session_room, dict):

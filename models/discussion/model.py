@@ -57,7 +57,7 @@ class DiscussionScenario(LLMScenario):
     max_messages: Annotated[int | None, Field(ge=1)] = None
     """Number of messages that ends the conversation; None: as the file has it."""
 
-    max_minutes: Annotated[float | None, Field(gt=0)] = None
+    max_minutes: Annotated[float | None, Field(gt=0, le=1_000_000)] = None
     """Minutes by the clock of the room that end the conversation; None: as the file has it."""
 
     shows_time_left: bool = True
@@ -257,7 +257,8 @@ class DiscussionModel(LLMModel):
             asked = Question(question.question, question.answer, question.id)
             for row in self.survey([asked], list(persons.values())).to_dict("records"):
                 person = persons[row["agent"]]
-                person.room.note_answer(question.id, person.unique_id, row["answer"], row["failure"] or "")
+                failure = row["failure"] or ("nothing is left to say" if row["answer"] is None else "")
+                person.room.note_answer(question.id, person.unique_id, row["answer"], failure)
 
     def _judge(self) -> None:
         """Ask a judge of the rooms in which it is time whether all have agreed."""

@@ -99,6 +99,7 @@ class Session:
             self.moderator = Moderator(model, self.room, config=config)
         self.end = ""
         self.records: list[SurveyRecord] = []
+        self._n_checked = -1
         self._asked_at: dict[str, int] = {}
         self._periods: dict[str, int] = {}
 
@@ -174,10 +175,11 @@ class Session:
             period = question.period(elapsed_s)
             is_new = self._asked_at.get(question.id) != n_lines
             if period > self._periods.get(question.id, 0) or (
-                is_new and question.is_due(n_lines, is_end=bool(self.end))
+                is_new and question.is_due(self._n_checked, n_lines, is_end=bool(self.end))
             ):
                 due.append(question)
                 self._asked_at[question.id], self._periods[question.id] = n_lines, period
+        self._n_checked = n_lines
         return due
 
     @property

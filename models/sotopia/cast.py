@@ -85,7 +85,7 @@ TAG = re.compile(r"<([A-Za-z_]\w*)[\s>]")
 def _stripped(value: Any) -> Any:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
-    return [str(part).strip() for part in value or ()]
+    return [str(part).strip() for part in value] if isinstance(value, list) else value or ()
 
 
 def _relation(value: Any) -> Any:
@@ -105,7 +105,7 @@ class _Entry(BaseModel):
 class Character(_Entry):
     """Somebody who can be played."""
 
-    character_id: str = Field(validation_alias=AliasChoices("character_id", "agent_id", "pk"))
+    character_id: str = Field(validation_alias=AliasChoices("agent_id", "character_id", "pk"))
     """Its id."""
 
     first_name: str
@@ -159,7 +159,7 @@ class Character(_Entry):
 class Situation(_Entry):
     """A scenario with a private goal for each seat; Sotopia calls it an environment."""
 
-    situation_id: str = Field(validation_alias=AliasChoices("situation_id", "env_id", "pk"))
+    situation_id: str = Field(validation_alias=AliasChoices("env_id", "situation_id", "pk"))
     """Its id."""
 
     codename: str = ""
@@ -168,13 +168,13 @@ class Situation(_Entry):
     source: str = ""
     """Where it comes from, as its file says."""
 
-    text: str = Field(validation_alias=AliasChoices("text", "scenario"))
+    text: str = Field(validation_alias=AliasChoices("scenario", "text"))
     """Where everybody is, and what has happened."""
 
-    goals: tuple[str, ...] = Field(validation_alias=AliasChoices("goals", "agent_goals"), min_length=2)
+    goals: tuple[str, ...] = Field(validation_alias=AliasChoices("agent_goals", "goals"), min_length=2)
     """Private goal of each seat; empty: one is written for it."""
 
-    relation: RelationField = Field(validation_alias=AliasChoices("relation", "relationship"))
+    relation: RelationField = Field(validation_alias=AliasChoices("relationship", "relation"))
     """How well those who meet know each other."""
 
     age_constraint: str = ""
@@ -196,7 +196,7 @@ class Tie(_Entry):
     character_ids: tuple[str, ...] = Field(min_length=2, max_length=2)
     """The two."""
 
-    relation: RelationField = Field(validation_alias=AliasChoices("relation", "relationship"))
+    relation: RelationField = Field(validation_alias=AliasChoices("relationship", "relation"))
     """How well."""
 
     story: str = Field("", validation_alias=AliasChoices("story", "background_story"))
@@ -206,10 +206,10 @@ class Tie(_Entry):
 class Pairing(_Entry):
     """Who meets in a situation, by seat."""
 
-    situation_id: str = Field(validation_alias=AliasChoices("situation_id", "env_id"))
+    situation_id: str = Field(validation_alias=AliasChoices("env_id", "situation_id"))
     """The situation."""
 
-    character_ids: tuple[str, ...] = Field(validation_alias=AliasChoices("character_ids", "agent_ids"), min_length=2)
+    character_ids: tuple[str, ...] = Field(validation_alias=AliasChoices("agent_ids", "character_ids"), min_length=2)
     """Who takes each seat."""
 
 
@@ -385,7 +385,7 @@ def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
             yield kind.model_validate(_tied(json.loads(text)))
         except ValidationError as error:
             raise ConfigError(f"{where}: {describe(error)}") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: no JSON object ({one_line(str(error), 120)})") from None
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from mesa.datacollection import DataCollector
 
 from mesa_llm import LLM, ConfigError, Decision, Failure, LLMModel, LLMOptions, Turn
-from mesa_llm.text import counted, one_line
+from mesa_llm.text import counted, one_line, suggestion
 from models.sotopia.agents import Person
 from models.sotopia.cast import Cast, Pairing, load_cast
 from models.sotopia.episodes import Episode, end_rules
@@ -54,7 +54,10 @@ class SotopiaModel(LLMModel):
         self._judges: list[str | LLM] | None = None
         self._is_called = True
         self.is_of_two = True
+        self._check_seats()
         meetings = [(pairing, seats) for pairing in self._drawn() for seats in self._tested_seats(pairing)]
+        if not meetings:
+            raise ConfigError("only_seats leaves no meeting: it names seats that seats= does not test")
         self.is_of_two = all(len(pairing.character_ids) == 2 for pairing, _ in meetings)
         self.episodes = [Episode(self, index, *meeting) for index, meeting in enumerate(meetings)]
         self.worlds = tuple(episode.room for episode in self.episodes)
@@ -81,6 +84,16 @@ class SotopiaModel(LLMModel):
         if chosen.sampling == "random":
             return self.random.choices(offered, k=chosen.n_dyads)
         return offered[: chosen.n_dyads]
+
+    def _check_seats(self) -> None:
+        """Check that `only_seats` names situations that there are.
+
+        Raises:
+            ConfigError: If it names another one.
+        """
+        if unknown := [one for one in self.scenario.only_seats or {} if one not in self.cast.situations]:
+            close = suggestion(unknown[0], self.cast.situations)
+            raise ConfigError(f"only_seats: items={self.scenario.items!r} holds no situation {unknown[0]!r}{close}")
 
     def _tested_seats(self, pairing: Pairing) -> list[tuple[int, ...]]:
         chosen = self.scenario
@@ -313,7 +326,10 @@ class SotopiaModel(LLMModel):
             named.append(f"others ({n_others})")
         parts += [f"Ends: {'; '.join(named)}."] if ends else []
         if not self.n_judged:
-            reason = "nobody judges: name a judge=" if self.now > 1 and not self.judges else "nothing is judged yet"
+            if self.n_judge_failures:
+                reason = f"no judgement of {self.judge} could be used"
+            else:
+                reason = "nobody judges: name a judge=" if self.now > 1 and not self.judges else "nothing is judged yet"
             return "\n".join([*parts, f"There are no scores: {reason}."])
         means = means_of(self.scores(), self.dimensions)
         scores = ", ".join(f"{name} {value:.2f}" for name, value in means.items())

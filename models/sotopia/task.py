@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,8 +15,8 @@ from models.sotopia.scores import means_of, normalised, published
 RESPONDENT = "GPT-4"
 """Whose published means runs are compared with."""
 
-JUDGE = "gpt-4"
-"""What the judge's name has to hold for that: scores of different judges cannot be compared."""
+JUDGE = re.compile(r"(?<![\w.-])gpt-4(-0613)?(?![\w.-])")
+"""Name of the model that judged them: scores of different judges, such as gpt-4o, cannot be compared."""
 
 
 def means() -> dict[str, float]:
@@ -47,8 +48,8 @@ def with_judge(*, llm: Any = "rule", judge: str | None = None, **options: Any) -
 
 
 def is_comparable(model: SotopiaModel) -> bool:
-    """Check whether a run has the published scenes and a judge like the published one."""
-    return model.scenario.items == "original" and JUDGE in (model.judge or "")
+    """Check whether a run has the published scenes, and no judge but the published one."""
+    return model.scenario.items == "original" and all(map(JUDGE.search, (model.judge or "").split(" + ")))
 
 
 def overall(found: Mapping[str, float]) -> float:
@@ -67,7 +68,7 @@ TASK = Task(
     quick={"n_dyads": 6, "max_turns": 6},
     original={"items": "original"},
     target=Reference(means(), "GPT-4, judged by GPT-4", "Zhou et al. (2024), table of models"),
-    target_note=f"only runs whose judge is called {JUDGE}… are compared; name one by --set sotopia.judge=NAME",
+    target_note="only runs judged by gpt-4-0613 (or gpt-4) are compared; name it by --set sotopia.judge=NAME",
     is_comparable=is_comparable,
     unit="points",
     published=PublishedError(0.95, 3.17, "gpt-4-0613, 200 dialogues; baseline: no memory"),

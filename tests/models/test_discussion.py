@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from pathlib import Path
 from typing import Any, get_args
@@ -62,10 +63,17 @@ def discussion(tmp_path):
         ({"persons": [person("A"), person("A")]}, r"persons: 'A' is there 2 times; names have to differ"),
         ({"persons": [{"class": "person", "name": "A"}]}, r"persons\[0\]\.background_story: missing"),
         ({"persons": [person("A", "fake_person")]}, r"persons\[0\]\.things_to_say: missing"),
+        ({"persons": [person("A\nB"), person("A B")]}, r"persons: 'A B' is there 2 times; names have to differ"),
+        ({"persons": [person("A"), person(" ")]}, r"persons\[1\]\.name: missing"),
+        ({"persons": [person("A", "fake_person", things_to_say=["a", ""])]}, r"things_to_say: ''; lines of 1 to 2000"),
+        ({"persons": [3]}, r"persons\[0\]: input should be a valid object, got 3"),
         ({"host": {"class": "random"}}, r"host\.start_person_index: missing; a number from -2 to 1"),
         ({"host": {"class": "king"}}, r"host\.class: input should be 'Round Robin Host'"),
         ({"host": {**HOST, "start_person_index": 2}}, r"host\.start_person_index: 2; a number from -2 to 1"),
         ({"endType": {"class": "iteration"}}, r"endType\.max_num_msgs: missing"),
+        ({"endType": {"class": "limits"}}, r"endType: nothing ends the conversation; one of max_num_msgs, max_turns, "),
+        ({"endType": {"class": "limits", "max_minutes": 1e308}}, r"endType\.max_minutes: .* less than or equal to"),
+        ({"clock": {"word_s": math.inf}}, r"clock\.word_s: .* finite number, got inf"),
         ({"endType": {"class": "limits", "agreement": "x"}}, r"endType\.agreement: no survey question is called 'x'"),
         ({"experiment": {}}, r"experiment\.scenario: missing; what everybody reads first"),
         ({"persons": [{"name": "A"}]}, r"persons\[0\]\.class: missing; one of person, "),
@@ -83,6 +91,10 @@ def discussion(tmp_path):
         (
             {"experiment": {"scenario": "s", "survey_questions": [QUESTION] * 2}},
             r"survey_questions: ids have to differ",
+        ),
+        (
+            {"experiment": {"scenario": "s", "survey_questions": [{**QUESTION, "choices": ["a"], "scale": [0, 9]}]}},
+            r"survey_questions\.vote\.scale: there are choices, too",
         ),
         ({"sessionRoom": 3}, r"sessionRoom: 3; 'base' or 'batch'"),
     ],
@@ -106,6 +118,24 @@ def test_a_key_without_meaning_is_named_in_a_warning(caplog) -> None:
         "talk.json: colour is no key of a discussion, and is ignored",
         "talk.json: persons.mood is no key of a discussion, and is ignored",
     ]
+
+
+def test_a_key_that_is_there_twice_or_means_nothing_in_a_batch_is_named_in_a_warning(tmp_path, caplog) -> None:
+    seats: list[dict[str, Any]] = [
+        {"class": "batchPersonHuggingFace", "names": [name], "background_stories": ["."]} for name in "AB"
+    ]
+    seats[0]["person_kwargs"] = {"opinon": "for"}
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps(config_of(*seats))[:-1] + ', "endType": {"class": "iteration", "max_num_msgs": 1}}')
+    assert read_plan(str(file)).end.max_num_msgs == 1
+    messages = " ".join(record.getMessage() for record in caplog.records)
+    assert "the key 'endType' 2 times; the last counts" in messages
+    assert "persons.opinon is no key" in messages
+
+
+def test_the_original_takes_no_file_without_its_only_end() -> None:
+    with pytest.raises(ConfigError, match=r"endType\.max_num_msgs: missing; SAUCE knows no other end"):
+        plan_of(config_of() | {"endType": {"class": "limits", "max_turns": 3}}, rules="original")
 
 
 def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> None:
@@ -189,6 +219,11 @@ def test_a_moderator_by_rule_lets_everybody_speak_equally() -> None:
     assert list(model.talk()["messages"]) == [3, 3, 3, 3]
 
 
+def test_a_moderator_by_rule_knows_names_with_two_blanks(discussion) -> None:
+    model = finished(discussion(config_of(person("Dr.  A"), person("B")) | {"host": {"class": "moderator"}}))
+    assert model.talk_gini == 0
+
+
 def test_those_called_on_together_do_not_hear_one_another() -> None:
     model = DiscussionModel(config="debate", host="everyone", rng=1)
     model.step()
@@ -247,6 +282,19 @@ def test_a_missing_answer_is_counted_and_never_a_zero(discussion) -> None:
     model.step()
     assert (model.n_missing, model.results()["vote_missing"]) == (1, 1)
     assert list(model.attitudes()["answer"]) == [7]
+
+
+def test_questions_and_judges_whose_number_of_messages_is_passed_within_a_turn_are_asked_after_it(discussion) -> None:
+    questions = [{**QUESTION, "id": "two", "iterations": [2]}, {"id": "each", "question": "?", "every": 3}]
+    persons = [
+        person(name, attitude=attitude, strength=1) for name, attitude in {"A": 0, "B": 0, "C": 9, "D": 9}.items()
+    ]
+    config = config_of(*persons, questions=questions)
+    end = {"class": "limits", "max_turns": 3, "judge": "Agreed?", "judge_every": 3}
+    model = finished(discussion(config | {"host": {"class": "everyone"}, "endType": end}))
+    asked = {(one.question, one.after) for one in model.sessions[0].room.answers}
+    assert asked == {("each", 0), ("two", 4), ("each", 4), ("each", 8), ("each", 12)}
+    assert [ruling.after for ruling in model.sessions[0].room.rulings] == [4, 8]
 
 
 def test_agreement_ends_the_talk(discussion) -> None:

@@ -16,12 +16,13 @@ from mesa_llm.viz import markup
 from models.exports import export
 from models.sotopia.agents import demand
 from models.sotopia.app import EPISODE, episode_items, person_values, title_of
-from models.sotopia.cast import ORIGINAL, RELATIONS, load_cast
+from models.sotopia.cast import ORIGINAL, RELATIONS, Cast, load_cast
 from models.sotopia.charts import goal_figure, score_figure
 from models.sotopia.judge import intraclass, judge_prompt, krippendorff_alpha
 from models.sotopia.model import SotopiaModel
 from models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
 from models.sotopia.scores import agreement, compare, distance_to_published, interval, normalised, paired, published
+from models.sotopia.task import is_comparable
 from models.sotopia.visibility import visible_text
 
 
@@ -185,7 +186,7 @@ def test_a_judgement_out_of_range_is_asked_for_again_and_then_missing_and_no_zer
     ratings: Any = model.ratings()
     assert ratings["goal"].isna().all()
     assert all(model.ratings()["failure"].str.contains("less than or equal to 10"))
-    assert "nothing is judged yet" in model.story()
+    assert "no judgement of judge could be used" in model.story()
 
 
 def test_a_run_of_language_models_without_a_judge_has_no_scores_and_says_so() -> None:
@@ -256,6 +257,30 @@ def test_dimensions_of_ones_own_are_judged(tmp_path) -> None:
 
 
 # -- who plays
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"name": "judge"}, "'judge' already has a meaning"),
+        ({"name": "copy"}, "'copy' already has a meaning"),
+        ({"name": "b", "code": "overall"}, "'overall' already has a meaning"),
+        ({"name": "b", "code": "a"}, "codes have to differ, got a, a"),
+    ],
+)
+def test_a_dimension_that_would_stand_for_something_else_in_tables_is_refused(tmp_path, change, fault) -> None:
+    one = {"name": "a", "description": "?", "low": 0, "high": 3}
+    (tmp_path / "own.json").write_text(json.dumps([one, one | change]))
+    with pytest.raises(ConfigError, match=fault):
+        SotopiaModel(dimensions=str(tmp_path / "own.json"))
+
+
+@pytest.mark.parametrize(
+    ("seats", "fault"), [({"nihgt-boat": 1}, "did you mean night-boat"), ({"night-boat": 1}, "leaves no meeting")]
+)
+def test_seats_of_situations_that_are_not_there_are_refused(seats, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        SotopiaModel(n_dyads=1, partner="random", only_seats=seats)
 
 
 def test_with_a_partner_one_seat_is_tested_or_both_in_two_meetings() -> None:
@@ -343,6 +368,13 @@ def test_sotopias_own_storage_is_read_as_its_lists_are(folder, tmp_path) -> None
     ("name", "change", "fault"),
     [
         ("agent_profiles.jsonl", ('"age": 30', '"age": "old"'), r"agent_profiles\.jsonl:1: age: .*integer"),
+        ("agent_profiles.jsonl", ('"agent_id": "A", ', ""), r"agent_profiles\.jsonl:1: agent_id: field required"),
+        (
+            "agent_profiles.jsonl",
+            ('"age": 30', '"age": 30, "moral_values": 5'),
+            r"moral_values: input .* tuple",
+        ),
+        ("agent_profiles.jsonl", ('{"agent_id": "A"', "[" * 200_000), r"agent_profiles\.jsonl:1: no JSON object"),
         ("agent_profiles.jsonl", ('{"agent_id": "C"', '{"agent_id": "A"'), "character 'A' is there twice"),
         ("agent_profiles.jsonl", ('"first_name": "B"', '"first_name": "A"'), "two people are called 'A'"),
         ("agent_profiles.jsonl", ('{"agent_id": "A"', "agent A"), r"agent_profiles\.jsonl:1: no JSON object"),
@@ -444,6 +476,18 @@ def test_the_distance_from_published_means_is_of_one_judge_or_says_that_it_is_no
     means = model.results()
     wanted = np.mean([abs(means[code] - rows[code]) for code in rows.index])
     assert distance_to_published(model, "GPT-4", across_judges=True) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("judge", "is_the_same"),
+    [("openai/gpt-4-0613", True), ("gpt-4", True), ("gpt-4o", False), ("gpt-4-turbo", False), ("gpt-4, rule", False)],
+)
+def test_the_benchmark_compares_only_what_the_judge_of_the_paper_judged(judge, is_the_same) -> None:
+    class Offline(SotopiaModel):
+        def make_cast(self) -> Cast:
+            return load_cast("own")
+
+    assert is_comparable(Offline(items="original", judge=judge, n_dyads=1)) is is_the_same
 
 
 def test_intervals_are_drawn_over_scenes_and_pairs_are_matched() -> None:

@@ -155,9 +155,9 @@ class JudgedAgreement:
     """Number of lines between two rulings."""
 
     def is_due(self, room: Conversation) -> bool:
-        """Check whether the judge is to be asked now: once at each multiple of the number of lines."""
-        n_lines = len(room.lines)
-        return n_lines > 0 and n_lines % self.every == 0 and all(ruling.after != n_lines for ruling in room.rulings)
+        """Check whether the judge is to be asked now: whenever so many lines more have been said, or some over it."""
+        n_before = room.rulings[-1].after if room.rulings else 0
+        return len(room.lines) // self.every > n_before // self.every
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
