@@ -135,6 +135,17 @@ def test_step_moves_time_and_draws_the_model(page: Page) -> None:
     expect(plot).not_to_have_attribute("src", before or "")
 
 
+def test_on_a_phone_a_tap_beside_the_controls_leads_to_the_model(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    shown(page, "/fast")
+    press(page, "Step")
+    expect_step(page, "1")
+    page.mouse.click(375, 400)
+    tab = page.get_by_role("tab", name="Measures")
+    tab.click()
+    expect(tab).to_have_attribute("aria-selected", "true")
+
+
 @pytest.fixture
 def stepped(page: Page) -> Page:
     """Open the village after one step; tests that look around in it find it as the test before has left it."""
