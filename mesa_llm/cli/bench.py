@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time as clock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,7 +23,8 @@ from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.model.rehearsal import CAVEAT, Cost
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.rehearsal import CAVEAT, Cost, rehearse
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.text import figure_text
 
@@ -192,10 +192,15 @@ def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
 
 
 def _scores_by_rule(task: Task) -> list[str]:
-    """Return the names of the scores that a run by rule has."""
-    with closing(task.make(**{**task.setting, "llm": "rule", "rng": 1})) as model:
-        model.run(task.max_steps)
-        return list(task.score(model))
+    """Return the names of the scores that a run by rule has; nothing is sent, to a judge neither."""
+    made: list[LLMModel] = []
+
+    def make(**options: Any) -> LLMModel:
+        made.append(task.make(**options))
+        return made[0]
+
+    rehearse(make, task.max_steps, **{**task.setting, "llm": "rule", "rng": 1})
+    return list(task.score(made[0]))
 
 
 def _parameter_names(task: Task) -> set[str]:

@@ -95,6 +95,10 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--cross", "--design", "nowhere.json"], "nowhere.json cannot be opened"),
         ([POT, "--cross", "--design", "original,sotopia"], "two designs are called 'sotopia'"),
         ([POT, "--cross", "--measure", "sotopia=GOAL"], "wanted TASK=SCORE, for pot"),
+        (
+            ["sotopia", "--quick", "--set", "judge=m@http://127.0.0.1:9/v1", "--cross", "--measure", "sotopia=hate"],
+            "sotopia has no such score; it has SOC, ",
+        ),
         ([POT, "--cross", "--measure", "pot=hate"], "pot has no such score; it has coins, love"),
         ([POT, "--ablate", "original"], "--ablate original: wanted one design"),
         ([POT, "--ablate", "nothing"], "--ablate nothing: there is no such design"),
