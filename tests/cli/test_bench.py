@@ -95,10 +95,6 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--cross", "--design", "nowhere.json"], "nowhere.json cannot be opened"),
         ([POT, "--cross", "--design", "original,sotopia"], "two designs are called 'sotopia'"),
         ([POT, "--cross", "--measure", "sotopia=GOAL"], "wanted TASK=SCORE, for pot"),
-        (
-            ["sotopia", "--quick", "--set", "judge=m@http://127.0.0.1:9/v1", "--cross", "--measure", "sotopia=hate"],
-            "sotopia has no such score; it has SOC, ",
-        ),
         ([POT, "--cross", "--measure", "pot=hate"], "pot has no such score; it has coins, love"),
         ([POT, "--ablate", "original"], "--ablate original: wanted one design"),
         ([POT, "--ablate", "nothing"], "--ablate nothing: there is no such design"),
@@ -109,6 +105,14 @@ def test_what_cannot_be_is_one_line_before_anything_runs(words, why, tmp_path) -
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert why in done.stderr
     assert not (tmp_path / "bench").exists()
+
+
+def test_no_judge_is_asked_for_the_scores_that_a_measure_is_chosen_from(tmp_path) -> None:
+    with FaultyServer() as server:
+        judge = f"judge=m@{server.url}"
+        done = typed("sotopia", "--quick", "--set", judge, "--cross", "--measure", "sotopia=hate", "--out", tmp_path)
+    assert "sotopia has no such score; it has SOC, " in done.stderr
+    assert (done.exit_code, server.count) == (2, 0)
 
 
 def test_a_spent_budget_exits_with_3_and_the_same_command_asks_for_the_rest_alone(tmp_path) -> None:
