@@ -29,7 +29,8 @@ from mesa_llm.text import counted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room import Clock, EndRule, Line, Manner, Room, Verdict
 from models.discussion.agents import Person, verdict_by_rule
-from models.discussion.config import IMPLIED_MODELS, MANNERS, DiscussionPlan, read_plan
+from models.discussion.config import read_plan
+from models.discussion.plans import IMPLIED_MODELS, MANNERS, DiscussionPlan
 from models.discussion.scores import attitudes, missing_answers, talk_table
 from models.discussion.session import Session, end_rules, merged, original_batch
 

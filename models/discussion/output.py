@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.worlds.room import Line, SurveyAnswer
-from models.discussion.config import PersonPlan
 from models.discussion.model import DiscussionModel
+from models.discussion.plans import PersonPlan
 from models.discussion.session import Session
 from models.exports import export, rerun
 

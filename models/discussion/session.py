@@ -27,7 +27,7 @@ from mesa_llm.worlds.room import (
     RoundRobin,
 )
 from models.discussion.agents import Moderator, Person, ScriptedPerson, config_of
-from models.discussion.config import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
+from models.discussion.plans import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
 
 Stages = Iterator[list[Turn]]
 """The stages of a step, each made when the one before is done."""

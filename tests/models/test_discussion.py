@@ -16,9 +16,10 @@ from mesa_llm.worlds.room import Line, Manner, Wish
 from models.discussion.agents import attitude_after
 from models.discussion.app import CHAT, chat_items
 from models.discussion.charts import talk_figure
-from models.discussion.config import MANNERS, plan_of, read_plan
+from models.discussion.config import plan_of, read_plan
 from models.discussion.model import DiscussionModel
 from models.discussion.output import sauce_output
+from models.discussion.plans import MANNERS
 from models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}
@@ -292,8 +293,8 @@ def test_questions_and_judges_whose_number_of_messages_is_passed_within_a_turn_a
     config = config_of(*persons, questions=questions)
     end = {"class": "limits", "max_turns": 3, "judge": "Agreed?", "judge_every": 3}
     model = finished(discussion(config | {"host": {"class": "everyone"}, "endType": end}))
-    asked = {(one.question, one.after) for one in model.sessions[0].room.answers}
-    assert asked == {("each", 0), ("two", 4), ("each", 4), ("each", 8), ("each", 12)}
+    moments = {(one.question, one.after) for one in model.sessions[0].room.answers}
+    assert moments == {("each", 0), ("two", 4), ("each", 4), ("each", 8), ("each", 12)}
     assert [ruling.after for ruling in model.sessions[0].room.rulings] == [4, 8]
 
 

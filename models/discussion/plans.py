@@ -1,0 +1,321 @@
+"""Records of what a discussion consists of, with the names of SAUCE's JSON files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, field_validator
+
+from mesa_llm.worlds.room import Manner
+from mesa_llm.worlds.room.clock import seconds_of
+
+MANNERS: dict[str, Manner] = {
+    "person": "speak",
+    "choosing_person": "choose",
+    "fine_tuned_person": "pass_token",
+    "fake_person": "speak",
+    "human": "speak",
+    "asynchronous_human": "decide_write",
+    "person_gpt3_5": "speak",
+    "person_openai_completion": "speak",
+    "person_hugging_face": "speak",
+    "batchPersonHuggingFace": "speak",
+    "first_decides_then_generates": "decide_write",
+    "first_generates_then_decides": "write_decide",
+    "async_group_discussant": "decide_write",
+}
+"""Class of a person → how it comes to speak. The first three are ours, the others SAUCE's."""
+
+PHI = "microsoft/Phi-3-mini-4k-instruct"
+"""Model of SAUCE's persons that name none."""
+
+IMPLIED_MODELS: dict[str, str] = {
+    "person_gpt3_5": "gpt-3.5-turbo",
+    "person_openai_completion": "text-davinci-003",
+    "person_hugging_face": PHI,
+    "first_decides_then_generates": PHI,
+    "first_generates_then_decides": PHI,
+    "async_group_discussant": PHI,
+}
+"""Class of a person → the model that it has in SAUCE where the file names none."""
+
+HOSTS = ("Round Robin Host", "random", "moderator", "everyone")
+"""Classes of hosts; the first two are SAUCE's."""
+
+Moment = Literal["always", "end"]
+"""When a question is asked: at each number of messages, or at the end."""
+
+LIMITS = ("max_num_msgs", "max_turns", "max_minutes", "max_silent_turns", "max_calls", "agreement", "judge")
+"""Keys of the end of a discussion, one of which a file has to have."""
+
+
+def _number(value: Any) -> Any:
+    """Refuse texts and truth values, which pydantic would turn into numbers."""
+    if isinstance(value, str | bool):
+        raise ValueError("input should be a valid integer")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_number)]
+"""A whole number, written as a number."""
+
+_LAX = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+_LONGEST = 1_000_000
+"""Maximum number of minutes or seconds in a file."""
+
+MAX_LINE = 2_000
+"""Maximum number of characters of a line or an answer."""
+
+
+class PersonPlan(BaseModel):
+    """One person; with `names`, one in each of several rooms."""
+
+    model_config = _LAX
+
+    class_: Annotated[str, Field(alias="class")]
+    """Kind of person."""
+    name: Annotated[str, Field(max_length=80)] = ""
+    """What the others call it."""
+    background_story: str = ""
+    """Who it is."""
+    names: tuple[Annotated[str, Field(max_length=80)], ...] = ()
+    """Its name in each room."""
+    background_stories: tuple[str, ...] = ()
+    """Who it is in each room."""
+    tag: str = ""
+    """Label of the seat, for several rooms."""
+    person_kwargs: dict[str, Any] = {}
+    """More of these keys, for several rooms."""
+    opinion: str = ""
+    """What it thinks, in words."""
+    strength: Annotated[float, Field(ge=0, le=1)] | None = None
+    """How firmly it thinks so: 0 takes on what it hears, 1 never changes."""
+    attitude: Annotated[float, Field(ge=0, le=10)] | None = None
+    """What it thinks, from 0 (against) to 10 (for), for its rule twin."""
+    speaking_personality: str = ""
+    """How ready it is to speak, in words."""
+    talkativeness: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Probability of speaking when called on, for its rule twin."""
+    party: str = ""
+    """Whom it belongs to, for comparisons."""
+    things_to_say: tuple[str, ...] = ()
+    """What a scripted person says, line by line."""
+    pass_turn_token: str = ""
+    """What passes, where whole texts are read for it; empty: as the class has it."""
+    use_turn_token: str = "<speak>"
+    """What does not."""
+    share_start_time: StrictBool = True
+    """Whether it knows when the room was opened."""
+    in_context_learning: StrictBool = False
+    """Whether it reads examples of speaking and waiting."""
+    confirmation_bias: Any = None
+    """Whether it believes what it thinks already; under the original rules, anything but null switches it on."""
+    model_path: str = ""
+    """Name of its model, which `providers` maps to another."""
+    generation_model_name: str = ""
+    """Name of the model that writes."""
+    scheduling_model_name: str = ""
+    """Name of the model that decides."""
+    is_generation_model_shared: bool = True
+    """No matter here: models are opened once for all."""
+    is_scheduling_model_shared: bool = True
+    """No matter here."""
+    prompt_type: str = ""
+    """No matter here: prompts do not depend on a model's chat format."""
+    experiment_start_time: str = ""
+    """No matter here: the room has a clock."""
+
+    @field_validator("class_")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in MANNERS:
+            raise ValueError(f"unknown; one of {', '.join(MANNERS)}")
+        return name
+
+    @property
+    def manner(self) -> Manner:
+        """How it comes to speak."""
+        return MANNERS[self.class_]
+
+    def models(self, phase: str) -> tuple[str, ...]:
+        """Return what `providers` may call the model of a phase, the most exact name first.
+
+        Args:
+            phase: `decide`, `write`, or empty: another one.
+        """
+        own = self.scheduling_model_name if phase == "decide" else self.generation_model_name
+        named = tuple(filter(None, (own, self.model_path)))
+        return (*(named or filter(None, (IMPLIED_MODELS.get(self.class_),))), self.class_)
+
+    @property
+    def token(self) -> str:
+        """What passes."""
+        return self.pass_turn_token or ("<wait>" if self.class_ == "async_group_discussant" else "<pass>")
+
+
+class HostPlan(BaseModel):
+    """Who calls on people."""
+
+    model_config = _LAX
+
+    class_: Annotated[Literal["Round Robin Host", "random", "moderator", "everyone"], Field(alias="class")]
+    """`Round Robin Host`: in turn; `random`; `moderator`: a mind chooses; `everyone`: all at once."""
+    start_person_index: Whole | None = None
+    """Who is called on first; negative: from the end."""
+    skip: Whole = 1
+    """How many seats a round robin moves on."""
+    background_story: str = "You moderate the conversation, and see to it that everyone is heard."
+    """Who the moderator is."""
+
+
+class EndPlan(BaseModel):
+    """When the conversation is over: as soon as one of these holds, or all of them."""
+
+    model_config = _LAX
+
+    class_: Annotated[Literal["iteration", "limits"], Field(alias="class")] = "iteration"
+    """`iteration`: SAUCE's number of messages; `limits`: whichever limits are there."""
+    max_num_msgs: Whole | None = None
+    """Number of messages."""
+    start_iteration: int = 0
+    """No matter, as in SAUCE."""
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+    """Number of turns, with silent ones."""
+    max_minutes: Annotated[float, Field(gt=0, le=_LONGEST)] | None = None
+    """Minutes by the clock of the room."""
+    max_silent_turns: Annotated[int, Field(ge=1)] | None = None
+    """Number of turns in a row in which nobody speaks; none given: five for each person."""
+    max_calls: Annotated[int, Field(ge=1)] | None = None
+    """Number of replies of language models, live or recorded, in all rooms."""
+    agreement: str = ""
+    """Id of the survey question that all have to answer alike."""
+    judge: str = ""
+    """What a judge, who takes no part, is asked about the conversation, such as `Have all agreed on one answer?`."""
+    judge_every: Annotated[Whole, Field(ge=1)] | None = None
+    """Number of messages between two of the judge's answers; none given: one for each person."""
+    combine: Literal["any", "all"] = "any"
+    """Whether one of the limits is enough; silence and the number of replies always are."""
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether anything but a long silence ends it."""
+        return any(getattr(self, name) not in (None, "") for name in LIMITS)
+
+
+class SurveyPlan(BaseModel):
+    """A question that everyone is asked aside."""
+
+    model_config = _LAX
+
+    id: Annotated[str, Field(min_length=1)]
+    """Its name."""
+    question: str
+    """What is asked."""
+    iterations: Moment | tuple[Whole | Moment, ...] = ()
+    """Numbers of messages at which it is asked, or after the turn that passes them; -1 or `end`: at the end; `always`:
+    at each."""
+    every: Annotated[Whole, Field(ge=1)] | None = None
+    """Asked at every so many messages, too."""
+    every_minutes: Annotated[float, Field(gt=0)] | None = None
+    """Asked whenever so many minutes have passed by the clock of the room, too."""
+    choices: tuple[str, ...] = ()
+    """What may be answered; none: any text."""
+    scale: tuple[int, int] | None = None
+    """Smallest and largest number that may be answered; none: any text."""
+
+    def is_due(self, n_before: int, n_lines: int, *, is_end: bool) -> bool:
+        """Check whether it is asked at a number of messages, or at the end.
+
+        Args:
+            n_before: Number of messages at which this was checked before; several may have come since.
+            n_lines: Number of messages.
+            is_end: Whether the conversation is over.
+        """
+        moments = (self.iterations,) if isinstance(self.iterations, str) else self.iterations
+        since = range(n_before + 1, n_lines + 1)
+        if "always" in moments or (is_end and (-1 in moments or "end" in moments)):
+            return True
+        if any(moment in since for moment in moments):
+            return True
+        return self.every is not None and n_lines // self.every > n_before // self.every
+
+    def period(self, elapsed_s: float) -> int:
+        """Return how often its minutes have passed; 0 where it is not asked by the clock."""
+        return 0 if self.every_minutes is None else int(elapsed_s / (60 * self.every_minutes))
+
+    @property
+    def answer(self) -> Any:
+        """Type of the answer."""
+        if self.choices:
+            return Literal[self.choices]
+        if self.scale is not None:
+            return Annotated[int, Field(ge=self.scale[0], le=self.scale[1])]
+        return Annotated[str, Field(max_length=MAX_LINE)]
+
+
+class ClockPlan(BaseModel):
+    """How time passes in the room."""
+
+    model_config = _LAX
+
+    start: str = "10:00:00"
+    """Time of day at which the room is opened."""
+    pause_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 5.0
+    """Seconds that thinking takes whenever somebody is asked."""
+    line_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.0
+    """Seconds that a line takes, whatever its length."""
+    word_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.5
+    """Seconds that each word takes."""
+
+    @field_validator("start")
+    @classmethod
+    def _is_time(cls, start: str) -> str:
+        seconds_of(start)
+        return start
+
+
+class ExperimentPlan(BaseModel):
+    """What it is about."""
+
+    model_config = _LAX
+
+    scenario: Annotated[str, Field(min_length=1)]
+    """What everybody reads first."""
+    survey_questions: tuple[SurveyPlan, ...] = ()
+    """What is asked aside."""
+    whispers: bool = False
+    """Whether one can speak to one person alone."""
+
+
+class DiscussionPlan(BaseModel):
+    """A discussion: who talks about what, called on by whom, until when, and what is asked aside."""
+
+    model_config = _LAX
+
+    persons: Annotated[tuple[PersonPlan, ...], Field(min_length=1)]
+    """Who is in the room."""
+    host: HostPlan
+    """Who calls on them."""
+    end: Annotated[EndPlan, Field(alias="endType")]
+    """When it is over."""
+    experiment: ExperimentPlan
+    """What it is about."""
+    clock: ClockPlan = ClockPlan()
+    """How time passes."""
+    session_room: Annotated[Any, Field(alias="sessionRoom")] = None
+    """SAUCE's kind of room."""
+
+    @property
+    def n_rooms(self) -> int:
+        """Number of rooms that its lists of names fill; 0: it has none."""
+        return len(self.persons[0].names)
+
+    def persons_in(self, room: int) -> list[PersonPlan]:
+        """Return the persons of one room."""
+        if not self.n_rooms:
+            return list(self.persons)
+        return [
+            person.model_copy(update={"name": person.names[room], "background_story": person.background_stories[room]})
+            for person in self.persons
+        ]
