@@ -94,7 +94,7 @@ TABLE_ORDER = ("SOC", "SEC", "FIN", "REL", "KNO", "GOAL", "BEL")
 
 _COLUMNS = {"episode", "situation", "pair", "seat", "tested", "judge", "sample", "swapped", "failure", "kind", "hard"}
 _RESULTS = {"source", "name", "judgements", "overall", "min-max", "success", "scored", "not_scored", "ends"}
-TAKEN = {*_COLUMNS, *_RESULTS, "judge_failures", *dir(BaseModel)}
+RESERVED_NAMES = {*_COLUMNS, *_RESULTS, "judge_failures", *dir(BaseModel)}
 """What tables and results hold besides scores, and what judgements are read by: no names of dimensions."""
 
 
@@ -127,9 +127,10 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
     if not entries or any(one.low >= one.high for one in entries) or len({w.name for w in entries}) < len(entries):
         raise ConfigError(f"{name}: wanted one dimension or more, of different names, each with low below high")
     found = tuple(Dimension(w.name, w.code or w.name, w.low, w.high, w.description) for w in entries)
-    if taken := sorted(TAKEN.intersection(one for dimension in found for one in (dimension.name, dimension.code))):
+    names = {text for dimension in found for text in (dimension.name, dimension.code)}
+    if clashes := sorted(RESERVED_NAMES & names):
         raise ConfigError(
-            f"{name}: {taken[0]!r} already has a meaning in tables of scores; choose another name or code"
+            f"{name}: {clashes[0]!r} already has a meaning in tables of scores; choose another name or code"
         )
     if len({one.code for one in found}) < len(found):
         raise ConfigError(f"{name}: codes have to differ, got {', '.join(one.code for one in found)}")
