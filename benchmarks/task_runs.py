@@ -64,7 +64,7 @@ def task(cell: Cell) -> dict[str, Any]:
     published = find_task(cell.name)
     small = published.as_quick()
     with access_of(cell) as access, model_of(small, access) as model:  # loads the code, and is not measured
-        model.run(min(small.max_steps, 6))
+        model.run(min(small.max_steps or 6, 6))
     with access_of(cell) as access, model_of(published, access) as model:
         model.step()  # connects
         usage_before, n_before, stages = model.usage, model.engine.decisions, [0]

@@ -57,8 +57,8 @@ class Column:
     setting: Mapping[str, Any]
     """Parameters of the runs."""
 
-    max_steps: int
-    """Maximum number of steps of a run."""
+    max_steps: int | None
+    """Maximum number of steps of a run; None: it ends by itself."""
 
     measure: str
     """What designs are compared by."""

@@ -167,8 +167,8 @@ class TaskReport:
     setting: Mapping[str, Any]
     """Parameters of the runs."""
 
-    max_steps: int
-    """Maximum number of steps of a run."""
+    max_steps: int | None
+    """Maximum number of steps of a run; None: it ends by itself."""
 
     target: Reference | None
     """Published values that runs are compared with; None: there are none."""

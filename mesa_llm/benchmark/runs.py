@@ -231,7 +231,8 @@ class Runs:
                 model.run(plan.task.max_steps)
         except Exception as error:  # noqa: BLE001 - as above
             return _readable(error, plan)
-        if self._is_ending and model.running and model.time < plan.task.max_steps:
+        max_steps = plan.task.max_steps
+        if self._is_ending and model.running and (max_steps is None or model.time < max_steps):
             return Stopped("stopped before its end")
         return None
 

@@ -116,8 +116,8 @@ class Task:
     score: Callable[[Any], Mapping[str, float | None]]
     """Computes the scores of a run after its last step: name → value; None or NaN for a score that it lacks."""
 
-    max_steps: int
-    """Maximum number of steps of a run; it may end earlier by itself."""
+    max_steps: int | None
+    """Maximum number of steps of a run, which may end earlier by itself; None: it ends by itself."""
 
     level: Level
     """Complexity of the task."""
@@ -166,9 +166,10 @@ class Task:
 
     def __post_init__(self) -> None:
         """Check level and steps."""
-        if self.level not in (1, 2, 3) or self.max_steps < 1:
+        if self.level not in (1, 2, 3) or (self.max_steps is not None and self.max_steps < 1):
             raise ConfigError(
-                f"a task's level is 1, 2 or 3 and its max_steps 1 or more, got {self.level!r}, {self.max_steps!r}"
+                "a task's level is 1, 2 or 3 and its max_steps 1 or more, or None, "
+                f"got {self.level!r}, {self.max_steps!r}"
             )
 
     @property

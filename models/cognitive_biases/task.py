@@ -18,7 +18,7 @@ TASK = Task(
     "cognitive_biases",
     CognitiveBiasesModel,
     scores,
-    1_000,
+    None,
     1,
     "Malberg et al. (2025), A Comprehensive Evaluation of Cognitive Biases in LLMs, NLP4DH, arXiv 2410.15413",
     setting={"n_tests": 20, "answers": "two_step", "conservatism_rule": "2024", "seed_stride": 5},

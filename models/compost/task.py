@@ -49,7 +49,7 @@ TASK = Task(
     "compost",
     CompostModel,
     scores,
-    1_000,
+    None,
     1,
     "Cheng, Piccardi & Yang (2023), CoMPosT, EMNLP, arXiv 2310.11501",
     setting={

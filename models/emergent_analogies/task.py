@@ -19,7 +19,7 @@ TASK = Task(
     "emergent_analogies",
     EmergentAnalogiesModel,
     scores,
-    1_000,
+    None,
     1,
     "Webb, Holyoak & Lu (2023), Emergent analogical reasoning in large language models, Nature Human Behaviour 7",
     setting={"n_per_type": 5},

@@ -32,7 +32,7 @@ TASK = Task(
     "emotionbench",
     EmotionBenchModel,
     scores,
-    1_000,
+    None,
     1,
     "Huang et al. (2024), Apathetic or Empathetic?, NeurIPS, arXiv 2308.03656",
     setting={"n_situations": 5, "repetitions": 10},

@@ -27,7 +27,7 @@ TASK = Task(
     "psychobench",
     PsychoBenchModel,
     scores,
-    1_000,
+    None,
     1,
     "Huang et al. (2024), PsychoBench, ICLR, arXiv 2310.01386",
     setting={"administrations": 10},
