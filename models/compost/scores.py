@@ -7,7 +7,7 @@ import re
 import statistics
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_lowercase
@@ -402,26 +402,24 @@ def scores_of(corpus: Caricature) -> Scores:
     n_cells = len(corpus.personas) * len(scored)
     n_found = sum(len(row) for name, row in exaggerations.items() if name != corpus.controls.persona)
     told_apart = corpus.individuations()
+    rows = {name: exaggerations.get(name, {}) for name in dict.fromkeys([*corpus.personas, *exaggerations])}
     return Scores(
         {name: _score({t: one.accuracy for t, one in row.items()}) for name, row in told_apart.items()},
-        {
-            name: _score(exaggerations.get(name, {}), lambda topic, name=name: _chance(corpus.controls, name, topic))
-            for name in dict.fromkeys([*corpus.personas, *exaggerations])
-        },
+        {name: _score(row, _chance(corpus.controls, name, row)) for name, row in rows.items()},
         topic_means(exaggerations),
         n_found / n_cells if n_cells else 0.0,
     )
 
 
-def _score(by_topic: Mapping[str, float], chance_on: Callable[[str], float] = lambda topic: CHANCE) -> PersonaScore:
+def _score(by_topic: Mapping[str, float], chance: float = CHANCE) -> PersonaScore:
     values = list(by_topic.values())
-    chance = statistics.fmean(map(chance_on, by_topic)) if values else CHANCE
     return PersonaScore(statistics.fmean(values) if values else math.nan, standard_error(values), by_topic, chance)
 
 
-def _chance(controls: Controls, persona: str, topic: str) -> float:
+def _chance(controls: Controls, persona: str, topics: Collection[str]) -> float:
     """Return the exaggeration that chance gives; one of the default persona or on the default topic is known before."""
-    return 0.0 if persona == controls.persona else 1.0 if topic == controls.topic else CHANCE
+    by_chance = [0.0 if persona == controls.persona else 1.0 if topic == controls.topic else CHANCE for topic in topics]
+    return statistics.fmean(by_chance) if by_chance else CHANCE
 
 
 def topic_means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
