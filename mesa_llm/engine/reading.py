@@ -36,6 +36,8 @@ _ANYTHING = TypeAdapter[Any](Any)
 
 _SCALARS = frozenset({int, float, str, bool, type(None)})
 
+_TEXT = frozenset({str})
+
 
 def read(
     reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning = "none"
@@ -207,6 +209,12 @@ def written_answer(answer: Any, kind: Any = None) -> str:
 
 def plain_answer(answer: Any) -> Any:
     """Return an answer as JSON values; sets are sorted, as their own order differs between two runs."""
+    if type(answer) in _SCALARS:
+        return answer
+    if type(answer) is dict:
+        fields = cast("dict[Any, Any]", answer)
+        if _TEXT.issuperset(map(type, fields)) and _SCALARS.issuperset(map(type, fields.values())):
+            return fields
     return to_jsonable_python(_without_sets(_ANYTHING.dump_python(answer, by_alias=True)), fallback=plain)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
+import stat
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,16 +29,32 @@ def find_prompt(kind: type[Any], name: str) -> Path | None:
     Returns:
         The file; None if no class has one.
     """
+    found = _found(kind, name)
+    return None if found is None else Path(found[0])
+
+
+def _found(kind: type[Any], name: str) -> tuple[str, int] | None:
+    """Return the prompt file of a class, and when it was changed: a prompt may be edited while its model runs."""
+    for path in _places(kind, name):
+        try:
+            state = os.stat(path)
+        except OSError:
+            continue
+        if stat.S_ISREG(state.st_mode):
+            return path, state.st_mtime_ns
+    return None
+
+
+@lru_cache(maxsize=256)
+def _places(kind: type[Any], name: str) -> tuple[str, ...]:
+    """List where a prompt file of a class may lie, the class's own folder first."""
+    places: list[str] = []
     for cls in kind.__mro__:
         if cls.__module__.startswith("mesa_llm."):  # what comes after it is no model of anybody's
             break
-        try:
-            path = Path(inspect.getfile(cls)).parent / FOLDER / name
-            if path.is_file():
-                return path
-        except (OSError, TypeError):  # built in, or defined in a notebook
-            continue
-    return None
+        with suppress(OSError, TypeError):  # built in, or defined in a notebook
+            places.append(str(Path(inspect.getfile(cls)).parent / FOLDER / name))
+    return tuple(places)
 
 
 def render_prompt(kind: type[Any], name: str, **values: Any) -> str:
@@ -54,18 +73,18 @@ def render_prompt(kind: type[Any], name: str, **values: Any) -> str:
     """
     from jinja2 import TemplateError
 
-    path = find_prompt(kind, name)
-    if path is None:
+    found = _found(kind, name)
+    if found is None:
         raise ConfigError(f"{kind.__name__} has no {FOLDER}/{name}; put it beside the file that defines the class")
     try:
-        return _template(path, path.stat().st_mtime_ns).render(values).strip()
+        return _template(*found).render(values).strip()
     except TemplateError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{found[0]}: {error}") from error
 
 
 @lru_cache(maxsize=256)
-def _template(path: Path, _changed: int) -> Template:
+def _template(path: str, _changed: int) -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    return environment.from_string(path.read_text(encoding="utf-8"))
+    return environment.from_string(Path(path).read_text(encoding="utf-8"))

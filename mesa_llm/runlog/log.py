@@ -117,6 +117,7 @@ class RunLog(Queries):
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
+        self._written: dict[int, tuple[object, str]] = {}  # what was decided in this step by its id, and its JSON
 
     def __repr__(self) -> str:
         """Return its file and its mode."""
@@ -406,13 +407,17 @@ class RunLog(Queries):
         label = getattr(record, "label", "")
         match record:
             case Decision():
-                acts = [f"[{canonical_json(call.name)},{canonical_json(call.arguments)}]" for call in record.actions]
-                decision = f"[[{','.join(acts)}],{canonical_json(record.answer)}]"
+                acts = [f"[{canonical_json(call.name)},{self._json_of(call.arguments)}]" for call in record.actions]
+                decision = f"[[{','.join(acts)}],{self._json_of(record.answer)}]"
                 facts = ["decision", time, record.agent, decision, label]
                 values = (decision, record.text, None, None, stored_keys(record.keys), label)
                 table, row = "decisions", (time, record.agent, record.by, *values)
             case Outcome():
-                arguments, result = canonical_json(record.arguments), canonical_json(record.result)
+                if record.action == "answer" and tuple(record.arguments) == ("answer",):
+                    arguments = f'{{"answer":{self._json_of(record.arguments["answer"])}}}'
+                else:
+                    arguments = self._json_of(record.arguments)
+                result = canonical_json(record.result)
                 facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result, label]
                 table, row = "actions", (time, record.agent, record.action, arguments, record.ok, result, label)
             case Failure():
@@ -429,6 +434,15 @@ class RunLog(Queries):
                 table, row = "messages", (time, record.sender, recipients, record.text)
         self._facts.append(facts)
         self._rows.setdefault(table, []).append(row)
+
+    def _json_of(self, decided: object) -> str:
+        """Write arguments or an answer as JSON; what is written is kept, as the outcome holds the same object."""
+        if decided is None:
+            return "null"
+        written = self._written.get(id(decided))
+        if written is None:
+            written = self._written[id(decided)] = (decided, canonical_json(decided))  # held, so that its id stays
+        return written[1]
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
         """Close a step: extend the digest, and write the step's trace in one transaction.
@@ -462,6 +476,7 @@ class RunLog(Queries):
         self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()
+        self._written.clear()
         return digest
 
     def _write_anew(self, table: str, times: tuple[int, int]) -> None:

@@ -86,6 +86,9 @@ class EmotionBenchModel(LLMModel):
         situations = chosen.situations
         self._is_comparable = is_panas and (situations == ORIGINAL or SITUATIONS.is_file(situations))
         self._by_label = {one.label: one for one in self.occasions}
+        situations_read = {one.text for one in (Occasion(""), *self.occasions)}
+        self._texts = {text: with_situation(self.instrument, text) for text in situations_read}
+        self._labels = {number: self.instrument.item(number).label for number in self.instrument.items}
         self.world = Questionnaire()
         self._n_read = 0  # answered sheets that were looked at
         self._sheets: list[tuple[Occasion, Scores]] = []  # those of them with all their answers, in order
@@ -118,8 +121,7 @@ class EmotionBenchModel(LLMModel):
         order = list(self.instrument.items)
         if self.scenario.order == "shuffled":
             self.random.shuffle(order)
-        text = with_situation(self.instrument, occasion.text)
-        return Sheet(occasion.label, tuple(self.instrument.items_in(order)), text)
+        return Sheet(occasion.label, tuple(self.instrument.items_in(order)), self._texts[occasion.text])
 
     def occasion_of(self, label: str) -> Occasion:
         """Return what a sheet of this label is filled in on; one without a situation is a default sheet's."""
@@ -144,11 +146,7 @@ class EmotionBenchModel(LLMModel):
 
     def _score(self, answers: Mapping[str, Answer]) -> Scores | None:
         """Score a sheet; None if it lacks an answer."""
-        numbered = {
-            number: int(answers[label])
-            for number in self.instrument.items
-            if (label := f"{self.instrument.name} {number}") in answers
-        }
+        numbered = {number: int(answers[label]) for number, label in self._labels.items() if label in answers}
         if len(numbered) < len(self.instrument.items):
             return None
         scores = self.instrument.score(numbered)

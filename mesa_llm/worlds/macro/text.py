@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mesa_llm.records import Event
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro.facts import HouseholdFacts
@@ -18,6 +20,7 @@ def instructions(tax: TaxSchedule) -> str:
     )
 
 
+@lru_cache(maxsize=64)
 def tax_text(tax: TaxSchedule) -> str:
     """Describe the tax: one rate, or the cut-offs and rates of its slices."""
     if not any(tax.rates):

@@ -51,9 +51,15 @@ class Sheet:
         """Put one item on a sheet of its own, which is then named as the item is."""
         return cls(item.label, (item,), text, instructions)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers of the items on the page, from 1."""
+        return _numbers(len(self.items))
+
     def numbered(self, given: Mapping[str, Answer]) -> dict[str, Answer]:
-        """Return answers by their numbers on the page, from 1, in place of the labels of the items."""
-        return {str(place): given[item.label] for place, item in enumerate(self.items, 1) if item.label in given}
+        """Return answers by their numbers on the page in place of the labels of the items."""
+        places = zip(self.numbers, self.items, strict=True)
+        return {number: given[item.label] for number, item in places if item.label in given}
 
     @property
     def answer(self) -> Any:
@@ -63,6 +69,11 @@ class Sheet:
         count them.
         """
         return _answer(tuple(item.choices for item in self.items))
+
+
+@lru_cache(maxsize=512)
+def _numbers(n_items: int) -> tuple[str, ...]:
+    return tuple(map(str, range(1, n_items + 1)))
 
 
 @lru_cache(maxsize=512)

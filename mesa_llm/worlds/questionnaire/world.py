@@ -139,8 +139,8 @@ class Questionnaire:
         if len(sheet.items) == 1:
             return {sheet.items[0].label: answer}
         fields = answer if isinstance(answer, Mapping) else {}
-        numbered = {str(number): item.label for number, item in enumerate(sheet.items, 1)}
-        return {label: fields[number] for number, label in numbered.items() if fields.get(number) is not None}
+        answers = zip(sheet.items, map(fields.get, sheet.numbers), strict=True)
+        return {item.label: answer for item, answer in answers if answer is not None}
 
     # -- looking
 

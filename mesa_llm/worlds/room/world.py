@@ -131,7 +131,8 @@ class Room:
         self._done: dict[int, Kind] = {}
         self._waited: set[int] = set()
         self._last_moves: dict[int | None, str] = {}  # of the first so many moves
-        self._n_moves_read = 0
+        self._present: list[int] = []
+        self._counts_read = (0, 0)  # numbers of moves and members that those are of
         self._n_read: dict[int, int] = {}
 
     # -- who is there
@@ -143,12 +144,12 @@ class Room:
     @property
     def present(self) -> list[int]:
         """Numbers of those whose last move was not to leave, in the order they sit."""
-        if len(self.moves) > self._n_moves_read:
-            for move in self.moves[self._n_moves_read :]:
+        if (counts := (len(self.moves), len(self.members))) != self._counts_read:
+            for move in self.moves[self._counts_read[0] :]:
                 self._last_moves[move.agent_id] = move.kind
-            self._n_moves_read = len(self.moves)
-        last = self._last_moves.get
-        return [agent_id for agent_id in self.members if last(agent_id) != "leave"]
+            last, self._counts_read = self._last_moves.get, counts
+            self._present = [agent_id for agent_id in self.members if last(agent_id) != "leave"]
+        return self._present
 
     @property
     def end(self) -> str:
