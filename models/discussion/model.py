@@ -13,6 +13,7 @@ from pydantic import Field
 from mesa_llm import (
     LLM,
     ConfigError,
+    Decision,
     Failure,
     HumanLLM,
     Label,
@@ -28,7 +29,7 @@ from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room import Clock, EndRule, Line, Manner, Room, Verdict
-from models.discussion.agents import Person, verdict_by_rule
+from models.discussion.agents import Person, ScriptedPerson, verdict_by_rule
 from models.discussion.config import read_plan
 from models.discussion.plans import IMPLIED_MODELS, MANNERS, DiscussionPlan
 from models.discussion.scores import attitudes, missing_answers, talk_table
@@ -91,6 +92,7 @@ class DiscussionModel(LLMModel):
         plan: What is to happen.
         sessions: The rooms, each with its persons and its host.
         batch: What the original's batches answered to surveys: one list for all rooms.
+        n_rule_replies: Number of decisions, answers and rulings so far that rules gave in place of language models.
     """
 
     scenario_class = DiscussionScenario
@@ -123,6 +125,7 @@ class DiscussionModel(LLMModel):
         ]
         self.worlds = tuple(session.room for session in self.sessions)
         self.batch: list[list[Line]] = []
+        self.n_rule_replies = 0
         self._stages_left: Iterator[list[Turn]] = iter(())
         self.datacollector = DataCollector(
             model_reporters={
@@ -231,6 +234,11 @@ class DiscussionModel(LLMModel):
 
     def next_stage(self, acted: list[Any]) -> list[Any]:
         """Return what follows in the rooms: the next phase of those called on."""
+        self.n_rule_replies += sum(
+            isinstance(decided := self.last_decisions[agent.unique_id], Decision) and decided.by == "rule"
+            for agent in acted
+            if not isinstance(agent, ScriptedPerson)
+        )
         return next(self._stages_left, [])
 
     def end_step(self) -> None:
@@ -256,6 +264,9 @@ class DiscussionModel(LLMModel):
             if not persons:
                 continue
             asked = Question(question.question, question.answer, question.id)
+            self.n_rule_replies += sum(
+                one.opened.llm is None and not isinstance(one, ScriptedPerson) for one in persons.values()
+            )
             for row in self.survey([asked], list(persons.values())).to_dict("records"):
                 person = persons[row["agent"]]
                 failure = row["failure"] or ("nothing is left to say" if row["answer"] is None else "")
@@ -280,6 +291,7 @@ class DiscussionModel(LLMModel):
                 room.note_ruling(None, one.reason)
             else:
                 room.note_ruling(one.answer)
+                self.n_rule_replies += one.by == "rule"
 
     # -- measures
 
@@ -342,7 +354,7 @@ class DiscussionModel(LLMModel):
 
 
 class MaxCalls:
-    """Ends the conversations of a run at a number of replies, live or recorded."""
+    """Ends the conversations of a run at a number of replies, live, recorded or by rule."""
 
     def __init__(self, model: DiscussionModel, maximum: int) -> None:
         """Store the number.
@@ -355,5 +367,5 @@ class MaxCalls:
 
     def reason(self, room: Any) -> str:
         """Return why the conversation is over; empty: it is not."""
-        used = self.model.usage.calls + self.model.usage.replayed
+        used = self.model.usage.calls + self.model.usage.replayed + self.model.n_rule_replies
         return f"{used} replies are spent" if used >= self.maximum else ""

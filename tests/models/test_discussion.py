@@ -404,6 +404,14 @@ def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:
     assert model.results()["ends"] == {"6 replies are spent": 2}
 
 
+def test_a_budget_of_replies_ends_a_discussion_by_rule(discussion) -> None:
+    end = {"class": "limits", "max_num_msgs": None, "max_calls": 6}
+    people = [person("Ada", talkativeness=1), person("Ben", talkativeness=1)]
+    model = finished(discussion(config_of(*people, end=end, questions=[QUESTION])))
+    assert model.results()["ends"] == {"6 replies are spent": 1}  # two answers before, two lines, two answers after
+    assert model.n_messages == 2
+
+
 # -- what is shown and written
 
 
