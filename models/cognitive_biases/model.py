@@ -10,7 +10,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
-from mesa_llm.text import quoted
+from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.questionnaire import Item, Place, Questionnaire, Sheet
 from models.cognitive_biases.agents import Decider
 from models.cognitive_biases.biases import BIASES, ConservatismRule, is_reversed
@@ -240,5 +240,7 @@ class CognitiveBiasesModel(LLMModel):
     def story(self) -> str:
         """Describe each bias by its mean score, the largest first."""
         scores = sorted((one for one in self.scores() if one.n), key=lambda one: -abs(one.mean))
-        lines = [f"{one.bias}: {one.mean:+.2f} in {one.n} tests (random: {one.random:+.2f})." for one in scores]
+        lines = [
+            f"{one.bias}: {one.mean:+.2f} in {counted(one.n, 'test')} (random: {one.random:+.2f})." for one in scores
+        ]
         return "\n".join(lines) or "No valid test yet."

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.llm.embeddings import embedder
-from mesa_llm.text import NOT_KNOWN, one_line
+from mesa_llm.text import NOT_KNOWN, counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.questionnaire import Item, Questionnaire, Sheet
 from models.compost.agents import Persona
@@ -250,12 +250,12 @@ class CompostModel(LLMModel):
         scores = self.scores()
         lines = [
             f"{name}: individuation {figure(scores.individuation[name].mean)}, exaggeration {figure(row.mean)} "
-            f"({len(row.by_topic)} topics)"
+            f"({counted(len(row.by_topic), 'topic')})"
             for name, row in scores.exaggeration.items()
             if name in scores.individuation
         ]
         ending = (
-            f"{self.n_texts} texts, {self.n_missing} missing, {self.n_unparsable} without a text; "
+            f"{counted(self.n_texts, 'text')}, {self.n_missing} missing, {self.n_unparsable} without a text; "
             f"{scores.coverage:.0%} of the cells could be scored; vectors of {self.scenario.embedder}."
         )
         heading = (

@@ -368,4 +368,6 @@ class MaxCalls:
     def reason(self, room: Any) -> str:
         """Return why the conversation is over; empty: it is not."""
         used = self.model.usage.calls + self.model.usage.replayed + self.model.n_rule_replies
-        return f"{used} replies are spent" if used >= self.maximum else ""
+        if used < self.maximum:
+            return ""
+        return f"{used} replies are spent" if used > 1 else "1 reply is spent"

@@ -508,7 +508,9 @@ def test_the_page_shows_a_meeting_with_goals_scores_and_reasons() -> None:
     model = finished(n_dyads=2)
     episode = model.episodes[0]
     persons = [person_values(episode, seat, model.dimensions) for seat in (0, 1)]
-    shown = markup(EPISODE, text="-", relation="-", n_turns=1, end="", persons=persons, items=episode_items(episode))
+    shown = markup(
+        EPISODE, text="-", relation="-", turns="1 turn", end="", persons=persons, items=episode_items(episode)
+    )
     assert title_of(episode) == "1. night_boat: Inês & Anand"
     for part in ("GOAL", "by its share of what was agreed", "Get the seat tonight", "<i>left</i>"):
         assert part in shown
