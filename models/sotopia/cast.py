@@ -382,19 +382,33 @@ def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
         raise ConfigError(f"{folder} has neither {name} nor a folder {FOLDERS[name]}; one of them is needed")
     for where, text in found:
         try:
-            yield kind.model_validate(_tied(json.loads(text)))
+            entry: Any = json.loads(text)
+            yield kind.model_validate(_tied(entry, where) if issubclass(kind, Tie) else entry)
         except ValidationError as error:
             raise ConfigError(f"{where}: {describe(error)}") from None
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: no JSON object ({one_line(str(error), 120)})") from None
 
 
-def _tied(entry: Any) -> Any:
-    """Put the two ids of an original relationship into one field."""
-    if not isinstance(entry, dict):
+TIED = (("agent1_id", "agent2_id"), ("agent_1_id", "agent_2_id"))
+"""Keys of the two characters of a relationship, in the lines of a file and in Sotopia's own storage."""
+
+
+def _tied(entry: Any, where: str) -> Any:
+    """Put the two ids of an original relationship into one field.
+
+    Raises:
+        ConfigError: If one is missing or no id.
+    """
+    if not isinstance(entry, dict) or "character_ids" in entry:
         return entry
-    ids = [entry.get(f"agent{seat}_id", entry.get(f"agent_{seat}_id")) for seat in (1, 2)]
-    return {"character_ids": ids, **entry} if None not in ids else entry
+    keys = max(TIED, key=lambda pair: sum(key in entry for key in pair))
+    for key in keys:
+        if key not in entry:
+            raise ConfigError(f"{where}: {key}: field required")
+        if not isinstance(entry[key], str | int):
+            raise ConfigError(f"{where}: {key}: input should be a valid string, got {entry[key]!r:.80}")
+    return {"character_ids": [entry[key] for key in keys], **entry}
 
 
 def fetch_original() -> Path:
