@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError
-from mesa_llm.cli.sweep import values_of
+from mesa_llm.cli.sweep import print_sweep, values_of
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.sweep import sweep
 from models.market.model import MarketModel
@@ -173,6 +173,24 @@ def command(folder: Path, *more: str) -> list[str]:
 def last_line(text: str) -> dict[str, Any]:
     """Read the JSON that the command ends with."""
     return json.loads(text.strip().splitlines()[-1])
+
+
+class Interrupted(SocialModel):
+    """A model that is interrupted where everybody follows two."""
+
+    def end_step(self) -> None:
+        if self.scenario.follows == 2:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_sweep_prints_as_json_what_was_made(tmp_path: Path) -> None:
+    lines: list[str] = []
+    how: dict[str, Any] = {"steps": 1, "fixed": {"n_agents": 5}, "workers": 1}
+    with pytest.raises(KeyboardInterrupt):
+        print_sweep(Interrupted, {"follows": [1, 2]}, {}, say=lines.append, as_json=True, folder=tmp_path, **how)
+    (found,) = map(json.loads, lines)
+    assert (found["done"], found["failed"], found["interrupted"]) == (1, 0, True)
+    assert pd.read_csv(found["table"])["follows"].tolist() == [1]
 
 
 def test_a_killed_sweep_makes_only_what_is_missing(tmp_path: Path) -> None:
