@@ -108,6 +108,8 @@ class DiscussionModel(LLMModel):
         chosen = self.scenario
         self.plan = self._plan()
         self._check_providers()
+        if self.plan.end.judge:  # one that cannot be asked is found now, and not after the last word
+            self.engine.open(self.judge, is_second=True)
         n_rooms = self.plan.n_rooms or chosen.n_rooms
         names = ["room", *(f"room {index + 1}" for index in range(1, n_rooms))]
         plays_all = isinstance(self.llm, HumanLLM)  # whoever plays all agents plays these persons anyway

@@ -412,6 +412,13 @@ def test_a_budget_of_replies_ends_a_discussion_by_rule(discussion) -> None:
     assert model.n_messages == 2
 
 
+@pytest.mark.slow
+def test_a_judge_whose_provider_nobody_knows_is_found_before_anybody_speaks(discussion) -> None:
+    end = {"class": "limits", "max_num_msgs": None, "judge": "Agreed?"}
+    with pytest.raises(ConfigError, match="no provider is known for llm='neat'"):
+        discussion(config_of(end=end), llm="random", providers={"judge": "neat"})
+
+
 # -- what is shown and written
 
 
