@@ -259,7 +259,8 @@ class CompostModel(LLMModel):
             f"{scores.coverage:.0%} of the cells could be scored; vectors of {self.scenario.embedder}."
         )
         heading = (
-            "Told from the default persona (0.5 is chance), and exaggerated (0: the default persona, 1: no topic left):"
+            "Told from the default persona (chance is 0.5, and less with few texts), and exaggerated (0: the default "
+            "persona, 1: no topic left):"
         )
         return "\n".join([heading, *lines, ending])
 
