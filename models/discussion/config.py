@@ -43,7 +43,7 @@ def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
     path = Path(config)
     try:
         text = path.read_text(encoding="utf-8-sig")
-        raw = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_object)
+        raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text, object_pairs_hook=_object)
     except (OSError, ValueError, RecursionError) as error:
         known = ", ".join(STUDIES)
         raise ConfigError(f"config={config}: wanted one of {known}, or a file in JSON or TOML: {error}") from None

@@ -13,7 +13,6 @@ from pydantic import Field
 from mesa_llm import (
     LLM,
     ConfigError,
-    Decision,
     Failure,
     HumanLLM,
     Label,
@@ -92,7 +91,7 @@ class DiscussionModel(LLMModel):
         plan: What is to happen.
         sessions: The rooms, each with its persons and its host.
         batch: What the original's batches answered to surveys: one list for all rooms.
-        n_rule_replies: Number of decisions, answers and rulings so far that rules gave in place of language models.
+        n_free_replies: Number of decisions, answers and rulings so far of rules and of the random baseline.
     """
 
     scenario_class = DiscussionScenario
@@ -127,7 +126,7 @@ class DiscussionModel(LLMModel):
         ]
         self.worlds = tuple(session.room for session in self.sessions)
         self.batch: list[list[Line]] = []
-        self.n_rule_replies = 0
+        self.n_free_replies = 0
         self._stages_left: Iterator[list[Turn]] = iter(())
         self.datacollector = DataCollector(
             model_reporters={
@@ -236,10 +235,9 @@ class DiscussionModel(LLMModel):
 
     def next_stage(self, acted: list[Any]) -> list[Any]:
         """Return what follows in the rooms: the next phase of those called on."""
-        self.n_rule_replies += sum(
-            isinstance(decided := self.last_decisions[agent.unique_id], Decision) and decided.by == "rule"
+        self.n_free_replies += sum(
+            _is_free(agent) or (self.last_decisions[agent.unique_id].by == "rule" and not _is_scripted(agent))
             for agent in acted
-            if not isinstance(agent, ScriptedPerson)
         )
         return next(self._stages_left, [])
 
@@ -266,9 +264,7 @@ class DiscussionModel(LLMModel):
             if not persons:
                 continue
             asked = Question(question.question, question.answer, question.id)
-            self.n_rule_replies += sum(
-                one.opened.llm is None and not isinstance(one, ScriptedPerson) for one in persons.values()
-            )
+            self.n_free_replies += sum(map(_is_free, persons.values()))
             for row in self.survey([asked], list(persons.values())).to_dict("records"):
                 person = persons[row["agent"]]
                 failure = row["failure"] or ("nothing is left to say" if row["answer"] is None else "")
@@ -288,12 +284,13 @@ class DiscussionModel(LLMModel):
         given = self.consult(
             self.judge, prompts, answer=Verdict, rule=lambda prompt: verdict_by_rule(by_prompt[prompt])
         )
+        if self.engine.open(self.judge, is_second=True).capabilities.is_immediate:
+            self.n_free_replies += len(rooms)
         for room, one in zip(rooms, given, strict=True):
             if isinstance(one, Failure):
                 room.note_ruling(None, one.reason)
             else:
                 room.note_ruling(one.answer)
-                self.n_rule_replies += one.by == "rule"
 
     # -- measures
 
@@ -355,8 +352,17 @@ class DiscussionModel(LLMModel):
         return "\n".join(parts)
 
 
+def _is_scripted(agent: Any) -> bool:
+    return isinstance(agent, ScriptedPerson)
+
+
+def _is_free(agent: Any) -> bool:
+    """Check whether an agent thinks by rule or at random, in place of a language model."""
+    return agent.opened.capabilities.is_immediate and not _is_scripted(agent)
+
+
 class MaxCalls:
-    """Ends the conversations of a run at a number of replies, live, recorded or by rule."""
+    """Ends the conversations of a run at a number of replies, live, recorded, by rule or at random."""
 
     def __init__(self, model: DiscussionModel, maximum: int) -> None:
         """Store the number.
@@ -369,7 +375,7 @@ class MaxCalls:
 
     def reason(self, room: Any) -> str:
         """Return why the conversation is over; empty: it is not."""
-        used = self.model.usage.calls + self.model.usage.replayed + self.model.n_rule_replies
+        used = self.model.usage.calls + self.model.usage.replayed + self.model.n_free_replies
         if used < self.maximum:
             return ""
         return f"{used} replies are spent" if used > 1 else "1 reply is spent"

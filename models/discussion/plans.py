@@ -187,8 +187,8 @@ class EndPlan(BaseModel):
     max_silent_turns: Annotated[int, Field(ge=1)] | None = None
     """Number of turns in a row in which nobody speaks; none given: five for each person."""
     max_calls: Annotated[int, Field(ge=1)] | None = None
-    """Number of replies in all rooms: of language models, live or recorded, of people, and of rules in their place; the
-    lines of a `fake_person` are none."""
+    """Number of replies in all rooms: of language models, live or recorded, of people, and of rules or chance in
+    their place; the lines of a `fake_person` are none."""
     agreement: str = ""
     """Id of the survey question that all have to answer alike."""
     judge: str = ""

@@ -404,10 +404,11 @@ def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:
     assert model.results()["ends"] == {"6 replies are spent": 2}
 
 
-def test_a_budget_of_replies_ends_a_discussion_by_rule(discussion) -> None:
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_a_budget_of_replies_ends_a_discussion_without_a_language_model(llm, discussion) -> None:
     end = {"class": "limits", "max_num_msgs": None, "max_calls": 6}
     people = [person("Ada", talkativeness=1), person("Ben", talkativeness=1)]
-    model = finished(discussion(config_of(*people, end=end, questions=[QUESTION])))
+    model = finished(discussion(config_of(*people, end=end, questions=[QUESTION]), llm=llm))
     assert model.results()["ends"] == {"6 replies are spent": 1}  # two answers before, two lines, two answers after
     assert model.n_messages == 2
 
