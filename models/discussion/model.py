@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Unpack
@@ -33,6 +34,8 @@ from models.discussion.config import read_plan
 from models.discussion.plans import IMPLIED_MODELS, MANNERS, DiscussionPlan
 from models.discussion.scores import attitudes, missing_answers, talk_table
 from models.discussion.session import Session, end_rules, merged, original_batch
+
+logger = logging.getLogger(__name__)
 
 PHASES = ("decide", "write", "judge")
 """What people, and the judge, are asked for; each can have a language model of its own."""
@@ -107,6 +110,11 @@ class DiscussionModel(LLMModel):
         chosen = self.scenario
         self.plan = self._plan()
         self._check_providers()
+        if chosen.rules == "corrected" and self.plan.end.may_never_come:
+            logger.warning(
+                "%s: people may speak on and never agree; max_turns, or another limit with combine = 'any', ends it",
+                chosen.config,
+            )
         if self.plan.end.judge:  # one that cannot be asked is found now, and not after the last word
             self.engine.open(self.judge, is_second=True)
         n_rooms = self.plan.n_rooms or chosen.n_rooms

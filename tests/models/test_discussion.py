@@ -97,6 +97,10 @@ def discussion(tmp_path):
             {"experiment": {"scenario": "s", "survey_questions": [{**QUESTION, "choices": ["a"], "scale": [0, 9]}]}},
             r"survey_questions\.vote\.scale: there are choices, too",
         ),
+        (
+            {"endType": {"class": "limits", "max_minutes": 1}, "clock": {"pause_s": 0, "word_s": 0}},
+            r"endType\.max_minutes: the clock stands still",
+        ),
         ({"sessionRoom": 3}, r"sessionRoom: 3; 'base' or 'batch'"),
     ],
 )
@@ -411,6 +415,14 @@ def test_a_budget_of_replies_ends_a_discussion_without_a_language_model(llm, dis
     model = finished(discussion(config_of(*people, end=end, questions=[QUESTION]), llm=llm))
     assert model.results()["ends"] == {"6 replies are spent": 1}  # two answers before, two lines, two answers after
     assert model.n_messages == 2
+
+
+def test_an_end_that_may_never_come_is_named_in_a_warning(discussion, caplog) -> None:
+    end = {"class": "limits", "max_num_msgs": None, "judge": "Agreed?"}
+    discussion(config_of(end={**end, "max_turns": 3}))
+    assert caplog.records == []
+    discussion(config_of(end={**end, "max_turns": 3, "combine": "all"}))
+    assert "people may speak on and never agree; max_turns, or another" in caplog.text
 
 
 @pytest.mark.slow
