@@ -105,7 +105,15 @@ WANTED = {
 
 
 def _faults(error: ValidationError) -> list[str]:
-    return list(dict.fromkeys(_fault(fault) for fault in error.errors()))[:3]
+    """Describe the first faults; a list that is too short for its faulty entries alone is none."""
+    faults = error.errors()
+    places = [fault["loc"] for fault in faults]
+    own = [
+        fault
+        for fault in faults
+        if fault["type"] != "too_short" or not any(fault["loc"] == one[: len(fault["loc"])] != one for one in places)
+    ]
+    return list(dict.fromkeys(map(_fault, own)))[:3]
 
 
 def _fault(fault: Any) -> str:

@@ -109,6 +109,11 @@ def test_a_fault_in_a_file_is_named_with_its_key_and_what_is_allowed(changes, fa
         plan_of(config_of() | changes, "talk.json")
 
 
+def test_a_person_at_fault_is_not_missed_in_the_list_as_well() -> None:
+    with pytest.raises(ConfigError, match=r"^talk.json: persons\[0\]\.strength: .* 1, got 2$"):
+        plan_of(config_of(person("Ada", strength=2)), "talk.json")
+
+
 def test_a_file_that_is_not_there_or_no_json_is_named(tmp_path) -> None:
     file = tmp_path / "broken.json"
     file.write_text("{", encoding="utf-8")
