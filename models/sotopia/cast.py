@@ -17,6 +17,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from mesa_llm import ConfigError
 from mesa_llm.text import numbered_lines, one_line
 from mesa_llm.tools.tool import describe
+from mesa_llm.worlds.room.text import display_name
 
 Relation = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
 """How well two people know each other; in the original files, 0 to 5 in this order."""
@@ -360,9 +361,11 @@ def _demand_fit(pairing: Pairing, people: Mapping[str, Character], places: Mappi
     n_goals = len(places[pairing.situation_id].goals)
     if len(pairing.character_ids) != n_goals:
         raise ConfigError(f"{where}: {len(pairing.character_ids)} characters for {n_goals} goals; give one for each")
-    names = [people[one].name for one in pairing.character_ids]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"{where}: two people are called {names[0]!r}; names have to differ")
+    names = [display_name(people[one].name) for one in pairing.character_ids]
+    if "" in names:
+        raise ConfigError(f"{where}: {pairing.character_ids[names.index('')]!r} has no name; give it a first_name")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"{where}: two people are called {twice[0]!r}; names have to differ")
 
 
 def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:

@@ -389,6 +389,8 @@ def test_sotopias_own_storage_is_read_as_its_lists_are(folder, tmp_path) -> None
         ("agent_profiles.jsonl", ('{"agent_id": "A"', "[" * 200_000), r"agent_profiles\.jsonl:1: no JSON object"),
         ("agent_profiles.jsonl", ('{"agent_id": "C"', '{"agent_id": "A"'), "character 'A' is there twice"),
         ("agent_profiles.jsonl", ('"first_name": "B"', '"first_name": "A"'), "two people are called 'A'"),
+        ("agent_profiles.jsonl", ('"first_name": "C"', '"first_name": " B"'), "two people are called 'B'"),
+        ("agent_profiles.jsonl", ('"first_name": "C"', '"first_name": " "'), "'C' has no name; give it a first_name"),
         ("agent_profiles.jsonl", ('{"agent_id": "A"', "agent A"), r"agent_profiles\.jsonl:1: no JSON object"),
         ("environment_profiles.jsonl", ('"3"', '"9"'), "relation"),
         ("relationship_profiles.jsonl", ('"agent1_id": "A", ', ""), r"profiles\.jsonl:1: agent1_id: field required"),
