@@ -73,6 +73,8 @@ class CognitiveBiasesModel(LLMModel):
     def __init__(self, scenario: CognitiveBiasesScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
         chosen = self.scenario
+        if chosen.biases is not None and not chosen.biases:
+            raise ConfigError(f"biases names none; name one or more of {', '.join(BIASES)}, or leave it out for all")
         if unknown := [name for name in chosen.biases or () if name not in BIASES]:
             raise ConfigError(f"biases: there is no {unknown[0]!r}; there are: {', '.join(BIASES)}")
         self.names = list(dict.fromkeys(chosen.biases or BIASES))
