@@ -174,7 +174,7 @@ def test_a_bad_row_is_one_clear_error(tmp_path, changes, wanted) -> None:
 
 
 def test_a_list_that_names_no_biases_is_refused() -> None:
-    with pytest.raises(ConfigError, match="biases names none; name one or more of .*, or leave it out for all"):
+    with pytest.raises(ConfigError, match=r"biases names none; name one or more of .*, or leave it out for all"):
         CognitiveBiasesModel(biases=[])
 
 

@@ -177,7 +177,7 @@ def test_a_bad_file_of_situations_is_one_clear_error(tmp_path, written, wanted) 
 
 
 def test_a_list_that_names_no_emotions_is_refused() -> None:
-    with pytest.raises(ConfigError, match="emotions names none; name one or more of .*, or leave it out for all"):
+    with pytest.raises(ConfigError, match=r"emotions names none; name one or more of .*, or leave it out for all"):
         EmotionBenchModel(emotions=[])
 
 

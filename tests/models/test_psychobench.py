@@ -191,7 +191,7 @@ def test_a_missing_file_says_where_the_original_is() -> None:
 
 
 def test_a_list_that_names_no_instruments_is_refused() -> None:
-    with pytest.raises(ConfigError, match="instruments names none; name one or more of .*, or leave it out for all"):
+    with pytest.raises(ConfigError, match=r"instruments names none; name one or more of .*, or leave it out for all"):
         PsychoBenchModel(instruments=[])
 
 
