@@ -152,7 +152,9 @@ def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> N
     toml = Path("models/discussion/data/trolley.toml").read_text(encoding="utf-8")
     file = tmp_path / "trolley.json"
     file.write_text(json.dumps(tomllib.loads(toml)), encoding="utf-8")
-    assert read_plan(str(file)) == read_plan("trolley")
+    shouted = tmp_path / "TROLLEY.TOML"
+    shouted.write_bytes(toml.replace("\n", "\r\n").encode())
+    assert read_plan(str(file)) == read_plan(str(shouted)) == read_plan("trolley")
 
 
 # -- turns
