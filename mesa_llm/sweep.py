@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -81,11 +82,12 @@ class Job:
     options: Mapping[str, Any]
     """Options of all models."""
 
-    @property
+    @cached_property
     def log(self) -> Path:
-        """Path of its run log: a file of its own for each setting."""
+        """Path of its run log: a file of its own for each setting; found once, as other machines may lack its files."""
         setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json)]
-        return self.folder / f"{setting_digest(setting, self.options)[:12]}-{self.seed}.sqlite"
+        digest = setting_digest(setting, self.options, self.parameters)
+        return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 
     def row(self) -> dict[str, Any] | None:
         """Return its row, if it was run to its end before; None if it is missing."""

@@ -45,9 +45,15 @@ _UNSEEN = re.compile(
 """Invisible characters: terminal escapes, control characters, zero-width and bidirectional marks, lone surrogates."""
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, in the plural unless it is one.
+
+    Args:
+        count: The number.
+        noun: The noun, in the singular.
+        plural: Its plural; empty: the noun with an s.
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:

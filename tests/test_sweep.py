@@ -9,15 +9,25 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from mesa_llm import AgentDesign, ConfigError
-from mesa_llm.cli.sweep import values_of
+from mesa_llm.cli.app import app
+from mesa_llm.cli.sweep import print_sweep, values_of
 from mesa_llm.errors import BudgetSpent
 from mesa_llm.sweep import sweep
+from models.discussion.model import DiscussionModel
 from models.market.model import MarketModel
 from models.social.model import SocialModel
 from tests.faulty_server import FaultyServer
 from tests.processes import Python, run
+
+TALK = """
+persons = [{{class = "person", name = "Ada", background_story = "A nurse."}}]
+host = {{class = "everyone"}}
+endType = {{max_num_msgs = 1}}
+experiment = {{scenario = "{}"}}
+"""
 
 COUNTED = ["follows", "llm", "design", "seed", "steps", "posts", "likes", "digest"]
 
@@ -54,6 +64,14 @@ def test_what_was_made_is_not_made_again_and_what_is_missing_is(tmp_path: Path) 
     pd.testing.assert_frame_equal(again.table.filter(COUNTED), first.filter(COUNTED))
     longer = small(tmp_path, steps=3)
     assert (longer.n_done, longer.table["steps"].eq(3).all()) == (8, True)
+
+
+def test_runs_are_made_anew_where_a_file_that_they_are_made_of_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "talk.toml"
+    for n_done, scenario in ((1, "The park"), (0, "The park"), (1, "The pool")):
+        file.write_text(TALK.format(scenario), encoding="utf-8")
+        made = sweep(DiscussionModel, folder=tmp_path / "runs", fixed={"config": str(file)}, steps=None, workers=1)
+        assert (made.n_done, len(made.table)) == (n_done, 1)
 
 
 @pytest.mark.parametrize("option", ["retry_failures", "ask_again", "moved"])
@@ -173,6 +191,32 @@ def command(folder: Path, *more: str) -> list[str]:
 def last_line(text: str) -> dict[str, Any]:
     """Read the JSON that the command ends with."""
     return json.loads(text.strip().splitlines()[-1])
+
+
+class Interrupted(SocialModel):
+    """A model that is interrupted where everybody follows two."""
+
+    def end_step(self) -> None:
+        if self.scenario.follows == 2:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_sweep_prints_as_json_what_was_made(tmp_path: Path) -> None:
+    lines: list[str] = []
+    how: dict[str, Any] = {"steps": 1, "fixed": {"n_agents": 5}, "workers": 1}
+    with pytest.raises(KeyboardInterrupt):
+        print_sweep(Interrupted, {"follows": [1, 2]}, {}, say=lines.append, as_json=True, folder=tmp_path, **how)
+    (found,) = map(json.loads, lines)
+    assert (found["done"], found["failed"], found["interrupted"]) == (1, 0, True)
+    assert pd.read_csv(found["table"])["follows"].tolist() == [1]
+
+
+def test_the_runs_of_a_file_go_to_their_end_without_a_number_of_steps(tmp_path: Path) -> None:
+    file = tmp_path / "talk.toml"
+    file.write_text(TALK.format("The park").replace("max_num_msgs = 1", "max_num_msgs = 12"), encoding="utf-8")
+    command = ["sweep", "discussion", "--config", str(file), "--seeds", "1", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, [*command, "--workers", "1"]).exit_code == 0
+    assert pd.read_csv(tmp_path / "table.csv")["steps"].tolist() == [12]
 
 
 def test_a_killed_sweep_makes_only_what_is_missing(tmp_path: Path) -> None:

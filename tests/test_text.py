@@ -53,6 +53,7 @@ def test_a_text_is_cut_and_shows_it() -> None:
 
 def test_things_are_counted_with_their_noun() -> None:
     assert (counted(1, "like"), counted(0, "like")) == ("1 like", "0 likes")
+    assert (counted(1, "reply", "replies"), counted(2, "reply", "replies")) == ("1 reply", "2 replies")
 
 
 def test_lines_of_a_file_end_at_line_breaks_alone(tmp_path) -> None:

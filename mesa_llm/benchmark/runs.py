@@ -70,7 +70,7 @@ class Plan(NamedTuple):
         """
         candidate = self.candidate
         design = {} if candidate.design is None else candidate.design.to_json()
-        digest = setting_digest([candidate.name, design, dict(self.task.setting)], options)[:8]
+        digest = setting_digest([candidate.name, design, dict(self.task.setting)], options, self.task.setting)[:8]
         name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
         return folder / f"{self.task.name}-{name}-{digest}-{self.seed}.sqlite"
 

@@ -15,6 +15,7 @@ from mesa_llm.cli.options import (
     AsJson,
     AskAgain,
     Concurrency,
+    Config,
     Design,
     DryRun,
     Llm,
@@ -94,9 +95,7 @@ def run(
     ] = None,
     rng: Annotated[int | None, typer.Option(help="Seed, 0 or more; without it one is drawn, and printed.")] = None,
     users: Users = None,
-    config: Annotated[
-        str | None, typer.Option(help="File that describes the run, for models with a parameter config (discussion).")
-    ] = None,
+    config: Config = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
     log: Log = None,
     on_error: OnError = "skip",

@@ -26,7 +26,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.rehearsal import CAVEAT, Cost, rehearse
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.text import figure_text
+from mesa_llm.text import counted, figure_text
 
 ALL = "all"
 """Name of all tasks together."""
@@ -331,8 +331,8 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     used = report.usage
     say(report.text())
     say(
-        f"\n{len(report.runs)} runs, {used.calls} live replies, {used.replayed} from run logs, {used.tokens} tokens, "
-        f"${used.dollars:.4f}, {figure_text(report.seconds)} s"
+        f"\n{counted(len(report.runs), 'run')}, {counted(used.calls, 'live reply', 'live replies')}, "
+        f"{used.replayed} from run logs, {used.tokens} tokens, ${used.dollars:.4f}, {figure_text(report.seconds)} s"
     )
     say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
 
@@ -349,6 +349,6 @@ def _demand_results(runs: Sequence[Run]) -> None:
     kind = next(kind for kind in SEVERE if any(isinstance(error, kind) for _, error in failed))
     run, error = next((run, error) for run, error in failed if isinstance(error, kind))
     raise kind(
-        f"{len(failed)} of {len(runs)} runs produced nothing. {run.plan.task.name}, "
+        f"{len(failed)} of {counted(len(runs), 'run')} produced nothing. {run.plan.task.name}, "
         f"{run.plan.candidate.name}, seed {run.plan.seed}: {error}"
     )

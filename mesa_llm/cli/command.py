@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -54,12 +56,20 @@ app = typer.Typer(
 DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
 """Exit codes besides 0."""
 
+_HAS_SPOKEN: ContextVar[bool] = ContextVar("mesa_llm_has_spoken", default=False)
+"""Whether the command that runs has printed anything on stdout."""
+
 
 def exits(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn what a person should read into one line on stderr and an exit code."""
+    """Turn what a person should read into one line on stderr and an exit code.
+
+    With `--json`, a command that is interrupted before it has printed its object prints one that says so, and where
+    what is complete lies.
+    """
 
     @wraps(command)
     def run_command(*args: Any, **kwargs: Any) -> None:
+        _HAS_SPOKEN.set(False)
         try:
             with _terminable():
                 command(*args, **kwargs)
@@ -74,6 +84,8 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(NOTHING_DECIDED) from None
         except KeyboardInterrupt:
             kept = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
+            if kwargs.get("as_json") and not _HAS_SPOKEN.get():
+                say(json.dumps({"interrupted": True, **({} if kept is None else {kept: str(kwargs[kept])})}))
             goes_on = f"; the same command goes on from here, with the same --{kept}" if kept else ""
             say(f"mesa-llm: interrupted{goes_on}", err=True)
             raise typer.Exit(INTERRUPTED) from None
@@ -99,6 +111,8 @@ def _terminable() -> Generator[None]:
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a line; what a terminal would take for a command of its own is made visible."""
+    if not err:
+        _HAS_SPOKEN.set(True)
     typer.echo(printable(text), err=err)
 
 

@@ -18,6 +18,7 @@ from mesa_llm.cli.options import (
     AsJson,
     AskAgain,
     ConcurrencyOfAll,
+    Config,
     Design,
     DryRun,
     Llm,
@@ -156,9 +157,13 @@ def run_sweep(
     api_base: ApiBase = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination, with seeds from --rng on.")] = 10,
     rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = DEFAULT_STEPS,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps of each run; 10 by default, and with --config until it ends by itself."),
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value.")] = None,
     users: Users = None,
+    config: Config = None,
     on: Annotated[
         str, typer.Option(help="processes, or ray: the cluster of RAY_ADDRESS, or this machine.")
     ] = "processes",
@@ -192,8 +197,8 @@ def run_sweep(
         as_json=as_json,
         llm=[name.strip() for name in llm.split(",")],
         seeds=range(rng, rng + seeds),
-        steps=steps,
-        fixed=parameters(kind, set_ or [], users),
+        steps=DEFAULT_STEPS if steps is None and config is None else steps,
+        fixed=parameters(kind, set_ or [], users, config),
         on=on,
         workers=workers,
         folder=out,

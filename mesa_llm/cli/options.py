@@ -20,6 +20,9 @@ Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME,
 ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint; without a key in it.")]
 Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
 Design = Annotated[str | None, typer.Option(help=f"{DESIGN_NAMES}.")]
+Config = Annotated[
+    str | None, typer.Option(help="File that describes the run, for models with a parameter config (discussion).")
+]
 Users = Annotated[Path | None, typer.Option(help="File with the population.")]
 OnError = Annotated[str, typer.Option(help="What a failed decision becomes: skip, rule or raise.")]
 Reasoning = Annotated[str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")]

@@ -294,8 +294,8 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
         end_text = f"{'' if steps is None else f' of {steps}'}: the model ended by itself"
     say(
         f"\n{counted(figures['steps'], 'step')}{end_text}, "
-        f"{figures['decisions']} decisions ({figures['failures']} failed), "
-        f"{figures['calls']} live replies, {figures['replayed']} from the log, "
+        f"{counted(figures['decisions'], 'decision')} ({figures['failures']} failed), "
+        f"{counted(figures['calls'], 'live reply', 'live replies')}, {figures['replayed']} from the log, "
         f"{figures['tokens']} tokens, ${figures['dollars']}, {figures['seconds']} s"
     )
     if figures["warning"]:

@@ -75,14 +75,27 @@ def print_sweep(
     Raises:
         ConfigError: If it cannot be made.
         BudgetSpent: If the budget ended it.
+        KeyboardInterrupt: On Ctrl-C, after the JSON, which then holds what was made.
         MesaLLMError: If runs failed; the table holds the others.
     """
     bar = tqdm(unit="run", disable=as_json or None, dynamic_ncols=True)
+    table, rows = str(folder / TABLE), list[Mapping[str, Any]]()
+
+    def on_run(row: Mapping[str, Any]) -> None:
+        rows.append(row)
+        bar.update()
+
     try:
-        made = sweep(kind, vary, designs=designs, folder=folder, on_run=lambda row: bar.update(), **options)
+        made = sweep(kind, vary, designs=designs, folder=folder, on_run=on_run, **options)
+    except KeyboardInterrupt:
+        if as_json:
+            n_failed = sum(bool(row["error"]) for row in rows)
+            tokens, dollars = (sum(row[name] for row in rows) for name in ("tokens_now", "dollars_now"))
+            figures = {"done": len(rows), "failed": n_failed, "tokens": tokens, "dollars": round(dollars, 6)}
+            say(json.dumps({**figures, "table": table, "interrupted": True}))
+        raise
     finally:
         bar.close()
-    table = str(folder / TABLE)
     figures = {"runs": made.n_runs, "done": made.n_done, "failed": made.n_failed, "tokens": made.tokens}
     figures |= {"dollars": round(made.dollars, 6), "table": table}
     if as_json:

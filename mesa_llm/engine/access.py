@@ -122,7 +122,8 @@ class Access:
                 plain name is then that of a provider, whatever `api_base` is.
 
         Raises:
-            ConfigError: If a string names nothing, or a package that it needs is not installed.
+            ConfigError: If a string names nothing, a package that it needs is not installed, or nobody knows the
+                provider of a second model.
         """
         with self._lock:
             if not isinstance(llm, str):
@@ -134,7 +135,7 @@ class Access:
                 key = self._key(llm.strip(), endpoint, is_second)
                 route_key = (endpoint, key)
                 if route_key not in self._routes:
-                    self._routes[route_key] = self._open_remote(endpoint, key)
+                    self._routes[route_key] = self._open_remote(endpoint, key, is_second)
                 return self._routes[route_key]
             route = self._routes.get(route_key)
             if route is None:
@@ -235,10 +236,10 @@ class Access:
 
     # -- opening
 
-    def _open_remote(self, endpoint: Endpoint, key: str | None) -> Route:
+    def _open_remote(self, endpoint: Endpoint, key: str | None, is_second: bool) -> Route:
         concurrency, requests_per_min, tokens_per_min, timeout_s = self._defaults
         timeout_s = endpoint.timeout_s or timeout_s
-        transport = _remote(endpoint, key, timeout_s)
+        transport = _remote(endpoint, key, timeout_s, is_second)
         self._transports.append(transport)
         return self._within_limits(
             transport,
@@ -278,7 +279,7 @@ def _environment(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def _remote(endpoint: Endpoint, key: str | None, timeout_s: float) -> LLM:
+def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_second: bool) -> LLM:
     if endpoint.api_base is not None:
         from mesa_llm.llm.openai.client import OpenAIHTTP
 
@@ -297,7 +298,10 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float) -> LLM:
         )
     from mesa_llm.llm.litellm import LiteLLM
 
-    return LiteLLM(endpoint.model, api_key=key, timeout_s=timeout_s)
+    transport = LiteLLM(endpoint.model, api_key=key, timeout_s=timeout_s)
+    if is_second:  # it is asked late, when much is paid for already
+        transport.demand_provider()
+    return transport
 
 
 class _Nobody:

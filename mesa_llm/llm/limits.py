@@ -34,6 +34,7 @@ from mesa_llm.errors import (
 from mesa_llm.llm.pace import Pace
 from mesa_llm.llm.protocol import LLM, Closable
 from mesa_llm.records import Reply, Request, Usage
+from mesa_llm.text import counted
 
 logger = logging.getLogger(__name__)
 
@@ -417,7 +418,7 @@ class Purse:
         with self._lock:
             usage = self._spent
             if self._calls is not None and usage.calls + self._in_flight >= self._calls:
-                raise BudgetSpent(self._spent_text(f"{self._calls} calls"))
+                raise BudgetSpent(self._spent_text(counted(self._calls, "call")))
             if self._tokens is not None and usage.tokens >= self._tokens:
                 raise BudgetSpent(self._spent_text(f"{self._tokens} tokens"))
             if self._dollars is not None and usage.dollars >= self._dollars:
@@ -439,7 +440,7 @@ class Purse:
         usage = self._spent
         more = f" and {self._in_flight} on their way" if self._in_flight else ""
         return (
-            f"the budget of {budget} is spent: {usage.calls} calls{more}, {usage.tokens} tokens, "
+            f"the budget of {budget} is spent: {counted(usage.calls, 'call')}{more}, {usage.tokens} tokens, "
             f"${usage.dollars:.4f}. What was answered is kept: run the same again, with this budget or a larger one, "
             "to go on"
         )

@@ -109,6 +109,22 @@ class LiteLLM:
             raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
         return replace(reply, dollars=_price(answer))
 
+    def demand_provider(self) -> None:
+        """Check that litellm knows a provider for the model; loads litellm, and sends nothing.
+
+        Raises:
+            ConfigError: If it knows none.
+        """
+        if self._litellm is None:
+            self._litellm, self._failure = _load()
+        failed: MesaLLMError | None = None
+        try:
+            self._litellm.get_llm_provider(self.model, api_base=self.api_base)
+        except self._failure as error:
+            failed = self._as_our_error(error)
+        if failed is not None:
+            raise failed
+
     def _arguments(self, request: Request) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "seed": request.salt.seed,

@@ -126,15 +126,17 @@ def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name}: the file has changed since the run was recorded; replay it with the old one")
 
 
-def setting_digest(setting: Sequence[Any], options: Mapping[str, Any]) -> str:
+def setting_digest(setting: Sequence[Any], options: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
     """Return a digest of what makes a run what it is, for the name of its log.
 
     Args:
         setting: Everything but the options, as JSON can write it.
         options: Options of the model; those that a run may be gone on with otherwise do not count.
+        parameters: Those of its scenario; of the files that they name, the contents count, too.
     """
     chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
-    return hashlib.sha256(canonical_json([*setting, chosen]).encode()).hexdigest()
+    files = dict(_files(parameters))
+    return hashlib.sha256(canonical_json([*setting, chosen, *([files] if files else [])]).encode()).hexdigest()
 
 
 def name_of(kind: type[Any]) -> str:

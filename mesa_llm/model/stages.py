@@ -25,6 +25,7 @@ from mesa_llm.model.schedule import WorldSchedule
 from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import counted
 from mesa_llm.world import Crowded, World
 
 USAGE = {
@@ -372,7 +373,7 @@ class StagedModel(ResumableModel):
             self.engine.warn_of(self._failed, sum(map(len, self._step_decisions.values())), self.now)
         if self._failed and self.on_error == "raise":
             reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
-            raise DecisionError(f"{len(self._failed)} decisions failed in step {self.now}: {reasons}")
+            raise DecisionError(f"{counted(len(self._failed), 'decision')} failed in step {self.now}: {reasons}")
 
     def _warn_of_rows_collected_twice(self, collector: DataCollector) -> None:
         """Warn once of a model that collects by itself in `step` or `end_step`, as plain Mesa models have to."""

@@ -63,7 +63,7 @@ class Database:
                 raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
             return connect(":memory:")
         if self.mode != "record" and not self.path.is_file():
-            raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= first")
+            raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= (--log) first")
         if self.path.is_dir():
             raise ConfigError(
                 f"{str(self.path)!r} is a folder; name a file in it, such as {str(self.path / 'run.sqlite')!r}"

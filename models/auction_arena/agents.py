@@ -14,7 +14,7 @@ from mesa_llm import ChatMemory, Decision, Failure, LLMAgent, MemoryEntry, Obser
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.reading import written_answer
 from mesa_llm.records import ChatMessage
-from mesa_llm.text import one_line, quoted
+from mesa_llm.text import counted, one_line, quoted
 from mesa_llm.worlds.auction import DESIRES, Account, AuctionFacts, dollars
 from models.auction_arena import twins
 from models.auction_arena.twins import BiddingPolicy
@@ -227,7 +227,8 @@ class AuctionBidder(LLMAgent):
         account = self.model.auctions[-1].accounts[self.unique_id]
         dear = sum(win.price > win.lot.true_value for win in account.wins)
         profit = dollars(account.profit)
-        return f"I won {len(account.wins)} lots, {dear} of them for more than they were worth; my profit was {profit}."
+        lots = counted(len(account.wins), "lot")
+        return f"I won {lots}, {dear} of them for more than they were worth; my profit was {profit}."
 
     # -- act
 

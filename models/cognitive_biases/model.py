@@ -10,7 +10,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
-from mesa_llm.text import quoted
+from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.questionnaire import Item, Place, Questionnaire, Sheet
 from models.cognitive_biases.agents import Decider
 from models.cognitive_biases.biases import BIASES, ConservatismRule, is_reversed
@@ -73,6 +73,8 @@ class CognitiveBiasesModel(LLMModel):
     def __init__(self, scenario: CognitiveBiasesScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
         chosen = self.scenario
+        if chosen.biases is not None and not chosen.biases:
+            raise ConfigError(f"biases names none; name one or more of {', '.join(BIASES)}, or leave it out for all")
         if unknown := [name for name in chosen.biases or () if name not in BIASES]:
             raise ConfigError(f"biases: there is no {unknown[0]!r}; there are: {', '.join(BIASES)}")
         self.names = list(dict.fromkeys(chosen.biases or BIASES))
@@ -240,5 +242,7 @@ class CognitiveBiasesModel(LLMModel):
     def story(self) -> str:
         """Describe each bias by its mean score, the largest first."""
         scores = sorted((one for one in self.scores() if one.n), key=lambda one: -abs(one.mean))
-        lines = [f"{one.bias}: {one.mean:+.2f} in {one.n} tests (random: {one.random:+.2f})." for one in scores]
+        lines = [
+            f"{one.bias}: {one.mean:+.2f} in {counted(one.n, 'test')} (random: {one.random:+.2f})." for one in scores
+        ]
         return "\n".join(lines) or "No valid test yet."

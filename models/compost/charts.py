@@ -43,7 +43,7 @@ def plane_figure(model: CompostModel) -> Figure:
         axes.set_ylim(-1, 1)
     axes.set(
         xlim=(min(0.3, min(places, default=1.0) - 0.1), 1.2),
-        xlabel="individuation (dotted: chance)",
+        xlabel="individuation (dotted: chance, of many texts; it is less with few)",
         ylabel="exaggeration",
     )
     axes.set_title("Caricatures are told apart and exaggerated", loc="left", fontsize=13, color=GREY)
@@ -69,6 +69,7 @@ def interval_figure(model: CompostModel) -> Figure:
         axes.set_title(title, loc="left", fontsize=12, color=GREY)
         axes.set_ylim(-0.6, len(names) - 0.4)
         _bare(axes)
+    parts[0].set_xlabel("dotted: chance, of many texts; it is less with few", color=GREY)
     parts[0].set_yticks(range(len(names)), [_label(name) for name in reversed(names)])
     return figure
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.llm.embeddings import embedder
-from mesa_llm.text import NOT_KNOWN, one_line
+from mesa_llm.text import NOT_KNOWN, counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.questionnaire import Item, Questionnaire, Sheet
 from models.compost.agents import Persona
@@ -250,16 +250,17 @@ class CompostModel(LLMModel):
         scores = self.scores()
         lines = [
             f"{name}: individuation {figure(scores.individuation[name].mean)}, exaggeration {figure(row.mean)} "
-            f"({len(row.by_topic)} topics)"
+            f"({counted(len(row.by_topic), 'topic')})"
             for name, row in scores.exaggeration.items()
             if name in scores.individuation
         ]
         ending = (
-            f"{self.n_texts} texts, {self.n_missing} missing, {self.n_unparsable} without a text; "
+            f"{counted(self.n_texts, 'text')}, {self.n_missing} missing, {self.n_unparsable} without a text; "
             f"{scores.coverage:.0%} of the cells could be scored; vectors of {self.scenario.embedder}."
         )
         heading = (
-            "Told from the default persona (0.5 is chance), and exaggerated (0: the default persona, 1: no topic left):"
+            "Told from the default persona (chance is 0.5, and less with few texts), and exaggerated (0: the default "
+            "persona, 1: no topic left):"
         )
         return "\n".join([heading, *lines, ending])
 

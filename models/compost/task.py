@@ -59,7 +59,12 @@ TASK = Task(
         "texts_per_round": 2,
         "rules": "original",
     },
-    quick={"n_personas": 2, "n_topics": 2, "rounds": 1},
+    quick={
+        "n_personas": 2,
+        "n_topics": 2,
+        "rounds": 1,
+        "texts_per_round": 8,
+    },  # with fewer, no word tells anybody apart
     quick_steps=1,
     by_hand={
         "topics": (

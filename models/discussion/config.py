@@ -43,7 +43,7 @@ def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
     path = Path(config)
     try:
         text = path.read_text(encoding="utf-8-sig")
-        raw = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_object)
+        raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text, object_pairs_hook=_object)
     except (OSError, ValueError, RecursionError) as error:
         known = ", ".join(STUDIES)
         raise ConfigError(f"config={config}: wanted one of {known}, or a file in JSON or TOML: {error}") from None
@@ -105,7 +105,15 @@ WANTED = {
 
 
 def _faults(error: ValidationError) -> list[str]:
-    return list(dict.fromkeys(_fault(fault) for fault in error.errors()))[:3]
+    """Describe the first faults; a list that is too short for its faulty entries alone is none."""
+    faults = error.errors()
+    places = [fault["loc"] for fault in faults]
+    own = [
+        fault
+        for fault in faults
+        if fault["type"] != "too_short" or not any(fault["loc"] == one[: len(fault["loc"])] != one for one in places)
+    ]
+    return list(dict.fromkeys(map(_fault, own)))[:3]
 
 
 def _fault(fault: Any) -> str:
@@ -205,6 +213,8 @@ def _course_faults(plan: DiscussionPlan) -> Iterator[str]:
         yield "endType.max_num_msgs: missing; a number of messages"
     if not end.has_limit:
         yield f"endType: nothing ends the conversation; one of {', '.join(LIMITS)}"
+    if end.max_minutes is not None and plan.clock.stands_still:
+        yield "endType.max_minutes: the clock stands still; one of clock.pause_s, line_s and word_s above 0"
     if end.agreement and end.agreement not in [question.id for question in plan.experiment.survey_questions]:
         yield f"endType.agreement: no survey question is called {end.agreement!r}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Unpack
@@ -28,11 +29,13 @@ from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room import Clock, EndRule, Line, Manner, Room, Verdict
-from models.discussion.agents import Person, verdict_by_rule
+from models.discussion.agents import Person, ScriptedPerson, verdict_by_rule
 from models.discussion.config import read_plan
 from models.discussion.plans import IMPLIED_MODELS, MANNERS, DiscussionPlan
 from models.discussion.scores import attitudes, missing_answers, talk_table
 from models.discussion.session import Session, end_rules, merged, original_batch
+
+logger = logging.getLogger(__name__)
 
 PHASES = ("decide", "write", "judge")
 """What people, and the judge, are asked for; each can have a language model of its own."""
@@ -91,6 +94,7 @@ class DiscussionModel(LLMModel):
         plan: What is to happen.
         sessions: The rooms, each with its persons and its host.
         batch: What the original's batches answered to surveys: one list for all rooms.
+        n_free_replies: Number of decisions, answers and rulings so far of rules and of the random baseline.
     """
 
     scenario_class = DiscussionScenario
@@ -106,6 +110,13 @@ class DiscussionModel(LLMModel):
         chosen = self.scenario
         self.plan = self._plan()
         self._check_providers()
+        if chosen.rules == "corrected" and self.plan.end.may_never_come:
+            logger.warning(
+                "%s: people may speak on and never agree; max_turns, or another limit with combine = 'any', ends it",
+                chosen.config,
+            )
+        if self.plan.end.judge:  # one that cannot be asked is found now, and not after the last word
+            self.engine.open(self.judge, is_second=True)
         n_rooms = self.plan.n_rooms or chosen.n_rooms
         names = ["room", *(f"room {index + 1}" for index in range(1, n_rooms))]
         plays_all = isinstance(self.llm, HumanLLM)  # whoever plays all agents plays these persons anyway
@@ -123,6 +134,7 @@ class DiscussionModel(LLMModel):
         ]
         self.worlds = tuple(session.room for session in self.sessions)
         self.batch: list[list[Line]] = []
+        self.n_free_replies = 0
         self._stages_left: Iterator[list[Turn]] = iter(())
         self.datacollector = DataCollector(
             model_reporters={
@@ -231,6 +243,10 @@ class DiscussionModel(LLMModel):
 
     def next_stage(self, acted: list[Any]) -> list[Any]:
         """Return what follows in the rooms: the next phase of those called on."""
+        self.n_free_replies += sum(
+            _is_free(agent) or (self.last_decisions[agent.unique_id].by == "rule" and not _is_scripted(agent))
+            for agent in acted
+        )
         return next(self._stages_left, [])
 
     def end_step(self) -> None:
@@ -256,6 +272,7 @@ class DiscussionModel(LLMModel):
             if not persons:
                 continue
             asked = Question(question.question, question.answer, question.id)
+            self.n_free_replies += sum(map(_is_free, persons.values()))
             for row in self.survey([asked], list(persons.values())).to_dict("records"):
                 person = persons[row["agent"]]
                 failure = row["failure"] or ("nothing is left to say" if row["answer"] is None else "")
@@ -275,6 +292,8 @@ class DiscussionModel(LLMModel):
         given = self.consult(
             self.judge, prompts, answer=Verdict, rule=lambda prompt: verdict_by_rule(by_prompt[prompt])
         )
+        if self.engine.open(self.judge, is_second=True).capabilities.is_immediate:
+            self.n_free_replies += len(rooms)
         for room, one in zip(rooms, given, strict=True):
             if isinstance(one, Failure):
                 room.note_ruling(None, one.reason)
@@ -341,8 +360,17 @@ class DiscussionModel(LLMModel):
         return "\n".join(parts)
 
 
+def _is_scripted(agent: Any) -> bool:
+    return isinstance(agent, ScriptedPerson)
+
+
+def _is_free(agent: Any) -> bool:
+    """Check whether an agent thinks by rule or at random, in place of a language model."""
+    return agent.opened.capabilities.is_immediate and not _is_scripted(agent)
+
+
 class MaxCalls:
-    """Ends the conversations of a run at a number of replies, live or recorded."""
+    """Ends the conversations of a run at a number of replies, live, recorded, by rule or at random."""
 
     def __init__(self, model: DiscussionModel, maximum: int) -> None:
         """Store the number.
@@ -355,5 +383,7 @@ class MaxCalls:
 
     def reason(self, room: Any) -> str:
         """Return why the conversation is over; empty: it is not."""
-        used = self.model.usage.calls + self.model.usage.replayed
-        return f"{used} replies are spent" if used >= self.maximum else ""
+        used = self.model.usage.calls + self.model.usage.replayed + self.model.n_free_replies
+        if used < self.maximum:
+            return ""
+        return f"{used} replies are spent" if used > 1 else "1 reply is spent"

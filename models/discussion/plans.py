@@ -187,7 +187,8 @@ class EndPlan(BaseModel):
     max_silent_turns: Annotated[int, Field(ge=1)] | None = None
     """Number of turns in a row in which nobody speaks; none given: five for each person."""
     max_calls: Annotated[int, Field(ge=1)] | None = None
-    """Number of replies of language models, live or recorded, in all rooms."""
+    """Number of replies in all rooms: of language models, live or recorded, of people, and of rules or chance in
+    their place; the lines of a `fake_person` are none."""
     agreement: str = ""
     """Id of the survey question that all have to answer alike."""
     judge: str = ""
@@ -201,6 +202,14 @@ class EndPlan(BaseModel):
     def has_limit(self) -> bool:
         """Whether anything but a long silence ends it."""
         return any(getattr(self, name) not in (None, "") for name in LIMITS)
+
+    @property
+    def may_never_come(self) -> bool:
+        """Whether it may go on for ever, as people who speak each time need not agree."""
+        if self.max_calls is not None:
+            return False
+        has_bound = any(one is not None for one in (self.max_num_msgs, self.max_turns, self.max_minutes))
+        return not has_bound or (self.combine == "all" and bool(self.agreement or self.judge))
 
 
 class SurveyPlan(BaseModel):
@@ -267,6 +276,11 @@ class ClockPlan(BaseModel):
     """Seconds that a line takes, whatever its length."""
     word_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.5
     """Seconds that each word takes."""
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether no time passes, whatever happens."""
+        return self.pause_s == self.line_s == self.word_s == 0
 
     @field_validator("start")
     @classmethod

@@ -26,6 +26,7 @@ from mesa_llm import (
 )
 from mesa_llm.engine.activation import in_order
 from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
+from mesa_llm.text import counted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro import (
     NO_TAX,
@@ -326,7 +327,8 @@ class EconAgentModel(LLMModel):
 def _year_lines(years: pd.DataFrame) -> list[str]:
     """Describe each of the last years in a line."""
     recent = years.tail(MAX_YEARS)
-    lines = [f"(The first {len(years) - len(recent)} years are left out.)"] if len(recent) < len(years) else []
+    n_earlier = len(years) - len(recent)
+    lines = [f"({counted(n_earlier, 'earlier year is', 'earlier years are')} left out.)"] if n_earlier else []
     for year, row in recent.iterrows():
         change = row["price_inflation"]
         change_text = "" if np.isnan(change) else f", prices {change:+.1%}, wages {row['wage_inflation']:+.1%}"

@@ -188,7 +188,7 @@ def tax(rate: float) -> ToolCall:
     Args:
         rate: Share of every sale, 0 to 1.
     """
-    text = f"{rate:.0%} of every sale go to the government."
+    text = f"{rate:.0%} of every sale goes to the government."
     return ToolCall(
         "apply_policy",
         {"policy_name": "sales tax", "description": text, "variable": "tax_rate", "value": round(rate, 2)},

@@ -10,6 +10,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import AgentConfig, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm.text import counted
 from mesa_llm.worlds.questionnaire import Questionnaire
 from models.emergent_analogies import letters, matrices
 from models.emergent_analogies.agents import Solver
@@ -223,4 +224,4 @@ class EmergentAnalogiesModel(LLMModel):
         lines = [
             f"{name}: {self.accuracy(name):.0%} right (random: {self.chance(name):.1%})." for name in self.categories
         ]
-        return "\n".join([f"{len(self.verdicts())} problems answered.", *lines])
+        return "\n".join([f"{counted(len(self.verdicts()), 'problem')} answered.", *lines])

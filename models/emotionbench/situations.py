@@ -84,7 +84,7 @@ def load_situations(
         has_twins: Whether the pleasant twins come along, where there are any.
 
     Raises:
-        ConfigError: If the file cannot be read or holds something else, or there is no such emotion.
+        ConfigError: If the file cannot be read or holds something else, or there is no such emotion, or none is named.
     """
     name, text = ("situations.json", OWN.read_text(encoding="utf-8"))
     if path:
@@ -96,6 +96,8 @@ def load_situations(
     known = [emotion.name for emotion in written.emotions]
     if twice := next((one for one in known if known.count(one) > 1), None):
         raise ConfigError(f"{name}: {twice} is in the file more than once")
+    if emotions is not None and not emotions:
+        raise ConfigError(f"emotions names none; name one or more of {', '.join(known)}, or leave it out for all")
     if unknown := [one for one in emotions or () if one not in known]:
         raise ConfigError(f"emotions: there is no {unknown[0]!r}; {name} has: {', '.join(known)}")
     wanted = [emotion for emotion in written.emotions if emotions is None or emotion.name in emotions]

@@ -22,7 +22,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.cast import Bet, checked_bets
 from mesa_llm.model.measures import gini
 from mesa_llm.population import invented
-from mesa_llm.text import quoted
+from mesa_llm.text import counted, quoted
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.market import (
@@ -297,8 +297,8 @@ class MarketModel(LLMModel):
         )
         if forecasts := self.forecasts():
             lines.append(
-                f"Brier score of the prices on {len(forecasts)} questions: {self.scores().brier:.3f}; of single "
-                f"traders' own research: {self.hint_scores().brier:.3f} (0 is best, 0.25 is a coin)."
+                f"Brier score of the prices on {counted(len(forecasts), 'question')}: {self.scores().brier:.3f}; of "
+                f"single traders' own research: {self.hint_scores().brier:.3f} (0 is best, 0.25 is a coin)."
             )
         return "\n".join(["What happened:", *lines])
 

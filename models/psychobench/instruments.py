@@ -337,12 +337,14 @@ def load_instruments(items: str, names: Sequence[str] | None = None) -> list[Ins
         names: Which of them; None: all.
 
     Raises:
-        ConfigError: If there is no file, or no instrument of a name.
+        ConfigError: If there is no file, no instrument of a name, or no name.
     """
     found = own_instruments() if items == "own" else read_original(QUESTIONNAIRES.path(items, "items"))
     known = {one.name: one for one in found}
     if names is None:
         return list(known.values())
+    if not names:
+        raise ConfigError(f"instruments names none; name one or more of {', '.join(known)}, or leave it out for all")
     if unknown := [name for name in names if name not in known]:
         raise ConfigError(f"instruments: there is no {unknown[0]!r} in items={items!r}; allowed: {', '.join(known)}")
     return [known[name] for name in dict.fromkeys(names)]

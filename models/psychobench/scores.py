@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from mesa_llm.text import counted
 from mesa_llm.worlds.questionnaire import (
     Comparison,
     Instrument,
@@ -148,7 +149,7 @@ def summary_of(scores: Iterable[ScoreRow], totals: ItemCount) -> str:
         for row in rows[:MAX_LINES]
     ]
     ending = (
-        f"Of {totals.asked} items, {totals.answered} were answered; {totals.out_of_range} answers were not on the "
-        f"scale, {totals.unparsable} could not be read, {totals.missing} are missing."
+        f"Of {counted(totals.asked, 'item')}, {totals.answered} were answered; not on the scale: "
+        f"{totals.out_of_range}, could not be read: {totals.unparsable}, missing: {totals.missing}."
     )
     return "\n".join(["The scores furthest from chance:", *lines, ending])

@@ -411,9 +411,9 @@ def _story(model: SocialModel) -> str:
         if row["action"] == "follow" and row["ok"]
     ]
     totals = (
-        f"{counted(model.n_posts, 'post')}, {model.n_replies} replies, {counted(model.n_reposts, 'repost')}, "
-        f"{counted(model.n_likes, 'like')}, {counted(model.n_follows, 'follow')}; "
-        f"the largest cascade reached {counted(model.largest_cascade, 'user')}."
+        f"{counted(model.n_posts, 'post')}, {counted(model.n_replies, 'reply', 'replies')}, "
+        f"{counted(model.n_reposts, 'repost')}, {counted(model.n_likes, 'like')}, "
+        f"{counted(model.n_follows, 'follow')}; the largest cascade reached {counted(model.largest_cascade, 'user')}."
     )
     groups, products = _groups_line(world), _products_line(world)
     return "\n".join(

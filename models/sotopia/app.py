@@ -13,7 +13,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.model.scenario import controls
-from mesa_llm.text import one_line
+from mesa_llm.text import counted, one_line
 from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
 from mesa_llm.viz.style import COLOURS
 from mesa_llm.viz.tables import Row
@@ -111,7 +111,7 @@ def Reader(model: SotopiaModel) -> None:
         values: dict[str, Any] = {
             "text": one_line(episode.read_by(0, episode.situation.text)),
             "relation": RELATIONS.get(episode.situation.relation, "They are of one family"),
-            "n_turns": episode.room.n_turns,
+            "turns": counted(episode.room.n_turns, "turn"),
             "end": f"Over: {episode.end}." if episode.end else "",
             "persons": [person_values(episode, seat, model.dimensions) for seat in range(len(episode.persons))],
             "items": episode_items(episode),

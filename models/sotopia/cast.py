@@ -17,6 +17,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from mesa_llm import ConfigError
 from mesa_llm.text import numbered_lines, one_line
 from mesa_llm.tools.tool import describe
+from mesa_llm.worlds.room.text import display_name
 
 Relation = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
 """How well two people know each other; in the original files, 0 to 5 in this order."""
@@ -360,9 +361,11 @@ def _demand_fit(pairing: Pairing, people: Mapping[str, Character], places: Mappi
     n_goals = len(places[pairing.situation_id].goals)
     if len(pairing.character_ids) != n_goals:
         raise ConfigError(f"{where}: {len(pairing.character_ids)} characters for {n_goals} goals; give one for each")
-    names = [people[one].name for one in pairing.character_ids]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"{where}: two people are called {names[0]!r}; names have to differ")
+    names = [display_name(people[one].name) for one in pairing.character_ids]
+    if "" in names:
+        raise ConfigError(f"{where}: {pairing.character_ids[names.index('')]!r} has no name; give it a first_name")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"{where}: two people are called {twice[0]!r}; names have to differ")
 
 
 def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
@@ -382,19 +385,33 @@ def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
         raise ConfigError(f"{folder} has neither {name} nor a folder {FOLDERS[name]}; one of them is needed")
     for where, text in found:
         try:
-            yield kind.model_validate(_tied(json.loads(text)))
+            entry: Any = json.loads(text)
+            yield kind.model_validate(_tied(entry, where) if issubclass(kind, Tie) else entry)
         except ValidationError as error:
             raise ConfigError(f"{where}: {describe(error)}") from None
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: no JSON object ({one_line(str(error), 120)})") from None
 
 
-def _tied(entry: Any) -> Any:
-    """Put the two ids of an original relationship into one field."""
-    if not isinstance(entry, dict):
+TIED = (("agent1_id", "agent2_id"), ("agent_1_id", "agent_2_id"))
+"""Keys of the two characters of a relationship, in the lines of a file and in Sotopia's own storage."""
+
+
+def _tied(entry: Any, where: str) -> Any:
+    """Put the two ids of an original relationship into one field.
+
+    Raises:
+        ConfigError: If one is missing or no id.
+    """
+    if not isinstance(entry, dict) or "character_ids" in entry:
         return entry
-    ids = [entry.get(f"agent{seat}_id", entry.get(f"agent_{seat}_id")) for seat in (1, 2)]
-    return {"character_ids": ids, **entry} if None not in ids else entry
+    keys = max(TIED, key=lambda pair: sum(key in entry for key in pair))
+    for key in keys:
+        if key not in entry:
+            raise ConfigError(f"{where}: {key}: field required")
+        if not isinstance(entry[key], str | int):
+            raise ConfigError(f"{where}: {key}: input should be a valid string, got {entry[key]!r:.80}")
+    return {"character_ids": [entry[key] for key in keys], **entry}
 
 
 def fetch_original() -> Path:

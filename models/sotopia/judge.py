@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_mode
 
 from mesa_llm import ConfigError, Decision, Failure, Settings
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.text import counted
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.room.text import turns
 from models.sotopia.episodes import Episode, Rating
@@ -323,9 +324,9 @@ def _by_rule(episode: Episode, seat: int) -> dict[str, tuple[int, str]]:
     is_abrupt = bool(own) and own[0].kind == "leave"
     agreed = share is not None
     return {
-        "believability": (10 - 2 * repeated, f"repeated itself {repeated} times"),
+        "believability": (10 - 2 * repeated, f"repeated itself {counted(repeated, 'time')}"),
         "relationship": (2 if agreed else -1, "they agreed" if agreed else "they did not agree"),
-        "knowledge": (len(heard), f"heard {len(heard)} different things"),
+        "knowledge": (len(heard), f"heard {counted(len(heard), 'different thing')}"),
         "secret": (-10 if has_told else 0, "told its secret" if has_told else "kept its secret"),
         "social_rules": (-2 if is_abrupt else 0, "left without a word" if is_abrupt else "broke no rule"),
         "financial_and_material_benefits": ((share or 0) - 5 if agreed else 0, "by its share of what was agreed"),

@@ -61,6 +61,9 @@ class SotopiaModel(LLMModel):
         self.is_of_two = all(len(pairing.character_ids) == 2 for pairing, _ in meetings)
         self.episodes = [Episode(self, index, *meeting) for index, meeting in enumerate(meetings)]
         self.worlds = tuple(episode.room for episode in self.episodes)
+        if chosen.judge is not None or "judge" in self._by_role:
+            for judge in self.judges:  # one that cannot be asked is found now, and not after the last word
+                self.engine.open(judge, is_second=True)
         self.datacollector = DataCollector(
             {
                 "over": "n_over",

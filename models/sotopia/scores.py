@@ -21,8 +21,8 @@ GOAL = "goal"
 
 OVERALL = "overall"
 
-SUCCESS = 7
-"""Score of the goal from which on an episode is a success."""
+SUCCESS = 0.7
+"""Score of the goal from which on an episode is a success, between its lowest (0) and its highest (1): 7 of 10."""
 
 N_DRAWS = 2_000
 """Number of draws of a bootstrap."""
@@ -209,24 +209,29 @@ def summary_of(scores: pd.DataFrame, dimensions: Sequence[Dimension]) -> dict[st
         dimensions: What is rated.
     """
     found: dict[str, Any] = {}
-    has_goal = any(one.name == GOAL for one in dimensions)
-    for name, part in slices(scores).items() if has_goal else ():
+    goal = next((one for one in dimensions if one.name == GOAL), None)
+    for name, part in slices(scores).items() if goal else ():
         found[f"GOAL {name}"] = float(part.loc[part["tested"], GOAL].mean())
     found |= means_of(scores, dimensions)
     codes = {one.name: found[one.code] for one in dimensions}
     found["min-max"] = float(np.mean(list(normalised(codes, dimensions).values())))
-    if has_goal:
-        found["success"] = success_rate(scores)
+    if goal is not None:
+        found["success"] = success_rate(scores, goal)
     tested: Any = scores[scores["tested"]]
     found["scored"] = int(tested[OVERALL].notna().sum())
     found["not_scored"] = int(tested[OVERALL].isna().sum())
     return found
 
 
-def success_rate(scores: pd.DataFrame) -> float:
-    """Return the share of those under test, among the judged ones, whose goal was rated 7 or more; NaN: none is."""
-    goals = scores.loc[scores["tested"], GOAL].dropna()
-    return float((goals >= SUCCESS).mean())
+def success_rate(scores: pd.DataFrame, goal: Dimension = STANDARD[-1]) -> float:
+    """Return the share of those under test, among the judged ones, whose goal was reached; NaN: none was judged.
+
+    Args:
+        scores: As from `score_table`.
+        goal: The dimension; a goal counts as reached from 7 on, or from as high a score in another range than 0 to 10.
+    """
+    rated: Any = scores.loc[scores["tested"], goal.name].dropna()
+    return float((rated >= goal.low + SUCCESS * (goal.high - goal.low)).mean())
 
 
 def normalised(scores: Mapping[str, float], dimensions: Sequence[Dimension] = STANDARD) -> dict[str, float]:

@@ -89,11 +89,18 @@ def _parsed(text: str) -> ElementTree.Element | None:
 def _shown(element: ElementTree.Element, viewer: str, tags: Collection[str]) -> str:
     if viewer == ENVIRONMENT:
         return "".join(element.itertext())
-    parts = [element.text or ""]
-    for child in element:
-        if child.tag in ("root", "p", *tags) and child.get("viewer", viewer) == viewer:
-            parts.append(_shown(child, viewer, tags))
-        parts.append(child.tail or "")
+    parts: list[str] = []
+    ahead: list[ElementTree.Element | str] = [element]  # what comes next stands last
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, str):
+            parts.append(part)
+            continue
+        parts.append(part.text or "")
+        for child in reversed(part):
+            ahead.append(child.tail or "")
+            if child.tag in ("root", "p", *tags) and child.get("viewer", viewer) == viewer:
+                ahead.append(child)
     return "".join(parts)
 
 

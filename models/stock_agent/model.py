@@ -431,7 +431,7 @@ def _money_lines(world: Exchange) -> list[str]:
     for loan in world.history.loans:
         principals.setdefault(loan.day, []).append(loan.principal)
     lines_by_day = [
-        (day, f"Day {day}: {len(sums)} loans of {sum(sums):,.0f} in all") for day, sums in principals.items()
+        (day, f"Day {day}: {counted(len(sums), 'loan')} of {sum(sums):,.0f} in all") for day, sums in principals.items()
     ]
     lines_by_day += [
         (

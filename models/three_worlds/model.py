@@ -16,7 +16,7 @@ from pydantic import Field
 from mesa_llm import Bridge, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.model.bridge import PAYLOADS, wording
 from mesa_llm.population import Persona, from_file, invented, preferential_follows
-from mesa_llm.text import quoted
+from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
 from mesa_llm.worlds.economy import Economy, value_text
 from mesa_llm.worlds.market import MakerName, PredictionMarkets, Question, score_forecasts
@@ -450,9 +450,10 @@ class ThreeWorldsModel(LLMModel):
         lines += [
             f"{self.employment_rate:.0%} of people have work, and goods cost ${self.average_price:.2f}.",
             f"On “{self.topic}” people stand at {self.mean_position:+.2f} on average (-1 against, 1 for).",
-            f"{self.posts} posts, {self.talk} of them about the market or the economy; {self.trades} trades; "
-            f"{self.crossings.n_reports} reports of the paper, {self.crossings.n_bets} bets of the crowd; "
-            f"{self.heard} times somebody heard news of a world they were not looking at.",
+            f"{counted(self.posts, 'post')}, {self.talk} of them about the market or the economy; "
+            f"{counted(self.trades, 'trade')}; {counted(self.crossings.n_reports, 'report')} of the paper, "
+            f"{counted(self.crossings.n_bets, 'bet')} of the crowd; "
+            f"{counted(self.heard, 'time')} somebody heard news of a world they were not looking at.",
         ]
         return "\n".join(["What happened:", *lines])
 

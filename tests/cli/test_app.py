@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from mesa_llm import AgentDesign, ConfigError, LLMModel, ScriptedLLM, __version__
 from mesa_llm.cli.app import app
-from mesa_llm.cli.command import exits
+from mesa_llm.cli.command import exits, say
 from mesa_llm.cli.run import run_model, summary
 from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import BadReply, NothingDecided
@@ -385,7 +385,7 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
         (["run", "social", "--llm", "stub", "--max-dollars", "nan"], "--max-dollars nan: a budget is more than 0"),
         (["run", "three_worlds", "--set", "shocks=5"], "this is a list, and is written as JSON: --set 'shocks=[…]'"),
         (["run", "three_worlds", "--set", "variables=5"], "this is a mapping, and is written as JSON"),
-        (["replay", "nowhere.sqlite"], "no run log"),
+        (["replay", "nowhere.sqlite"], "record a run with log= (--log) first"),
         (["inspect", "nowhere.sqlite"], "no run log"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -470,6 +470,22 @@ def test_an_interrupted_command_says_with_which_option_it_goes_on(option, end, t
     with pytest.raises(typer.Exit):
         command(**{option: tmp_path})
     assert capsys.readouterr().err.endswith(f"{end}\n")
+
+
+def test_an_interrupted_command_that_has_printed_no_json_prints_where_what_is_complete_lies(tmp_path, capsys) -> None:
+    @exits
+    def command(*, has_spoken: bool, **options: object) -> None:
+        if has_spoken:
+            say("{}")
+        raise KeyboardInterrupt
+
+    for has_spoken in (False, True):
+        with pytest.raises(typer.Exit):
+            command(has_spoken=has_spoken, out=tmp_path, as_json=True)
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {"interrupted": True, "out": str(tmp_path)},
+        {},
+    ]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -274,3 +274,12 @@ def test_a_secret_in_the_wrong_field_of_an_endpoint_is_refused_and_not_quoted(fi
     with pytest.raises(ConfigError, match=said) as refused:
         Access(endpoints={"judge": fields})
     assert "pass-word" not in str(refused.value)
+
+
+@pytest.mark.slow
+def test_a_parser_whose_provider_nobody_knows_is_found_before_anything_is_asked() -> None:
+    with FaultyServer() as server:
+        model = PotModel(1, f"stub@{server.url}", parser="neat")
+        with pytest.raises(ConfigError, match="no provider is known for llm='neat'"):
+            model.step()
+    assert server.requests == []

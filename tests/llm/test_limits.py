@@ -245,7 +245,7 @@ def test_a_spent_budget_says_what_was_spent_and_how_to_go_on() -> None:
     budget = Budget(ScriptedLLM(lambda request: PRICED), calls=1)
     gathered(budget, 1)
     (told,) = gathered(budget, 1)
-    assert "budget of 1 calls is spent: 1 calls, 15 tokens, $0.0100" in str(told)
+    assert "budget of 1 call is spent: 1 call, 15 tokens, $0.0100" in str(told)
     assert "or a larger one, to go on" in str(told)
 
 

@@ -173,6 +173,11 @@ def test_a_bad_row_is_one_clear_error(tmp_path, changes, wanted) -> None:
     assert str(path) in str(caught.value)
 
 
+def test_a_list_that_names_no_biases_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"biases names none; name one or more of .*, or leave it out for all"):
+        CognitiveBiasesModel(biases=[])
+
+
 def test_an_unknown_bias_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="no 'Boredom'; there are: Anchoring"):
         CognitiveBiasesModel(biases=["Boredom"])

@@ -9,6 +9,7 @@ import pytest
 from mesa_llm import ConfigError, ScriptedLLM
 from models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
 from models.compost.scores import Caricature, Cell, Reply, exaggeration, log_odds, read_corpus, tokens
+from models.compost.task import TASK
 
 
 def counted(texts):
@@ -29,6 +30,13 @@ def corpus(share: float) -> list[Reply]:
             Reply("stargazer", "garden", on_stars),
         ]
     return rows
+
+
+def test_the_small_version_of_the_task_has_texts_enough_to_be_scored() -> None:
+    task = TASK.as_quick()
+    model = task.make(llm="rule", rng=1, **task.setting)
+    model.run(task.max_steps)
+    assert not any(score is None or math.isnan(score) for score in task.score(model).values())
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.75, 1.0])

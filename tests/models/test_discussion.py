@@ -97,12 +97,21 @@ def discussion(tmp_path):
             {"experiment": {"scenario": "s", "survey_questions": [{**QUESTION, "choices": ["a"], "scale": [0, 9]}]}},
             r"survey_questions\.vote\.scale: there are choices, too",
         ),
+        (
+            {"endType": {"class": "limits", "max_minutes": 1}, "clock": {"pause_s": 0, "word_s": 0}},
+            r"endType\.max_minutes: the clock stands still",
+        ),
         ({"sessionRoom": 3}, r"sessionRoom: 3; 'base' or 'batch'"),
     ],
 )
 def test_a_fault_in_a_file_is_named_with_its_key_and_what_is_allowed(changes, fault) -> None:
     with pytest.raises(ConfigError, match=f"^talk.json: .*{fault}"):
         plan_of(config_of() | changes, "talk.json")
+
+
+def test_a_person_at_fault_is_not_missed_in_the_list_as_well() -> None:
+    with pytest.raises(ConfigError, match=r"^talk.json: persons\[0\]\.strength: .* 1, got 2$"):
+        plan_of(config_of(person("Ada", strength=2)), "talk.json")
 
 
 def test_a_file_that_is_not_there_or_no_json_is_named(tmp_path) -> None:
@@ -143,7 +152,9 @@ def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> N
     toml = Path("models/discussion/data/trolley.toml").read_text(encoding="utf-8")
     file = tmp_path / "trolley.json"
     file.write_text(json.dumps(tomllib.loads(toml)), encoding="utf-8")
-    assert read_plan(str(file)) == read_plan("trolley")
+    shouted = tmp_path / "TROLLEY.TOML"
+    shouted.write_bytes(toml.replace("\n", "\r\n").encode())
+    assert read_plan(str(file)) == read_plan(str(shouted)) == read_plan("trolley")
 
 
 # -- turns
@@ -402,6 +413,30 @@ def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:
     model = finished(discussion(config_of(end={"max_num_msgs": 50, "max_calls": 6}), llm=llm, n_rooms=2))
     assert model.usage.calls == 6
     assert model.results()["ends"] == {"6 replies are spent": 2}
+
+
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_a_budget_of_replies_ends_a_discussion_without_a_language_model(llm, discussion) -> None:
+    end = {"class": "limits", "max_num_msgs": None, "max_calls": 6}
+    people = [person("Ada", talkativeness=1), person("Ben", talkativeness=1)]
+    model = finished(discussion(config_of(*people, end=end, questions=[QUESTION]), llm=llm))
+    assert model.results()["ends"] == {"6 replies are spent": 1}  # two answers before, two lines, two answers after
+    assert model.n_messages == 2
+
+
+def test_an_end_that_may_never_come_is_named_in_a_warning(discussion, caplog) -> None:
+    end = {"class": "limits", "max_num_msgs": None, "judge": "Agreed?"}
+    discussion(config_of(end={**end, "max_turns": 3}))
+    assert caplog.records == []
+    discussion(config_of(end={**end, "max_turns": 3, "combine": "all"}))
+    assert "people may speak on and never agree; max_turns, or another" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_judge_whose_provider_nobody_knows_is_found_before_anybody_speaks(discussion) -> None:
+    end = {"class": "limits", "max_num_msgs": None, "judge": "Agreed?"}
+    with pytest.raises(ConfigError, match="no provider is known for llm='neat'"):
+        discussion(config_of(end=end), llm="random", providers={"judge": "neat"})
 
 
 # -- what is shown and written

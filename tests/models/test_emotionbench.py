@@ -176,6 +176,11 @@ def test_a_bad_file_of_situations_is_one_clear_error(tmp_path, written, wanted) 
         EmotionBenchModel(situations=str(path))
 
 
+def test_a_list_that_names_no_emotions_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"emotions names none; name one or more of .*, or leave it out for all"):
+        EmotionBenchModel(emotions=[])
+
+
 def test_unknown_names_are_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match=r"no 'Boredom'; .* has: Anger, Anxiety"):
         EmotionBenchModel(emotions=["Boredom"])

@@ -190,6 +190,11 @@ def test_a_missing_file_says_where_the_original_is() -> None:
         PsychoBenchModel(items="nowhere.json")
 
 
+def test_a_list_that_names_no_instruments_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"instruments names none; name one or more of .*, or leave it out for all"):
+        PsychoBenchModel(instruments=[])
+
+
 def test_an_unknown_instrument_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="there is no 'BFI' in items='own'; allowed: Five traits"):
         PsychoBenchModel(instruments=["BFI"])

@@ -120,6 +120,11 @@ def test_turns_go_in_any_order(order) -> None:
 # -- what is read
 
 
+def test_a_text_may_hold_tags_within_tags_without_end() -> None:
+    text = f"{'<extra_info>' * 5_000}Rain{'</extra_info>' * 5_000}"
+    assert visible_text(text, "agent_0") == visible_text(text, "environment") == "Rain"
+
+
 def test_everybody_reads_the_own_secret_and_goal_and_nobody_that_of_another() -> None:
     model = SotopiaModel(rng=1, n_dyads=52)
     for episode in model.episodes:
@@ -256,6 +261,13 @@ def test_dimensions_of_ones_own_are_judged(tmp_path) -> None:
         SotopiaModel(dimensions=str(file))
 
 
+def test_a_goal_of_ones_own_counts_as_reached_by_its_own_range(tmp_path) -> None:
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps([{"name": "goal", "description": "How far did it get?", "low": 0, "high": 100}]))
+    llm = {"judge": judging({"agent_1": 70, "agent_2": 69}), "*": saying()}
+    assert finished(n_dyads=1, max_turns=1, llm=llm, dimensions=str(file)).results()["success"] == 0.5
+
+
 # -- who plays
 
 
@@ -377,8 +389,12 @@ def test_sotopias_own_storage_is_read_as_its_lists_are(folder, tmp_path) -> None
         ("agent_profiles.jsonl", ('{"agent_id": "A"', "[" * 200_000), r"agent_profiles\.jsonl:1: no JSON object"),
         ("agent_profiles.jsonl", ('{"agent_id": "C"', '{"agent_id": "A"'), "character 'A' is there twice"),
         ("agent_profiles.jsonl", ('"first_name": "B"', '"first_name": "A"'), "two people are called 'A'"),
+        ("agent_profiles.jsonl", ('"first_name": "C"', '"first_name": " B"'), "two people are called 'B'"),
+        ("agent_profiles.jsonl", ('"first_name": "C"', '"first_name": " "'), "'C' has no name; give it a first_name"),
         ("agent_profiles.jsonl", ('{"agent_id": "A"', "agent A"), r"agent_profiles\.jsonl:1: no JSON object"),
         ("environment_profiles.jsonl", ('"3"', '"9"'), "relation"),
+        ("relationship_profiles.jsonl", ('"agent1_id": "A", ', ""), r"profiles\.jsonl:1: agent1_id: field required"),
+        ("relationship_profiles.jsonl", ('"agent2_id": "B"', '"agent2_id": null'), "agent2_id: input .* got None"),
         ("env_agent_combo_storages.jsonl", ('"two"', '"four"'), "there is no such situation"),
         ("env_agent_combo_storages.jsonl", ('["A", "B"]', '["A", "Z"]'), "there is no character 'Z'"),
         ("env_agent_combo_storages.jsonl", ('["A", "B"]', '["A", "B", "C"]'), "3 characters for 2 goals"),
@@ -508,7 +524,9 @@ def test_the_page_shows_a_meeting_with_goals_scores_and_reasons() -> None:
     model = finished(n_dyads=2)
     episode = model.episodes[0]
     persons = [person_values(episode, seat, model.dimensions) for seat in (0, 1)]
-    shown = markup(EPISODE, text="-", relation="-", n_turns=1, end="", persons=persons, items=episode_items(episode))
+    shown = markup(
+        EPISODE, text="-", relation="-", turns="1 turn", end="", persons=persons, items=episode_items(episode)
+    )
     assert title_of(episode) == "1. night_boat: Inês & Anand"
     for part in ("GOAL", "by its share of what was agreed", "Get the seat tonight", "<i>left</i>"):
         assert part in shown

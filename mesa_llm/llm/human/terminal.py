@@ -91,7 +91,10 @@ class TerminalHuman:
             self._write("\n".join(["", *texts, ""]))
 
     def _calls(self, offers: list[Offer], max_actions: int) -> list[ToolCall]:
-        """Let the person choose what to do, one thing after the other."""
+        """Let the person choose what to do, one thing after the other; a single thing to fill in is not chosen."""
+        if len(offers) == 1 and max_actions == 1 and offers[0].field.full_schema.get("required"):
+            self._write(f"{offers[0].name} – {offers[0].description}\n")
+            return [ToolCall(offers[0].name, offers[0].field.fill(self._line))]
         lines = [f"{index}. {offer.name} – {offer.description}\n" for index, offer in enumerate(offers, 1)]
         self._write("".join(lines))
         by_name = {offer.name: offer for offer in offers}

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from operator import add
 
 from mesa_llm.errors import ToolError
-from mesa_llm.text import one_line
+from mesa_llm.text import counted, one_line
 from mesa_llm.worlds.amounts import is_number, is_whole
 from mesa_llm.worlds.economy.state import (
     MINIMUM_WAGE,
@@ -98,13 +98,15 @@ class CorrectedRules:
         """Employ people who are without work and whom the balance can pay for a step."""
         self._check_count(count)
         if count > self.unemployed:
-            raise ToolError(f"only {self.unemployed} people are without work; you cannot hire {count}.")
+            raise ToolError(
+                f"only {counted(self.unemployed, 'person is', 'people are')} without work; you cannot hire {count}."
+            )
         payroll = self.wage * (participant.workforce + count)
         if payroll > participant.balance:
             affordable = self._affordable(participant)
             raise ToolError(
-                f"a step's wages for {participant.workforce + count} workers are ${payroll:.2f}; your balance of "
-                f"${participant.balance:.2f} pays {affordable} workers."
+                f"a step's wages for {counted(participant.workforce + count, 'worker')} are ${payroll:.2f}; your "
+                f"balance of ${participant.balance:.2f} pays {counted(affordable, 'worker')}."
             )
         self.state.employ(participant, count)
 
@@ -112,7 +114,7 @@ class CorrectedRules:
         """Let workers go."""
         self._check_count(count)
         if count > participant.workforce:
-            raise ToolError(f"you employ {participant.workforce} workers and cannot let {count} go.")
+            raise ToolError(f"you employ {counted(participant.workforce, 'worker')} and cannot let {count} go.")
         self.state.employ(participant, -count)
 
     def invest(self, participant: Participant, amount: float) -> None:
@@ -302,7 +304,7 @@ class OriginalRules:
         """Take workers away; a negative count adds them."""
         count = int(count)
         if count > participant.workforce:
-            raise ToolError(f"you employ {participant.workforce} workers and cannot let {count} go.")
+            raise ToolError(f"you employ {counted(participant.workforce, 'worker')} and cannot let {count} go.")
         self.state.employ(participant, -count)
 
     def invest(self, participant: Participant, amount: float) -> None:

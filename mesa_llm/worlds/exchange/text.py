@@ -156,7 +156,7 @@ def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Ma
 def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
     """Describe what a trader needs to know to decide about a loan, with some posts."""
     offers = "; ".join(
-        f"type {kind}, {days} days, {rate:.2%}"
+        f"type {kind}, {counted(days, 'day')}, {rate:.2%}"
         for kind, (days, rate) in enumerate(zip(facts.term_days, facts.rates, strict=True))
     )
     lines = [f"Day {facts.now.day}, before trading. Your style of investing: {facts.style}.", _state(facts)]
@@ -221,7 +221,7 @@ def money_text(money: float) -> str:
 
 def introduction(company: Company) -> str:
     """Describe in a clause what a company does, and for how long it has been listed."""
-    return f"{company.business}, listed for {company.listed_years} years"
+    return f"{company.business}, listed for {counted(company.listed_years, 'year')}"
 
 
 def _company_lines(company: Company, day: int) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from mesa_llm.text import counted
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.state import Line, Member, Move, Ruling, SurveyAnswer
 
@@ -45,7 +46,7 @@ class MaxLines:
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
-        return f"{len(room.lines)} lines" if len(room.lines) >= self.maximum else ""
+        return counted(len(room.lines), "line") if len(room.lines) >= self.maximum else ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class MaxTurns:
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
-        return f"{room.n_turns} turns" if room.n_turns >= self.maximum else ""
+        return counted(room.n_turns, "turn") if room.n_turns >= self.maximum else ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class EveryoneSilent:
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
-        return f"nobody spoke for {room.n_silent_turns} turns" if room.n_silent_turns >= self.turns else ""
+        return f"nobody spoke for {counted(room.n_silent_turns, 'turn')}" if room.n_silent_turns >= self.turns else ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Stale:
                 break
             count += 1
             if count > self.maximum:
-                return f"nothing was done {count} times in a row"
+                return f"nothing was done {count} times in a row" if count > 1 else "nothing was done"
         return ""
 
 

@@ -49,6 +49,11 @@ def test_an_empty_line_leaves_an_optional_argument_out() -> None:
     assert reply.tool_calls == (ToolCall("walk", {}),)
 
 
+def test_a_single_action_with_arguments_is_filled_in_at_once() -> None:
+    (reply,) = Person("7", "Good morning").answer(ask(tools=[one for one in ACTIONS if one.name == "talk_to"]))
+    assert reply.tool_calls == (ToolCall("talk_to", {"neighbour": 7, "text": "Good morning"}),)
+
+
 def test_nonsense_is_asked_again() -> None:
     person = Person("9", "jump", "walk", "far", "99", "4")
     (reply,) = person.answer(ask(tools=ACTIONS))

@@ -151,7 +151,7 @@ def test_all_of_several_rules_have_to_hold() -> None:
     room.say(ADA, "well")
     assert first_reason([rule], room) == ""
     room.end_turn()
-    assert first_reason([rule], room) == "1 lines and 1 turns"
+    assert first_reason([rule], room) == "1 line and 1 turn"
 
 
 @given(st.text(max_size=40), st.sampled_from(["", "[10:00:00] Ada: "]))
@@ -188,6 +188,12 @@ def test_people_show_and_do_something_and_who_has_left_is_not_called_on() -> Non
     assert [host.call(room), host.call(room), room.present] == [[ADA], [CLEO], [ADA, CLEO]]
     turn_of(room, [CLEO], lambda: room.leave(CLEO))
     assert room.end == "Ben, Cleo left"
+
+
+def test_doing_nothing_once_ends_a_conversation_where_nothing_else_is_allowed() -> None:
+    room = room_of("interact", end_rules=(Stale(0),))
+    turn_of(room, [BEN], lambda: room.wait(BEN, "no"))
+    assert room.end == "nothing was done"
 
 
 @pytest.mark.parametrize(("counts_absent", "end"), [(True, "nothing was done 3 times in a row"), (False, "")])
