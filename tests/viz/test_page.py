@@ -11,9 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ipyvuetify
 import pytest
 import reacton
+import solara
 from mesa.visualization import Slider
+from mesa.visualization.utils import force_update, update_counter
 from solara.core import component
 
 from mesa_llm import AgentConfig, Decision, ScriptedLLM, ToolCall
@@ -29,7 +32,7 @@ from mesa_llm.viz.forms import hint_of, read_fields
 from mesa_llm.viz.gate import Gate, gate_of, place_steady, steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.inspector import AgentInspector, portrait
-from mesa_llm.viz.page import tabs_of
+from mesa_llm.viz.page import _Component, tabs_of
 from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import Reopen, Runs
@@ -791,6 +794,28 @@ def test_a_page_can_be_drawn_without_a_server() -> None:
     )
     assert context.find() is not None
     assert box.children
+    context.close()
+
+
+@component
+def _Unlucky(model: Village) -> None:
+    """Raise at the first step alone."""
+    update_counter.get()
+    if model.time == 1:
+        raise KeyError("gini")
+    solara.Text(f"gini at {model.time:g}")
+
+
+def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(caplog: pytest.LogCaptureFixture) -> None:
+    model = Village(rng=1)
+    _, context = reacton.render(_Component(_Unlucky, model), handle_error=False)
+    shown: list[bool] = []
+    for _ in range(3):
+        shown.append(len(context.find(ipyvuetify.Alert)) > 0)
+        model.step()
+        force_update()
+    assert shown == [False, True, False]
+    assert [record.name for record in caplog.records] == ["reacton", "mesa_llm.viz.page"]
     context.close()
 
 
