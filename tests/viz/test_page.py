@@ -15,6 +15,7 @@ import ipyvuetify
 import pytest
 import reacton
 import solara
+from ipyvue import VueTemplate
 from mesa.visualization import Slider
 from mesa.visualization.utils import force_update, update_counter
 from solara.core import component
@@ -24,13 +25,13 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM
 from mesa_llm.llm.human.questions import FormField, offers_of
-from mesa_llm.records import Request, Salt, ToolSpec, Usage
+from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.controls import status
 from mesa_llm.viz.cost import tiles_of
 from mesa_llm.viz.forms import hint_of, read_fields
 from mesa_llm.viz.gate import Gate, gate_of, place_steady, steady
-from mesa_llm.viz.human import desks_of
+from mesa_llm.viz.human import HumanPanel, button_names, desks_of
 from mesa_llm.viz.inspector import AgentInspector, portrait
 from mesa_llm.viz.page import _Component, tabs_of
 from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
@@ -543,7 +544,7 @@ def test_parameters_start_as_mesa_describes_them() -> None:
     assert defaults(described) == {"a": 3, "b": True, "c": "fixed"}
 
 
-def test_a_list_offers_words_for_the_values_that_a_model_takes() -> None:
+def test_a_list_offers_textfor_the_values_that_a_model_takes() -> None:
     assert [worded(value) for value in ("in_turn", "rule,value", 3, None)] == [
         "in turn",
         "rule, value",
@@ -783,6 +784,19 @@ def test_a_person_decides_for_an_agent(make_runner: Any) -> None:
     decided = runner.model.last_decisions[1]
     assert isinstance(decided, Decision)
     assert [call.name for call in decided.actions] == ["rest"]
+
+
+def test_several_questions_of_one_agent_can_be_told_apart_and_picked() -> None:
+    desk = HumanDesk()
+    model = Village(llm=HumanLLM(desk), n_agents=3, rng=1)
+    for text in ("What is first?", "What is second?"):
+        desk.ask(Request("human", (ChatMessage("user", text),), Salt(0, 1, 1, "decide", 0)))
+    _, context = reacton.render(HumanPanel(model), handle_error=False)
+    assert button_names([(question, "Ann") for question in desk.pending]) == ["Ann: 1 of 2", "Ann: 2 of 2"]
+    second = next(one for one in context.find(ipyvuetify.Btn).widgets if ": 2 of 2" in str(one.children))
+    second.fire_event("click", {})
+    assert any("What is second?" in str(one) for one in context.find(VueTemplate).widgets)
+    context.close()
 
 
 # -- the whole page
