@@ -22,7 +22,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided, Stopped
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import setting_digest
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.rehearsal import Cost, rehearse
+from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
 from mesa_llm.records import Usage
 from mesa_llm.text import counted
 
@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 16
 """Maximum number of runs at once; the access limits the requests in flight."""
+
+FREE = ("rule", "random")
+"""What agents think with at no cost; a judge of what they do may cost something."""
 
 LOOK_S = 0.2
 """Seconds between two attempts to stop the runs under way."""
@@ -283,29 +286,34 @@ def _readable(error: Exception, plan: Plan) -> Exception:
     return MesaLLMError(f"the task broke: {type(error).__name__}: {error}")
 
 
-def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> dict[str, Cost]:
+def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tuple[dict[str, Cost], list[str]]:
     """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.rehearsal.rehearse`.
 
     The first run of each task and candidate is rehearsed; the others are assumed to cost as much. Replies that run logs
     already hold are not deducted.
 
     Args:
-        plans: The runs.
+        plans: The runs, those of baselines among them: where a model judges, it judges these too.
         access: Access that the runs would use.
         **options: Options of all models.
 
     Returns:
-        Name of the task → cost of its runs together.
+        Name of the task → cost of its runs together, and names of the language models without a known price.
 
     Raises:
         ConfigError: If a task's parameters cannot be, or a model string names nothing.
     """
-    each: dict[tuple[str, str], Cost] = {}
+    each: dict[tuple[str, str], Rehearsal] = {}
     costs: dict[str, Cost] = {}
     for plan in plans:
         name, key = plan.task.name, (plan.task.name, plan.candidate.name)
         if key not in each:
             run = {"access": access, "design": plan.candidate.design, **options}
-            each[key] = rehearse(plan.make, plan.task.max_steps, **run).total
-        costs[name] = costs.get(name, Cost()) + each[key]
-    return costs
+            try:
+                each[key] = rehearse(plan.make, plan.task.max_steps, **run)
+            except ConfigError:
+                if plan.candidate.llm not in FREE:
+                    raise
+                each[key] = Rehearsal(0, 0)  # a baseline that cannot be, such as a rule where agents have none
+        costs[name] = costs.get(name, Cost()) + each[key].total
+    return costs, list(dict.fromkeys(model for rehearsal in each.values() for model in rehearsal.unpriced))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time as clock
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -249,24 +250,23 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     Returns:
         What `--json` prints: the costs by task, and their sum.
     """
-    tested = [one for one in benchmark.tested if _llm_of(one) not in ("rule", "random", "human")]
-    plans = benchmark.plans(tested)
-    costs = rehearse_plans(plans, benchmark.access, **benchmark.options)
+    plans = benchmark.plans(benchmark.candidates)
+    costs, unpriced = rehearse_plans(plans, benchmark.access, **benchmark.options)
     total = sum(costs.values(), Cost())
     figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": CAVEAT}
     if as_json:
         say(json.dumps(figures))
         return figures
-    if not tested:
+    if not total.requests:
         say(f"{' and '.join(dict.fromkeys(str(_llm_of(one)) for one in benchmark.tested))} costs nothing")
         return figures
-    runs_each = len(benchmark.seeds) * len(tested)
-    rows = [(name, runs_each, cost) for name, cost in costs.items()]
+    n_runs = Counter(plan.task.name for plan in plans)
+    rows = [(name, n_runs[name], cost) for name, cost in costs.items()]
     for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
-    say(f"\n{CAVEAT} Counted is one run of each task and design (seed {benchmark.seeds[0]}), for all of its runs.")
-    if total.dollars is None:
-        say(f"litellm has no price for {tested[0].name}.")
+    say(f"\n{CAVEAT} Counted is one run of each task and candidate (seed {benchmark.seeds[0]}), for all of its runs.")
+    if unpriced:
+        say(f"litellm has no price for {', '.join(unpriced)}.")
     return figures
 
 

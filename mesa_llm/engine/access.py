@@ -258,7 +258,8 @@ class Access:
         if capabilities.is_person:
             return Route(capabilities, transport, 1_000_000)
         in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
-        limited = Limits(transport, in_flight, requests_per_min, tokens_per_min)
+        sent = transport if self._budget is None else self._budget.at_turn(transport)
+        limited = Limits(sent, in_flight, requests_per_min, tokens_per_min)
         patient = Retry(Refusals(limited), attempts=self._attempts)
         return Route(capabilities, patient if self._budget is None else self._budget.also(patient), concurrency)
 

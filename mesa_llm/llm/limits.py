@@ -339,6 +339,7 @@ class Budget:
         self.inner = inner
         self._purse = Purse(calls, tokens, dollars) if purse is None else purse
         self._has_dollars, self._has_tokens = dollars is not None, tokens is not None
+        self._is_known_late = purse is not None or self._has_dollars or self._has_tokens
         self._has_warned = False
 
     def also(self, inner: LLM) -> Budget:
@@ -351,6 +352,13 @@ class Budget:
     def spent(self) -> Usage:
         """Usage so far."""
         return self._purse.spent()
+
+    def at_turn(self, inner: LLM) -> LLM:
+        """Put a second look at the budget around a transport, for within `Limits`; `inner` where none is needed.
+
+        Requests wait there for their turn, long after the budget has allowed them. Calls are reserved, and need none.
+        """
+        return _AtTurn(inner, self._purse) if self._is_known_late else inner
 
     async def reply(self, request: Request) -> Reply:
         """Ask if the budget allows it.
@@ -380,6 +388,21 @@ class Budget:
 
     async def close(self) -> None:
         """Close what is asked."""
+        await _close(self.inner)
+
+
+class _AtTurn:
+    """Sends a request unless the budget was spent while it waited for its turn."""
+
+    def __init__(self, inner: LLM, purse: Purse) -> None:
+        self.inner = inner
+        self._purse = purse
+
+    async def reply(self, request: Request) -> Reply:
+        self._purse.check()
+        return await self.inner.reply(request)
+
+    async def close(self) -> None:
         await _close(self.inner)
 
 
@@ -416,14 +439,25 @@ class Purse:
             BudgetSpent: If the budget allows none.
         """
         with self._lock:
-            usage = self._spent
-            if self._calls is not None and usage.calls + self._in_flight >= self._calls:
+            if self._calls is not None and self._spent.calls + self._in_flight >= self._calls:
                 raise BudgetSpent(self._spent_text(counted(self._calls, "call")))
-            if self._tokens is not None and usage.tokens >= self._tokens:
-                raise BudgetSpent(self._spent_text(f"{self._tokens} tokens"))
-            if self._dollars is not None and usage.dollars >= self._dollars:
-                raise BudgetSpent(self._spent_text(f"${self._dollars:g}"))
+            self._check()
             self._in_flight += 1
+
+    def check(self) -> None:
+        """Check whether a request that was allowed may be sent now.
+
+        Raises:
+            BudgetSpent: If tokens or dollars have been spent meanwhile.
+        """
+        with self._lock:
+            self._check()
+
+    def _check(self) -> None:
+        if self._tokens is not None and self._spent.tokens >= self._tokens:
+            raise BudgetSpent(self._spent_text(f"{self._tokens} tokens"))
+        if self._dollars is not None and self._spent.dollars >= self._dollars:
+            raise BudgetSpent(self._spent_text(f"${self._dollars:g}"))
 
     def settle(self, used: Usage | None) -> None:
         """End a request that was allowed.

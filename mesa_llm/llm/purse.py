@@ -117,6 +117,10 @@ class RemotePurse(Purse):
         """Allow one more request, or raise `BudgetSpent`."""
         self._call("reserve")
 
+    def check(self) -> None:
+        """Check whether a request that was allowed may be sent now, or raise `BudgetSpent`."""
+        self._call("check")
+
     def settle(self, used: Usage | None) -> None:
         """End a request that was allowed."""
         self._call("settle", used)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import solara
@@ -16,6 +17,9 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.forms import AnswerForm
 from mesa_llm.viz.markup import Markup
 from mesa_llm.viz.ticker import words
+
+NOBODY: tuple[int, int] = (0, 0)
+"""Agent and question that are picked at first: none."""
 
 
 def desks_of(model: LLMModel) -> list[HumanDesk]:
@@ -36,25 +40,44 @@ def HumanPanel(model: LLMModel) -> None:
     update_counter.get()
     words.get()
     desks = use_memo(lambda: desks_of(model), [model])
-    index, pick = use_state(0)
+    picked, pick = use_state(NOBODY)
     questions = [(desk, question) for desk in desks for question in desk.pending]
     if not questions:
         solara.Info("You play: press Step, and what your agent has to decide appears here.", dense=True)
         return
-    desk, question = next((pair for pair in questions if pair[1].agent == index), questions[0])
+    of_agent = [pair for pair in questions if pair[1].agent == picked[0]] or questions
+    desk, question = next((pair for pair in of_agent if pair[1].question_id == picked[1]), of_agent[0])
     with solara.Card(f"Your turn: {_name(model, question)} has to decide", classes=["mesa-llm-human"]):
         if len(questions) > 1:
+            names = button_names([(other, _name(model, other)) for _, other in questions])
             with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
-                for _, other in questions[:30]:
-                    _PickButton(model, other, other.agent == question.agent, pick)
+                for (_, other), name in list(zip(questions, names, strict=True))[:30]:
+                    _PickButton(name, other, other is question, pick)
         rules = "\n\n".join(m.content for m in question.request.messages if m.role == "system")
         Markup("question.html", rules=rules, text=question.text)
         AnswerForm(desk, question).key(f"question {question.question_id}")
 
 
 @component
-def _PickButton(model: LLMModel, question: Question, is_picked: bool, pick: Callable[[int], None]) -> None:
-    solara.Button(_name(model, question), on_click=lambda: pick(question.agent), outlined=not is_picked, small=True)
+def _PickButton(name: str, question: Question, is_picked: bool, pick: Callable[[tuple[int, int]], None]) -> None:
+    picked = (question.agent, question.question_id)
+    solara.Button(name, on_click=lambda: pick(picked), outlined=not is_picked, small=True)
+
+
+def button_names(questions: Sequence[tuple[Question, str]]) -> list[str]:
+    """Return a name for each question: its agent's, and which of several it is.
+
+    Args:
+        questions: Questions that wait, each with the name of its agent.
+    """
+    numbers = Counter[int]()
+    n_of = Counter(question.agent for question, _ in questions)
+    names: list[str] = []
+    for question, name in questions:
+        numbers[question.agent] += 1
+        is_alone = n_of[question.agent] == 1
+        names.append(name if is_alone else f"{name}: {numbers[question.agent]} of {n_of[question.agent]}")
+    return names
 
 
 def _name(model: LLMModel, question: Question) -> str:

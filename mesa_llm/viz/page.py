@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import solara
 import solara.lab
 from mesa.visualization.utils import update_counter
-from reacton import use_effect, use_memo, use_state
+from reacton import use_effect, use_exception, use_memo, use_ref, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
 
@@ -38,6 +39,8 @@ from mesa_llm.viz.session import Session
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.tables import ActionTable, EventLog
 from mesa_llm.viz.ticker import watch, words
+
+logger = logging.getLogger(__name__)
 
 Component = Callable[[Any], Any]
 """Shows something of a model: a Solara component, or a function that makes one (Mesa's `make_plot_component`)."""
@@ -346,6 +349,28 @@ def _Tabs(
 
 @component
 def _Component(component: Component, model: LLMModel) -> None:
+    """Show a component; one that raises is an error in its place until the next step, and the page goes on."""
+    error, try_again = use_exception()
+    drawn = update_counter.get()
+    drawn_at = use_ref(drawn)
+    if error is None:
+        drawn_at.current = drawn
+    is_past = drawn_at.current != drawn
+    use_effect(lambda: try_again() if is_past else None, [is_past])
+    use_effect(lambda: _log(error), [error])
+    if error is None:
+        _Content(component, model)
+    else:
+        solara.Error(f"This cannot be shown: {type(error).__name__}: {error} (the log has more)")
+
+
+def _log(error: BaseException | None) -> None:
+    if error is not None:
+        logger.error("a component of a page cannot be shown", exc_info=error)
+
+
+@component
+def _Content(component: Component, model: LLMModel) -> None:
     """Show a component; its tab is turned to before it is drawn, so that no other stands under that tab's name."""
     update_counter.get()
     is_turned_to, turn_to = use_state(False)

@@ -11,9 +11,8 @@ from tests.faulty_server import FaultyServer
 
 
 def cost(llm, task=POT, seeds=(1,), design=None, **options):
-    return rehearse_plans([Plan(task, Candidate("m", llm, design), seed) for seed in seeds], Access(), **options)[
-        task.name
-    ]
+    plans = [Plan(task, Candidate("m", llm, design), seed) for seed in seeds]
+    return rehearse_plans(plans, Access(), **options)[0][task.name]
 
 
 def test_each_decision_is_a_request_and_runs_of_a_task_cost_the_same() -> None:
@@ -49,3 +48,15 @@ def test_reasoning_first_is_a_second_request_and_a_memory_makes_prompts_longer()
 @pytest.mark.parametrize("name", ["econ_agent", "auction_arena", "cognitive_biases"])
 def test_our_tasks_are_rehearsed(name) -> None:
     assert cost("gpt-4o-mini", find_task(name).as_quick()).requests > 0
+
+
+def test_who_judges_is_paid_for_what_rule_twins_do_too() -> None:
+    judged = find_task("sotopia").as_quick().with_parameters({"judge": "gpt-4o-mini"})
+    costs, unpriced = rehearse_plans([Plan(judged, Candidate("rule", "rule"), 1)], Access())
+    assert (costs["sotopia"].requests, unpriced) == (6, [])
+
+
+def test_models_without_a_price_are_named_whoever_asks_them() -> None:
+    judged = find_task("sotopia").as_quick().with_parameters({"judge": "m@http://127.0.0.1:9/v1"})
+    _, unpriced = rehearse_plans([Plan(judged, Candidate("priced", "gpt-4o-mini"), 1)], Access())
+    assert unpriced == ["m@http://127.0.0.1:9/v1"]

@@ -14,6 +14,9 @@ from tests.browser.test_pages import expect_step, press
 
 pytestmark = pytest.mark.browser
 
+LEGIBLE_PX = 600
+"""Width of a plot from which its labels, of 10 points in a figure of 620, can be read."""
+
 
 def benched(*words: object) -> None:
     """Run a benchmark."""
@@ -43,3 +46,14 @@ def test_a_benchmark_is_read_and_one_of_its_runs_opened(browser: Browser, tmp_pa
         page.locator(".v-menu__content.menuable__content__active").get_by_text("designs × tasks").click()
         expect(page.get_by_role("img", name="Heat map of designs and tasks")).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_plots_of_a_report_stay_large_enough_to_read_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    benched("--repeats", 1, "--out", tmp_path)
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto((tmp_path / "report.html").as_uri())
+    plot = page.get_by_role("img", name="Scores of auction_arena").bounding_box()
+    assert plot is not None
+    assert plot["width"] >= LEGIBLE_PX
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from mesa_llm.engine.loop import submit
 from mesa_llm.engine.transports import EngineOptions, Transports, written_options
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP
+from mesa_llm.llm.scripted import ScriptedLLM
 from mesa_llm.records import Decision, Reply
 from tests.faulty_server import FaultyServer
 from tests.llm.human.questions import ask
@@ -160,6 +162,18 @@ def test_many_models_in_threads_spend_one_budget_at_one_pace() -> None:
             thread.join(60)
         access.close()
     assert (len(errors), server.count, server.peak_in_flight) == (4, 20, 2)
+
+
+def test_what_waited_for_its_turn_while_dollars_were_spent_is_not_sent() -> None:
+    priced = ScriptedLLM(lambda request: Reply("hm", dollars=1.0), delay_s=0.01)
+    access = Access(max_dollars=2.0, concurrency=1)
+
+    async def ask_all() -> list[Any]:
+        llm = access.open(priced).llm
+        return await asyncio.gather(*(llm.reply(ask()) for _ in range(9)), return_exceptions=True)
+
+    kinds = [type(reply) for reply in submit(ask_all()).result(10)]
+    assert kinds == [Reply] * 2 + [BudgetSpent] * 7
 
 
 def test_shared_access_and_options_of_ones_own_exclude_each_other() -> None:

@@ -11,9 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ipyvuetify
 import pytest
 import reacton
+import solara
+from ipyvue import VueTemplate
 from mesa.visualization import Slider
+from mesa.visualization.utils import force_update, update_counter
 from solara.core import component
 
 from mesa_llm import AgentConfig, Decision, ScriptedLLM, ToolCall
@@ -21,15 +25,15 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM
 from mesa_llm.llm.human.questions import FormField, offers_of
-from mesa_llm.records import Request, Salt, ToolSpec, Usage
+from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.controls import status
 from mesa_llm.viz.cost import tiles_of
 from mesa_llm.viz.forms import hint_of, read_fields
 from mesa_llm.viz.gate import Gate, gate_of, place_steady, steady
-from mesa_llm.viz.human import desks_of
+from mesa_llm.viz.human import HumanPanel, button_names, desks_of
 from mesa_llm.viz.inspector import AgentInspector, portrait
-from mesa_llm.viz.page import tabs_of
+from mesa_llm.viz.page import _Component, tabs_of
 from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
 from mesa_llm.viz.runs import Reopen, Runs
@@ -540,7 +544,7 @@ def test_parameters_start_as_mesa_describes_them() -> None:
     assert defaults(described) == {"a": 3, "b": True, "c": "fixed"}
 
 
-def test_a_list_offers_words_for_the_values_that_a_model_takes() -> None:
+def test_a_list_offers_textfor_the_values_that_a_model_takes() -> None:
     assert [worded(value) for value in ("in_turn", "rule,value", 3, None)] == [
         "in turn",
         "rule, value",
@@ -782,6 +786,19 @@ def test_a_person_decides_for_an_agent(make_runner: Any) -> None:
     assert [call.name for call in decided.actions] == ["rest"]
 
 
+def test_several_questions_of_one_agent_can_be_told_apart_and_picked() -> None:
+    desk = HumanDesk()
+    model = Village(llm=HumanLLM(desk), n_agents=3, rng=1)
+    for text in ("What is first?", "What is second?"):
+        desk.ask(Request("human", (ChatMessage("user", text),), Salt(0, 1, 1, "decide", 0)))
+    _, context = reacton.render(HumanPanel(model), handle_error=False)
+    assert button_names([(question, "Ann") for question in desk.pending]) == ["Ann: 1 of 2", "Ann: 2 of 2"]
+    second = next(one for one in context.find(ipyvuetify.Btn).widgets if ": 2 of 2" in str(one.children))
+    second.fire_event("click", {})
+    assert any("What is second?" in str(one) for one in context.find(VueTemplate).widgets)
+    context.close()
+
+
 # -- the whole page
 
 
@@ -791,6 +808,28 @@ def test_a_page_can_be_drawn_without_a_server() -> None:
     )
     assert context.find() is not None
     assert box.children
+    context.close()
+
+
+@component
+def _Unlucky(model: Village) -> None:
+    """Raise at the first step alone."""
+    update_counter.get()
+    if model.time == 1:
+        raise KeyError("gini")
+    solara.Text(f"gini at {model.time:g}")
+
+
+def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(caplog: pytest.LogCaptureFixture) -> None:
+    model = Village(rng=1)
+    _, context = reacton.render(_Component(_Unlucky, model), handle_error=False)
+    shown: list[bool] = []
+    for _ in range(3):
+        shown.append(len(context.find(ipyvuetify.Alert)) > 0)
+        model.step()
+        force_update()
+    assert shown == [False, True, False]
+    assert [record.name for record in caplog.records] == ["reacton", "mesa_llm.viz.page"]
     context.close()
 
 
