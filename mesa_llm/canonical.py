@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, cast
@@ -19,7 +19,7 @@ def canonical_json(value: object) -> str:
     try:
         if type(value) is dict:
             fields = cast("dict[Any, Any]", value)
-            if _WRITTEN_ALIKE.issuperset(map(type, chain(fields, fields.values()))):
+            if _WRITTEN_ALIKE.issuperset(map(type, fields)) and _are_written_alike(fields.values()):
                 return _sorted_json(fields)
         return _CANONICAL.encode(value)
     except TypeError:  # names that JSON does not know (tuples, classes), or that cannot be sorted
@@ -35,6 +35,20 @@ def options_json(options: Mapping[str, Sequence[Any]]) -> str:
 
 _WRITTEN_ALIKE = frozenset({int, str})
 """Types that `json` writes as pydantic does, which takes less time."""
+
+_NUMBERS_AND_TEXTS = frozenset({int, str, float})
+
+_NO_EXPONENT = 1e-4, 1e16
+"""Least magnitude of a float that both write without an exponent, and the first that they do not."""
+
+
+def _are_written_alike(values: Collection[Any]) -> bool:
+    """Check whether `json` writes values as pydantic does: texts, whole numbers, and floats without an exponent."""
+    kinds = set(map(type, values))
+    if not _NUMBERS_AND_TEXTS.issuperset(kinds):
+        return False
+    first, end = _NO_EXPONENT
+    return float not in kinds or all(first <= abs(one) < end or one == 0 for one in values if type(one) is float)
 
 
 def _sorted_json(fields: Mapping[Any, Any]) -> str:
