@@ -97,7 +97,9 @@ def typed_for(request, reply) -> list[str]:
     (call,) = reply.tool_calls
     (tool,) = (tool for tool in request.tools if tool.name == call.name)
     no_more = [""] if request.max_actions > 1 and call.name != PASS else []
-    return [call.name, *lines_of(call.arguments, flat_schema({"type": "object", **tool.parameters})), *no_more]
+    is_only_one = len(request.tools) == 1 and request.max_actions == 1 and bool(tool.parameters.get("required"))
+    name = [] if is_only_one else [call.name]
+    return [*name, *lines_of(call.arguments, flat_schema({"type": "object", **tool.parameters})), *no_more]
 
 
 def lines_of(answer, schema) -> list[str]:

@@ -829,7 +829,7 @@ def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(ca
         model.step()
         force_update()
     assert shown == [False, True, False]
-    assert [record.name for record in caplog.records] == ["reacton", "mesa_llm.viz.page"]
+    assert "mesa_llm.viz.page" in {record.name for record in caplog.records}
     context.close()
 
 
