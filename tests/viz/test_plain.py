@@ -79,7 +79,8 @@ def test_a_model_that_measures_nothing_says_so() -> None:
 def test_a_page_of_mesa_draws_our_components_of_a_plain_model(model: BoltzmannWealth) -> None:
     model.run_for(1)
     drawn: list[Any] = []
-    page = SolaraViz(model, components=[AgentInspector, ActionTable, CostMeter, Measures, drawn.append])
+    components: Any = [AgentInspector, ActionTable, CostMeter, Measures, drawn.append]
+    page = SolaraViz(model, components=components)
     _, context = reacton.render(page, handle_error=False)  # raises what any of them raises
     context.close()
     assert drawn[0] is model
