@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.transports import EngineOptions
@@ -14,9 +14,6 @@ from mesa_llm.records import Decision, Event, Failure, Message, Outcome
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
 from mesa_llm.text import suggestion
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class StepLog(RunLog):
@@ -27,29 +24,48 @@ class StepLog(RunLog):
     """
 
     _open_step: int | None = None
+    _settled: tuple[int, int] | None = None  # the open step and its number of facts when it was written last
+    _digest_so_far = ""
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
         """Record what happened; the first record of another step closes the one before."""
-        if time != self._open_step:
-            self.finish()
-            self._open_step = time
-        super().add(record, time)
+        with self._lock:  # a page may read meanwhile
+            if time != self._open_step:
+                self.finish()
+                self._open_step = time
+            super().add(record, time)
 
     def finish(self) -> None:
         """Close the step that is open."""
-        if self._open_step is not None and not self._is_closed:
-            step, self._open_step = self._open_step, None
-            self.end_step(step, {})
+        with self._lock:
+            if self._open_step is not None and not self._is_closed:
+                step, self._open_step = self._open_step, None
+                self.end_step(step, {})
 
     @property
     def digest(self) -> str:
         """Digest of all steps recorded so far."""
         return super().digest if self._open_step is None else self._settle()
 
-    def table(self, name: str) -> pd.DataFrame:
-        """Read a table, with what the open step holds so far."""
+    def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Read a table row by row, with what the open step holds so far."""
         self._settle()
-        return super().table(name)
+        return super().rows(name, agent)
+
+    def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
+        """Read the rows of a table about one agent in one step, which may be the open one."""
+        self._settle()
+        return super().rows_of(name, time, agent)
+
+    def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """Read the end of a table, with what the open step holds so far."""
+        self._settle()
+        return super().latest(name, size, skip)
+
+    def agents(self) -> list[int]:
+        """Return the numbers of all agents that were asked something or decided, also in the open step."""
+        self._settle()
+        return super().agents()
 
     def failures(self) -> list[str]:
         """Return the reasons of all failed decisions, with those of the open step."""
@@ -63,14 +79,18 @@ class StepLog(RunLog):
 
     def _settle(self) -> str:
         """Write the open step as if it were over, and leave it open: its end writes it again."""
-        if self._open_step is None or self._is_closed:
-            return super().digest
-        step, facts, digest = self._open_step, list(self._facts), self._digest.copy()
-        rows = {table: list(records) for table, records in self._rows.items()}
-        self._open_step = None
-        digest_so_far = self.end_step(step, {})
-        self._open_step, self._facts, self._rows, self._digest = step, facts, rows, digest
-        return digest_so_far
+        with self._lock:
+            if self._open_step is None or self._is_closed:
+                return super().digest
+            moment = self._open_step, len(self._facts)
+            if moment != self._settled:
+                step, facts, digest = self._open_step, list(self._facts), self._digest.copy()
+                rows = {table: list(records) for table, records in self._rows.items()}
+                self._open_step = None
+                self._digest_so_far = self.end_step(step, {})
+                self._open_step, self._facts, self._rows, self._digest = step, facts, rows, digest
+                self._settled = moment
+            return self._digest_so_far
 
 
 def connect(

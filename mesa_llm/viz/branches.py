@@ -18,6 +18,7 @@ from mesa_llm.viz.figures import Figure, Plot, numbers_of
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.newsdesk import BRANCH, BranchRun, Choices, InterventionFields, NewsDesk, Progress, Series
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.style import FEW, GREY, literal, tidy
 from mesa_llm.viz.ticker import words
 
@@ -35,6 +36,7 @@ COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea")
 
 
 @component
+@llm_models_only
 def Branches(model: LLMModel) -> None:
     """Let a visitor fork the run, or the recorded one, at any step with a change, and show both beside each other.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.model.model import LLMModel
+from mesa_llm.engine.engine import Engine
 from mesa_llm.records import Usage
 from mesa_llm.viz.markup import Markup
 from mesa_llm.viz.ticker import words
@@ -27,16 +27,16 @@ class Tile(NamedTuple):
 
 
 @component
-def CostMeter(model: LLMModel) -> None:
+def CostMeter(model: Any) -> None:
     """Show decisions, failures, replies, tokens and dollars of the run, also while a step runs.
 
     Args:
-        model: The model.
+        model: The model, which may be a plain Mesa model.
     """
     update_counter.get()
     words.get()
-    engine = model.engine
-    Markup("cost.html", tiles=tiles_of(model.usage, engine.decisions, engine.absences))
+    engine = Engine.of(model) or Engine()  # nobody has thought yet
+    Markup("cost.html", tiles=tiles_of(engine.usage, engine.decisions, engine.absences))
 
 
 def tiles_of(usage: Usage, decisions: int, n_absent: int = 0) -> list[Tile]:

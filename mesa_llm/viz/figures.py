@@ -16,11 +16,12 @@ from reacton import use_memo
 from reacton.core import Element
 from solara.core import component
 
-from mesa_llm.model.model import LLMModel
+from mesa_llm.engine.engine import Engine
 from mesa_llm.model.stages import USAGE
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import label_of
+from mesa_llm.viz.plain import steps_over
 from mesa_llm.viz.style import FEW, GREY, Figure, frame, picture_of, tidy
 
 LEGIBLE = 1.3
@@ -44,7 +45,7 @@ def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any],
 
 
 @component
-def Plot(model: LLMModel, draw: Callable[[Any], matplotlib.figure.Figure], *, is_large: bool = False) -> None:
+def Plot(model: Any, draw: Callable[[Any], matplotlib.figure.Figure], *, is_large: bool = False) -> None:
     """Show a figure of a model, and offer it as PNG and SVG.
 
     Args:
@@ -65,7 +66,7 @@ def Plot(model: LLMModel, draw: Callable[[Any], matplotlib.figure.Figure], *, is
     Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[1]), png)
 
 
-def plot_downloads(model: LLMModel, title: str, content: Callable[[str], bytes]) -> list[Download]:
+def plot_downloads(model: Any, title: str, content: Callable[[str], bytes]) -> list[Download]:
     """Return the files that a plot is offered as.
 
     Args:
@@ -75,7 +76,7 @@ def plot_downloads(model: LLMModel, title: str, content: Callable[[str], bytes])
     """
 
     def offer(kind: str) -> Download:
-        name = file_name(type(model).__name__, title, f"step {model.now - 1}", suffix=kind)
+        name = file_name(type(model).__name__, title, f"step {steps_over(model)}", suffix=kind)
         return Download(kind.upper(), name, lambda: content(kind))
 
     return [offer("png"), offer("svg")]
@@ -136,7 +137,7 @@ def is_mesa_plot(result: Any) -> bool:
 
 
 @component
-def MesaPlot(result: Any, model: LLMModel) -> None:
+def MesaPlot(result: Any, model: Any) -> None:
     """Show what Mesa's `make_plot_component` made, to be downloaded as other plots.
 
     Args:
@@ -145,7 +146,7 @@ def MesaPlot(result: Any, model: LLMModel) -> None:
     """
     measure, post_process = result.args[1], result.kwargs.get("post_process")
 
-    def draw(model: LLMModel) -> Figure:
+    def draw(model: Any) -> Figure:
         figure = Figure()
         axes: Any = figure.subplots()
         names = [measure] if isinstance(measure, str) else list(measure)
@@ -168,7 +169,7 @@ def MesaPlot(result: Any, model: LLMModel) -> None:
 # -- the numbers that a model collects
 
 
-def numbers_of(model: LLMModel) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+def numbers_of(model: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Return the numbers that a model's data collector has collected of the model, and apart from them its cost.
 
     Args:
@@ -177,7 +178,7 @@ def numbers_of(model: LLMModel) -> tuple[dict[str, list[Any]], dict[str, list[An
     Returns:
         Name of each measure → its values, in order; and the same for what the run has used in each step.
     """
-    collector = model.datacollector
+    collector = getattr(model, "datacollector", None)
     if collector is None:
         return {}, {}
     reporters: dict[str, Any] = collector.model_reporters
@@ -195,14 +196,14 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return bool(sample) and all(isinstance(value, Real) for value in sample) and bool not in map(type, sample)
 
 
-def measure_figure(name: str) -> Callable[[LLMModel], Figure]:
+def measure_figure(name: str) -> Callable[[Any], Figure]:
     """Make what draws one of the numbers that a model collects, step by step.
 
     Args:
         name: Name of the measure in the model's data collector.
     """
 
-    def draw(model: LLMModel) -> Figure:
+    def draw(model: Any) -> Figure:
         figure = Figure(figsize=(7, 3.6), layout="constrained")
         _draw_values(figure.subplots(), name, model.datacollector.model_vars[name])
         return figure
@@ -210,7 +211,7 @@ def measure_figure(name: str) -> Callable[[LLMModel], Figure]:
     return draw
 
 
-def cost_figure(model: LLMModel) -> Figure:
+def cost_figure(model: Any) -> Figure:
     """Draw what a run has used in each step: calls, tokens, dollars, failures and seconds.
 
     Args:
@@ -241,7 +242,7 @@ def _draw_values(axes: Any, name: str, values: Sequence[Any], *, is_last: bool =
 
 
 @component
-def Measures(model: LLMModel) -> None:
+def Measures(model: Any) -> None:
     """Show a plot of every number that the model's data collector collects, and one of what the run has used.
 
     Args:
@@ -251,12 +252,15 @@ def Measures(model: LLMModel) -> None:
     with steady(model):
         names, costs = (list(numbers) for numbers in numbers_of(model))
     figures = use_memo(lambda: {name: measure_figure(name) for name in names}, [tuple(names)])
+    usage = (Engine.of(model) or Engine()).usage
     with solara.Div(classes=["mesa-llm-flat"]):
         for name, draw in figures.items():
             with solara.Card(margin=0, classes=["mesa-llm-card"]).key(name):
                 Plot(model, draw)
-        if costs and model.usage.calls + model.usage.replayed:
+        if costs and usage.calls + usage.replayed:
             with solara.Card(margin=0, classes=["mesa-llm-card"]).key(COST):
                 Plot(model, cost_figure)
-        if not names:
+        if getattr(model, "datacollector", None) is None:
+            solara.Info("The model has no datacollector, and measures nothing.", dense=True)
+        elif not names:
             solara.Info("The model has collected no numbers yet; press Step.", dense=True)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from reacton.core import ComponentFunction, Element
 from solara.core import component
 
-from mesa_llm.model.model import LLMModel
+from mesa_llm.engine.engine import Engine
 
 
 class Gate:
@@ -97,17 +97,17 @@ class Gate:
 class OnePerModel[Thing]:
     """Makes one thing for each model when it is first wanted, and drops it with the model."""
 
-    def __init__(self, make: Callable[[LLMModel], Thing]) -> None:
+    def __init__(self, make: Callable[[Any], Thing]) -> None:
         """Start with none.
 
         Args:
             make: Makes it.
         """
         self._make = make
-        self._made: WeakKeyDictionary[LLMModel, Thing] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[Any, Thing] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    def of(self, model: LLMModel) -> Thing:
+    def of(self, model: Any) -> Thing:
         """Return the one of a model."""
         with self._lock:
             if model not in self._made:
@@ -115,16 +115,18 @@ class OnePerModel[Thing]:
             return self._made[model]
 
 
-def _new_gate(model: LLMModel) -> Gate:
+def _new_gate(model: Any) -> Gate:
     gate = Gate()
-    model.engine.while_waiting = gate.waiting
+    engine = Engine.of(model)
+    if engine is not None:  # a plain model may get its own later, and then steps by itself: Mesa knows no gate
+        engine.while_waiting = gate.waiting
     return gate
 
 
 _gates = OnePerModel(_new_gate)
 
 
-def gate_of(model: LLMModel) -> Gate:
+def gate_of(model: Any) -> Gate:
     """Return the gate of a model, which lets readers in whenever the model waits for replies.
 
     Agents only read while they decide, so a page may look at the model then, for as long as it takes.
@@ -132,7 +134,7 @@ def gate_of(model: LLMModel) -> Gate:
     return _gates.of(model)
 
 
-def steady(model: LLMModel) -> AbstractContextManager[None]:
+def steady(model: Any) -> AbstractContextManager[None]:
     """Hold a model still: within this block its agents may decide, but nothing is done in its worlds.
 
     Args:
@@ -141,7 +143,7 @@ def steady(model: LLMModel) -> AbstractContextManager[None]:
     return gate_of(model).reading()
 
 
-def place_steady(result: Any, model: LLMModel) -> None:
+def place_steady(result: Any, model: Any) -> None:
     """Place what a component made, also one of Mesa's own, so that its body runs only while the model stands still.
 
     A page is drawn by whichever thread comes first: the ticker, or the one of a click. What the click's thread draws,
@@ -156,6 +158,6 @@ def place_steady(result: Any, model: LLMModel) -> None:
 
 
 @component
-def _Steady(result: Any, model: LLMModel) -> Any:
+def _Steady(result: Any, model: Any) -> Any:
     with steady(model):
         return result.component.f(*result.args, **result.kwargs)

@@ -16,6 +16,7 @@ from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.forms import AnswerForm
 from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.ticker import words
 
 NOBODY: tuple[int, int] = (0, 0)
@@ -31,6 +32,7 @@ def desks_of(model: LLMModel) -> list[HumanDesk]:
 
 
 @component
+@llm_models_only
 def HumanPanel(model: LLMModel) -> None:
     """Show the questions that wait for a person, and let them be answered.
 

@@ -13,7 +13,6 @@ from solara.core import component
 
 from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
 from mesa_llm.viz.picker import Option, Picker, options_in
@@ -41,7 +40,7 @@ def inspect_agent(agent_id: int) -> None:
 
 
 @component
-def AgentInspector(model: LLMModel) -> None:
+def AgentInspector(model: Any) -> None:
     """Let a visitor look into an agent: its persona, and step by step its prompts, replies, decisions and outcomes.
 
     Args:

@@ -22,6 +22,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import OnePerModel, gate_of, steady
 from mesa_llm.viz.inspector import PickAgent, inspected, thinks_with
 from mesa_llm.viz.markup import Markup, fault_text
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.ticker import words
 from mesa_llm.viz.trace import shortened
 
@@ -178,6 +179,7 @@ def interviews_with(model: LLMModel, agent_id: int) -> list[Interview]:
 
 
 @component
+@llm_models_only
 def InterviewForm(model: LLMModel) -> None:
     """Let a visitor ask one agent a question aside: nobody else hears it, and it enters neither its memory nor the run.
 

@@ -35,6 +35,7 @@ from mesa_llm.text import counted
 from mesa_llm.viz.gate import OnePerModel, gate_of, steady
 from mesa_llm.viz.markup import Markup, fault_text
 from mesa_llm.viz.parameters import shared_access
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.tables import Row
 from mesa_llm.viz.ticker import words
 
@@ -282,6 +283,7 @@ def intervention_of(kind: str, text: str, target: str) -> Intervention:
 
 
 @component
+@llm_models_only
 def NewsDeskForm(model: LLMModel) -> None:
     """Let a visitor send news, publish posts and change variables in the run.
 

@@ -17,6 +17,7 @@ from mesa_llm.reports import export
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.newsdesk import WRITE, NewsDesk, Progress
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.ticker import words
 
 RULE, AGENTS_MODEL = "by rule", "by what agents think with"
@@ -24,6 +25,7 @@ RULE, AGENTS_MODEL = "by rule", "by what agents think with"
 
 
 @component
+@llm_models_only
 def ReportCard(model: LLMModel) -> None:
     """Let a visitor have the report of the run so far written, and download its tables.
 

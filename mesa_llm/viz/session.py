@@ -21,6 +21,7 @@ from mesa_llm.viz.interview import InterviewDesk
 from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.newsdesk import NewsDesk
 from mesa_llm.viz.parameters import THINKERS, Choice, Factory, shared_access, takes, transports_in
+from mesa_llm.viz.plain import demand_llm_model
 from mesa_llm.viz.preview import Preview
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
@@ -77,7 +78,10 @@ class Session:
         self.error = ""
         typed: list[LLM] = []
         new_path: Path | None = None
+        name = getattr(self.factory, "__name__", "this page's factory")
         try:
+            if isinstance(self.factory, type):
+                demand_llm_model(self.factory, name)
             arguments = self.arguments_of(choice)
             if recorded is not None:
                 arguments["log"] = recorded.path
@@ -85,6 +89,7 @@ class Session:
                 arguments["log"] = new_path = new_log(self.folder, self.factory)
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
+            demand_llm_model(model, name)
             desks = desks_of(model)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
             self.error = fault_text("Building the model", fault, choice.hide)

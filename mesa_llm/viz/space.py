@@ -19,14 +19,13 @@ from reacton import use_memo, use_ref
 from solara.core import component
 
 from mesa_llm.engine.activation import minded
-from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import enlarge, plot_downloads, title_of
 from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.inspector import called, inspect_agent
 from mesa_llm.viz.style import GREY, Figure, literal, picture_of
 
-MakeRenderer = Callable[[LLMModel], SpaceRenderer]
+MakeRenderer = Callable[[Any], SpaceRenderer]
 """Sets a renderer up for a model: `SpaceRenderer(model).setup_agents(portray)`."""
 
 Edges = Callable[[Any], Iterable[tuple[int, int]]]
@@ -57,17 +56,18 @@ def portray(agent: Any) -> AgentPortrayalStyle:
     Args:
         agent: The agent.
     """
-    is_active = bool(agent.model.last_outcomes.get(agent.unique_id))
+    outcomes = getattr(agent.model, "last_outcomes", {})  # a plain Mesa model keeps none
+    is_active = bool(outcomes.get(agent.unique_id))
     return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=3)
 
 
-def space_in(model: LLMModel) -> Any:
+def space_in(model: Any) -> Any:
     """Return the space of a model: `model.grid`, or else `model.space`; None if it has none."""
     grid = getattr(model, "grid", None)
     return getattr(model, "space", None) if grid is None else grid
 
 
-def has_space(model: LLMModel) -> bool:
+def has_space(model: Any) -> bool:
     """Check whether a model has a space that Mesa can draw.
 
     Args:
@@ -78,7 +78,7 @@ def has_space(model: LLMModel) -> bool:
     return isinstance(space, DRAWABLE) and len(graph) <= MAX_DRAWN
 
 
-def plain_renderer(model: LLMModel) -> SpaceRenderer:
+def plain_renderer(model: Any) -> SpaceRenderer:
     """Set up a renderer that draws any space: agents as discs, and the ties of a network.
 
     Args:
@@ -92,7 +92,7 @@ def plain_renderer(model: LLMModel) -> SpaceRenderer:
 
 
 @component
-def Space(model: LLMModel, renderer: MakeRenderer = plain_renderer) -> None:
+def Space(model: Any, renderer: MakeRenderer = plain_renderer) -> None:
     """Show the space of a model, with the names of its agents; a click on one opens the inspector.
 
     Args:
@@ -107,7 +107,7 @@ def Space(model: LLMModel, renderer: MakeRenderer = plain_renderer) -> None:
 
 
 @component
-def _Figure(renderer: SpaceRenderer, model: LLMModel) -> None:
+def _Figure(renderer: SpaceRenderer, model: Any) -> None:
     moment = update_counter.get()
 
     def drawn(kind: str) -> tuple[str, bytes, list[Spot]]:
@@ -120,7 +120,7 @@ def _Figure(renderer: SpaceRenderer, model: LLMModel) -> None:
     Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[1]), png, spots, inspect_agent)
 
 
-def rendered(renderer: MakeRenderer, model: LLMModel) -> SpaceRenderer:
+def rendered(renderer: MakeRenderer, model: Any) -> SpaceRenderer:
     """Set a renderer up and draw with it once: what has never been drawn, Mesa leaves out without a word.
 
     Args:
@@ -150,7 +150,7 @@ class Place(NamedTuple):
     """How far up."""
 
 
-def redraw(renderer: SpaceRenderer, model: LLMModel) -> list[Place]:
+def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
     """Draw a model's space anew, as it is now, on the canvas of its renderer.
 
     Args:
@@ -261,7 +261,7 @@ def network_plot(
 
 
 @component
-def _Network(model: LLMModel, edges: Edges, title: str, style: Callable[[Any], AgentPortrayalStyle]) -> None:
+def _Network(model: Any, edges: Edges, title: str, style: Callable[[Any], AgentPortrayalStyle]) -> None:
     moment = update_counter.get()
     cache = use_ref((model, dict[int, Any]()))
     if cache.current[0] is not model:

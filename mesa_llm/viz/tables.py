@@ -12,10 +12,12 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
+from mesa_llm.viz.plain import llm_models_only, runlog_of
 from mesa_llm.viz.trace import call_text, shortened
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class Row(NamedTuple):
 
 
 @component
+@llm_models_only
 def EventLog(model: LLMModel) -> None:
     """Show the news of the model's worlds, newest first.
 
@@ -49,13 +52,13 @@ def EventLog(model: LLMModel) -> None:
 
 
 @component
-def ActionTable(model: LLMModel) -> None:
+def ActionTable(model: Any) -> None:
     """Show the actions of all agents and what came of them, newest first.
 
     Args:
         model: The model.
     """
-    names = {agent.unique_id: config.name for agent in model.agents if (config := getattr(agent, "config", None))}
+    names = {agent.unique_id: agent.config.name for agent in minded(model)}
 
     def row(fields: dict[str, Any]) -> Row:
         return action_row(fields, names)
@@ -64,6 +67,7 @@ def ActionTable(model: LLMModel) -> None:
 
 
 @component
+@llm_models_only
 def LackingAnswers(model: Any) -> None:
     """Show by item why answers to the questionnaire that is the model's `world` are lacking, most first.
 
@@ -83,7 +87,7 @@ def LackingAnswers(model: Any) -> None:
 
 @component
 def _Table(
-    model: LLMModel,
+    model: Any,
     name: str,
     row: Callable[[dict[str, Any]], Row],
     columns: tuple[str, ...],
@@ -94,7 +98,9 @@ def _Table(
     found: list[dict[str, Any]] = []
     count = 0
     with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
-        found, count = model.runlog.latest(name, ROWS, page * ROWS)
+        runlog = runlog_of(model)
+        if runlog is not None:
+            found, count = runlog.latest(name, ROWS, page * ROWS)
     Markup("table.html", columns=columns, rows=[row(fields) for fields in found], more=0, nothing=nothing)
     if count > ROWS:
         Pager(page, count, ROWS, turn)

@@ -10,11 +10,11 @@ from typing import Any
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.activation import minded
-from mesa_llm.model.model import LLMModel
 from mesa_llm.records import ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.toolbox import ToolBox
+from mesa_llm.viz.plain import runlog_of
 
 MAX_CALLS = 400
 """Maximum number of requests of one agent that are looked at, the latest ones."""
@@ -137,7 +137,7 @@ class Thought:
     """Its actions, in order."""
 
 
-def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
+def thoughts_of(model: Any, agent: int) -> list[Thought]:
     """Collect what an agent went through, newest first.
 
     Args:
@@ -147,13 +147,16 @@ def thoughts_of(model: LLMModel, agent: int) -> list[Thought]:
     Returns:
         One entry for each step with a request, a decision or an action of the agent, also of the step that runs.
     """
+    runlog = runlog_of(model)
+    if runlog is None:
+        return []
     calls: dict[int, list[Call]] = {}
-    rows = model.runlog.calls_of(agent, MAX_CALLS, last_step=int(model.time))
+    rows = runlog.calls_of(agent, MAX_CALLS, last_step=int(model.time))
     specs = _specs(model, agent) if rows else {}
     for row in reversed(rows):
         calls.setdefault(int(row["time"]), []).append(_call(row, specs))
-    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(model.runlog, "decisions", agent)}
-    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(model.runlog, "actions", agent)}
+    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(runlog, "decisions", agent)}
+    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(runlog, "actions", agent)}
     times = sorted({*calls, *verdicts, *deeds}, reverse=True)
     return [
         Thought(time, tuple(calls.get(time, ())), tuple(verdicts.get(time, ())), tuple(deeds.get(time, ())))
@@ -169,7 +172,7 @@ def _by_time(runlog: RunLog, table: str, agent: int) -> Iterable[tuple[int, list
     return grouped.items()
 
 
-def _specs(model: LLMModel, agent_id: int) -> dict[str, ToolSpec]:
+def _specs(model: Any, agent_id: int) -> dict[str, ToolSpec]:
     """Return the tools of an agent's worlds and its own, by the beginning of their digests; none if it has left."""
     agent = next((each for each in minded(model) if each.unique_id == agent_id), None)
     if agent is None:

@@ -20,6 +20,7 @@ from mesa_llm.text import counted, one_line
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import FEW, GREY, Figure, Plot, enlarge, picture_of, plot_downloads, tidy
 from mesa_llm.viz.inspector import inspect_agent
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
 from mesa_llm.viz.space import MAX_NAMES
 from mesa_llm.viz.style import literal
@@ -184,6 +185,7 @@ def _frame_tree(axes: Any, nodes: Sequence[Node], step: int, last_step: int) -> 
 
 
 @component
+@llm_models_only
 def CascadeTree(model: LLMModel) -> None:
     """Show who passed a post on, and from whom they had it, step by step.
 

@@ -19,6 +19,7 @@ from mesa_llm.viz.gate import steady
 from mesa_llm.viz.inspector import open_tab
 from mesa_llm.viz.markup import Clickable
 from mesa_llm.viz.picker import Option, Picker
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.text import group_notices, news_lines
 
@@ -140,6 +141,7 @@ def post_to_show(world: SocialWorld) -> int:
 
 
 @component
+@llm_models_only
 def FeedReader(model: LLMModel) -> None:
     """Show the feed of a user as that user sees it now.
 
@@ -198,6 +200,7 @@ def feed_values(world: SocialWorld, user_id: int) -> dict[str, Any]:
 
 
 @component
+@llm_models_only
 def ThreadReader(model: LLMModel) -> None:
     """Show a post, with the replies and comments under it.
 

@@ -1,0 +1,76 @@
+"""What pages show of any Mesa model, also of a plain one whose agents got minds by `Mind.enter`.
+
+A plain model has an engine once its agents have thought, or since `connect`. Whoever looks at it connects nothing: the
+seed of a run's requests depends on when its model is connected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import solara
+
+from mesa_llm.engine.engine import Engine
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.runlog.log import RunLog
+
+
+def runlog_of(model: Any) -> RunLog | None:
+    """Return the run log of a Mesa model; None as long as no agent of a plain one has thought.
+
+    Args:
+        model: The model.
+    """
+    engine = Engine.of(model)
+    return None if engine is None else engine.runlog
+
+
+def steps_over(model: Any) -> int:
+    """Count the steps of a model that are over; a plain one does not say whether it is in the middle of one.
+
+    Args:
+        model: The model.
+    """
+    return model.now - 1 if isinstance(model, LLMModel) else int(model.time)
+
+
+def llm_models_only(show: Callable[[LLMModel], None]) -> Callable[[Any], None]:
+    """Let a component say in one line that it shows nothing of plain Mesa models.
+
+    Args:
+        show: Body of the component.
+    """
+
+    @wraps(show)
+    def shown(model: Any) -> None:
+        if isinstance(model, LLMModel):
+            show(model)
+        else:
+            solara.Warning(
+                f"{show.__name__} needs an LLMModel, and {type(model).__name__} is a plain Mesa model: make it an "
+                "LLMModel (docs/writing_a_model.md), or leave this component out.",
+                dense=True,
+            )
+
+    return shown
+
+
+def demand_llm_model(shown: object, name: str) -> None:
+    """Check that a page of ours can show a model, or what a class makes.
+
+    Args:
+        shown: A model, or a class of models.
+        name: What to call it.
+
+    Raises:
+        ConfigError: If it is a plain Mesa model.
+    """
+    kind = shown if isinstance(shown, type) else type(shown)
+    if not issubclass(kind, LLMModel):
+        raise ConfigError(
+            f"LLMPage shows models that are LLMModels, and {name} makes a plain Mesa model: show it with Mesa's "
+            "SolaraViz and the components of mesa_llm.viz (docs/pages.md has an example), or make it an LLMModel"
+        )

@@ -1,0 +1,93 @@
+"""Pages of plain Mesa models, whose agents got minds by `Mind.enter`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mesa
+import pytest
+import reacton
+from ipyvue import VueTemplate
+from ipyvuetify import Alert
+from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
+from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
+from mesa.visualization import SolaraViz
+
+from mesa_llm import Mind, action
+from mesa_llm.engine.engine import Engine
+from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, InterviewForm, Measures, Space
+from mesa_llm.viz.parameters import Choice
+from mesa_llm.viz.session import Session
+from mesa_llm.viz.trace import thoughts_of
+
+
+class Giver(MoneyAgent, Mind):
+    """Gives one coin to somebody, where it can."""
+
+    @action
+    def give(self) -> str:
+        """Give one coin to somebody in your cell."""
+        return f"You have {self.wealth} coins left."
+
+
+@pytest.fixture
+def model() -> BoltzmannWealth:
+    made = BoltzmannWealth(BoltzmannScenario(n=4, width=2, height=2, rng=1))
+    Giver.enter(made.agents, llm="random", config="You are generous.")
+    return made
+
+
+def texts_of(element: Any) -> str:
+    """Return all that a component shows, as one text."""
+    _, context = reacton.render(element, handle_error=False)
+    found = "".join(str(one.get_state()) for kind in (VueTemplate, Alert) for one in context.find(kind).widgets)
+    context.close()
+    return found
+
+
+def test_the_open_step_of_a_plain_model_can_be_looked_into(model: BoltzmannWealth) -> None:
+    model.run_for(2)
+    first, second = thoughts_of(model, 1)
+    assert (first.time, second.time) == (2, 1)
+    assert first.verdicts[0].by == "chance"
+    assert [deed.action for deed in first.deeds] in ([], ["give"])
+
+
+def test_looking_at_a_plain_model_does_not_connect_it(model: BoltzmannWealth) -> None:
+    for show in (AgentInspector, ActionTable, CostMeter, Measures, Space):
+        texts_of(show(model))
+    assert Engine.of(model) is None
+
+
+def test_components_show_what_a_plain_model_did_and_measured(model: BoltzmannWealth) -> None:
+    model.run_for(1)
+    assert "You are generous." in texts_of(AgentInspector(model))
+    assert "coins left." in texts_of(ActionTable(model))
+    assert ">4<" in texts_of(CostMeter(model))
+    assert "Gini" in texts_of(Measures(model))
+
+
+@pytest.mark.parametrize("show", [EventLog, InterviewForm])
+def test_what_needs_an_llm_model_says_so_in_its_place(show: Any, model: BoltzmannWealth) -> None:
+    assert "needs an LLMModel, and BoltzmannWealth is a plain Mesa model" in texts_of(show(model))
+
+
+def test_a_model_that_measures_nothing_says_so() -> None:
+    assert "has no datacollector" in texts_of(Measures(mesa.Model(rng=1)))
+
+
+def test_a_page_of_mesa_draws_our_components_of_a_plain_model(model: BoltzmannWealth) -> None:
+    model.run_for(1)
+    drawn: list[Any] = []
+    components: Any = [AgentInspector, ActionTable, CostMeter, Measures, drawn.append]
+    page = SolaraViz(model, components=components)
+    _, context = reacton.render(page, handle_error=False)  # raises what any of them raises
+    context.close()
+    assert drawn[0] is model
+
+
+@pytest.mark.parametrize("factory", [BoltzmannWealth, lambda: BoltzmannWealth()])
+def test_our_page_names_the_page_that_shows_a_plain_model(factory: Any) -> None:
+    session = Session(factory, Choice(seed="42"))
+    assert "makes a plain Mesa model: show it with Mesa's SolaraViz" in session.error
+    assert session.runner is None
