@@ -17,6 +17,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from mesa_llm import ConfigError
 from mesa_llm.text import numbered_lines, one_line
 from mesa_llm.tools.tool import describe
+from mesa_llm.worlds.questionnaire.originals import options_for_file
 from mesa_llm.worlds.room.text import display_name
 
 Relation = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
@@ -420,7 +421,8 @@ def fetch_original() -> Path:
     Raises:
         ConfigError: If pooch is not installed, or a file cannot be had.
     """
-    advice = f"download {', '.join(ORIGINAL)} from {RAW} (folder profiles) yourself, and give their folder as items="
+    files = f"{', '.join(ORIGINAL)} from {RAW} (folder profiles)"
+    advice = f"download {files} yourself, and give their folder as {options_for_file('items')}"
     try:
         pooch = importlib.import_module("pooch")
     except ImportError:

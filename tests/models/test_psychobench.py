@@ -149,7 +149,7 @@ def test_the_original_file_is_fetched_once_and_kept(tmp_path, monkeypatch) -> No
 
 @pytest.mark.skipif(find_spec("pooch") is not None, reason="pooch is installed")
 def test_without_pooch_the_error_says_what_to_do() -> None:
-    with pytest.raises(ConfigError, match=r"pip install pooch.*https://raw.*items="):
+    with pytest.raises(ConfigError, match=r"pip install pooch.*https://raw.*--set TASK\.items=PATH"):
         PsychoBenchModel(items="original")
 
 

@@ -14,6 +14,15 @@ ORIGINAL = "original"
 """What a parameter says in place of a file to have the original fetched."""
 
 
+def options_for_file(parameter: str) -> str:
+    """Name the options that a parameter's file is given by, in Python and on the command line.
+
+    Args:
+        parameter: The parameter that takes its path.
+    """
+    return f"{parameter}= (--set {parameter}=PATH; of a task of bench, --set TASK.{parameter}=PATH)"
+
+
 @dataclass(frozen=True)
 class Original:
     """A published file."""
@@ -53,7 +62,7 @@ class Original:
         Raises:
             ConfigError: If pooch is not installed, or the file cannot be had.
         """
-        advice = f"download {self.url} yourself, and give its path as {parameter}="
+        advice = f"download {self.url} yourself, and give its path as {options_for_file(parameter)}"
         try:
             pooch = importlib.import_module("pooch")
         except ImportError:
