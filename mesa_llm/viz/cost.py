@@ -35,8 +35,13 @@ def CostMeter(model: Any) -> None:
     """
     update_counter.get()
     words.get()
-    engine = Engine.of(model) or Engine()  # nobody has thought yet
-    Markup("cost.html", tiles=tiles_of(engine.usage, engine.decisions, engine.absences))
+    engine = Engine.of(model)
+    tiles = (
+        tiles_of(Usage(), 0)  # nobody has thought yet
+        if engine is None
+        else tiles_of(engine.usage, engine.decisions, engine.absences)
+    )
+    Markup("cost.html", tiles=tiles)
 
 
 def tiles_of(usage: Usage, decisions: int, n_absent: int = 0) -> list[Tile]:

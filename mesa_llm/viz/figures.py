@@ -252,12 +252,13 @@ def Measures(model: Any) -> None:
     with steady(model):
         names, costs = (list(numbers) for numbers in numbers_of(model))
     figures = use_memo(lambda: {name: measure_figure(name) for name in names}, [tuple(names)])
-    usage = (Engine.of(model) or Engine()).usage
+    engine = Engine.of(model)
+    has_replies = engine is not None and engine.usage.calls + engine.usage.replayed > 0
     with solara.Div(classes=["mesa-llm-flat"]):
         for name, draw in figures.items():
             with solara.Card(margin=0, classes=["mesa-llm-card"]).key(name):
                 Plot(model, draw)
-        if costs and usage.calls + usage.replayed:
+        if costs and has_replies:
             with solara.Card(margin=0, classes=["mesa-llm-card"]).key(COST):
                 Plot(model, cost_figure)
         if getattr(model, "datacollector", None) is None:

@@ -59,12 +59,8 @@ TASK = Task(
         "texts_per_round": 2,
         "rules": "original",
     },
-    quick={
-        "n_personas": 2,
-        "n_topics": 2,
-        "rounds": 1,
-        "texts_per_round": 8,
-    },  # with fewer, no word tells anybody apart
+    # With fewer texts, no word tells anybody apart.
+    quick={"n_personas": 2, "n_topics": 2, "rounds": 1, "texts_per_round": 8},
     quick_steps=1,
     by_hand={
         "topics": (

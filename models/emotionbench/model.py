@@ -86,8 +86,8 @@ class EmotionBenchModel(LLMModel):
         situations = chosen.situations
         self._is_comparable = is_panas and (situations == ORIGINAL or SITUATIONS.is_file(situations))
         self._by_label = {one.label: one for one in self.occasions}
-        situations_read = {one.text for one in (Occasion(""), *self.occasions)}
-        self._texts = {text: with_situation(self.instrument, text) for text in situations_read}
+        situation_texts = ["", *(one.text for one in self.occasions)]
+        self._texts = {text: with_situation(self.instrument, text) for text in situation_texts}
         self._labels = {number: self.instrument.item(number).label for number in self.instrument.items}
         self.world = Questionnaire()
         self._n_read = 0  # answered sheets that were looked at

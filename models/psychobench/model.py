@@ -136,11 +136,7 @@ class PsychoBenchModel(LLMModel):
         for page in self._pages[agent_id, instrument.name]:
             if page.label == sheet.label:
                 return
-            given = self.world.given_on(agent_id, page.label)
-            numbered = {
-                str(place): given[item.label] for place, item in enumerate(page.items, 1) if item.label in given
-            }
-            if numbered:
+            if numbered := page.numbered(self.world.given_on(agent_id, page.label)):
                 yield page, numbered if len(page.items) > 1 else numbered["1"]
 
     def end_step(self) -> None:
