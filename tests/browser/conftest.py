@@ -245,5 +245,5 @@ def visit(page: Page, path: str) -> None:
     pause(page)
     page.evaluate("path => window.solara.router.push(path)", EMPTY)
     expect(page.get_by_text("Nothing is here.")).to_be_visible(timeout=STARTING_MS)
-    expect(page.locator(".mesa-llm-main")).to_have_count(0)
+    expect(page.locator(".mesa-llm-main, .v-navigation-drawer")).to_have_count(0)  # the sidebar goes last
     page.evaluate("path => window.solara.router.push(path)", path)
