@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypedDict
 
 import numpy as np
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm import ConfigError, Decision, Failure, Settings
 from mesa_llm.llm.protocol import LLM
@@ -139,22 +139,28 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
 
 
 @lru_cache(maxsize=64)
-def judgement_type(dimensions: tuple[Dimension, ...], n_persons: int = 2) -> type[BaseModel]:
+def judgement_type(dimensions: tuple[Dimension, ...], n_persons: int = 2) -> Any:
     """Return the type of a judgement; one score out of its range spoils all of it.
 
     Args:
         dimensions: What is rated.
         n_persons: Number of people; they are called `agent_1`, `agent_2`, … in it.
+
+    Returns:
+        A dictionary of dictionaries: person → dimension → `reasoning` and `score`.
     """
     marks: dict[str, Any] = {}
     for one in dimensions:
         reason = Annotated[str, Field(max_length=MAX_REASON, description="Why, in one or two sentences.")]
         score = Annotated[int, Field(ge=one.low, le=one.high)]
-        mark = create_model(f"Mark_{one.name}", reasoning=(reason, ...), score=(score, ...))
-        marks[one.name] = (mark, ...)
-    person = create_model("Marks", **marks)
-    persons: dict[str, Any] = {f"agent_{number}": (person, ...) for number in range(1, n_persons + 1)}
-    return create_model("Judgement", **persons)
+        marks[one.name] = _fields(f"Mark_{one.name}", {"reasoning": reason, "score": score})
+    person = _fields("Marks", marks)
+    return _fields("Judgement", {f"agent_{number}": person for number in range(1, n_persons + 1)})
+
+
+def _fields(name: str, types: dict[str, Any]) -> Any:
+    make: Any = TypedDict  # type checkers want the fields written out
+    return make(name, types)
 
 
 class JudgingModel(Protocol):
@@ -252,9 +258,9 @@ def _consulted_alike(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job]
 def _rows(job: _Job, decision: Any) -> list[Rating]:
     rows: list[Rating] = []
     for place, seat in enumerate(job.seats, 1):
-        marks = vars(getattr(decision.answer, f"agent_{place}"))
-        scores = {name: mark.score for name, mark in marks.items()}
-        reasons = {name: mark.reasoning for name, mark in marks.items()}
+        marks = decision.answer[f"agent_{place}"]
+        scores = {name: mark["score"] for name, mark in marks.items()}
+        reasons = {name: mark["reasoning"] for name, mark in marks.items()}
         rows.append(Rating(job.episode.index, seat, job.judge, job.sample, job.is_swapped, scores, reasons))
     return rows
 

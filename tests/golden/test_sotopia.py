@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm import ScriptedLLM, ToolCall
 from mesa_llm.engine.survey import JUDGING
@@ -273,8 +273,8 @@ def test_a_judgement_has_a_row_for_each_person_and_dimension(case: Any) -> None:
     marks: dict[str, Any] = {f"agent_{number}": {} for number in (1, 2)}
     for name, dimension, score in rows:
         marks[name][dimension] = {"reasoning": "", "score": score}
-    judgement: Any = judgement_type(STANDARD).model_validate(marks)
-    found = [(name, one, getattr(getattr(judgement, name), one).score) for one in DIMENSIONS for name in marks]
+    judgement = TypeAdapter(judgement_type(STANDARD)).validate_python(marks)
+    found = [(name, one, judgement[name][one]["score"]) for one in DIMENSIONS for name in marks]
     assert found == rows
     assert [call["temperature"] for call in case["call"]] == [JUDGING.temperature]
 
@@ -284,7 +284,7 @@ def test_a_score_out_of_its_range_spoils_the_judgement(version: str, case: Any) 
     marks = {one.name: {"reasoning": "", "score": max(one.low, min(0, one.high))} for one in STANDARD}
     given = {**marks, case["dim"]: {"reasoning": "", "score": case["score"]}}
     try:
-        judgement_type(STANDARD).model_validate({"agent_1": given, "agent_2": marks})
+        TypeAdapter(judgement_type(STANDARD)).validate_python({"agent_1": given, "agent_2": marks})
         accepted = True
     except ValidationError:
         accepted = False
