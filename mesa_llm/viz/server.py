@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import logging
 import os
 import secrets
@@ -21,6 +22,8 @@ from urllib.parse import quote
 import uvicorn
 from solara.server import app as solara_app
 from solara.server import settings, starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp
 
 from mesa_llm.engine.access import Access
@@ -235,7 +238,14 @@ def _solara(page: str) -> ASGIApp:
         solara_app.apps["__default__"] = solara_app.AppScript(page)
     except ImportError as error:
         raise ConfigError(f"there is no page {page!r}: {error}") from error
+    starlette.app.add_exception_handler(404, _no_page)
     return starlette.app
+
+
+def _no_page(request: Request, _: Exception) -> HTMLResponse:
+    """Lead whoever asked for what there is not to what there is."""
+    text = f'There is no page {html.escape(request.url.path)} here. <a href="/">All that there is</a>'
+    return HTMLResponse(f"<!doctype html><title>mesa_llm</title><p>{text}</p>", 404)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -70,7 +70,8 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
 
 
 def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> None:
-    page.goto("/")
+    page.goto("/shelling")  # no model
+    page.get_by_role("link", name="All that there is").click()
     card = page.locator(".mesa-llm-entry").first
     expect(card).to_contain_text("Social network")
     expect(card).to_contain_text("Start here")
