@@ -20,6 +20,7 @@ from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.human.desk import HumanLLM
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
+from mesa_llm.records.frozen import frozen
 from mesa_llm.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
         return Failure(agent_id, str(error), "Invalid", "rule")
 
 
-@dataclass(frozen=True)
+@frozen
 class Consultation:
     """One question to a language model that takes no part in the run; the engine asks it like an agent."""
 

@@ -186,7 +186,7 @@ class JudgingModel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is one of its own
 class _Job:
     episode: Episode
     judge: str
@@ -320,10 +320,10 @@ def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[
 
 
 def _by_rule(episode: Episode, seat: int) -> dict[str, tuple[int, str]]:
-    lines, person, character = episode.room.lines, episode.persons[seat], episode.characters[seat]
-    own = [line for line in lines if line.speaker_id == person.unique_id]
+    lines, agent_id, character = episode.room.lines, episode.persons[seat].unique_id, episode.characters[seat]
+    own = [line for line in lines if line.speaker_id == agent_id]
     spoken = [line.text for line in own if line.kind == "say"]
-    heard = {line.text for line in lines if line.kind == "say" and line.is_heard_by(person.unique_id)} - {*spoken}
+    heard = {line.text for line in lines if line.kind == "say" and line.is_heard_by(agent_id)} - {*spoken}
     share = episode.agreed_share(seat)
     repeated = len(spoken) - len(set(spoken))
     has_told = bool(character.secret) and character.secret.casefold() in " ".join(spoken).casefold()
