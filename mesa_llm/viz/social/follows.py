@@ -23,6 +23,7 @@ from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads
 from mesa_llm.viz.inspector import inspect_agent
 from mesa_llm.viz.markup import label_of
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.social.reader import social_world, still
 from mesa_llm.viz.space import ACTIVE, IDLE, Place, lay_out, spots_on, write_names
 from mesa_llm.worlds.beliefs import tone
@@ -269,10 +270,10 @@ def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None =
             at first.
     """
 
-    def FollowNetwork(model: Any) -> Any:
+    def FollowNetwork(model: LLMModel) -> Any:
         return _FollowNetwork(model, colourings)
 
-    return FollowNetwork
+    return llm_models_only(FollowNetwork, follow_network.__name__)
 
 
 @component

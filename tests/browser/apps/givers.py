@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
 from mesa.visualization import SolaraViz
@@ -12,6 +14,8 @@ from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, Measu
 
 class Giver(MoneyAgent, Mind):
     """Gives one coin to somebody, where it can."""
+
+    cell: Any
 
     def can_give(self) -> bool:
         """Check whether there is a coin, and somebody to give it to."""
@@ -34,7 +38,6 @@ class Givers(BoltzmannWealth):
         Giver.enter(self.agents, llm="random", config="You are generous, but not foolish.")
 
 
-page = SolaraViz(
-    Givers(),
-    components=[(Measures, 0), (Space, 0), (AgentInspector, 1), (ActionTable, 2), (CostMeter, 2), (EventLog, 2)],
-)
+COMPONENTS: Any = [(Measures, 0), (Space, 0), (AgentInspector, 1), (ActionTable, 2), (CostMeter, 2), (EventLog, 2)]
+
+page = SolaraViz(Givers(), components=COMPONENTS)
