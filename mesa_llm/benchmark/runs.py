@@ -51,6 +51,11 @@ class Candidate:
     design: AgentDesign | None = None
     """Task-independent choice of the agents' components; None: each model's own."""
 
+    @property
+    def thinks_with(self) -> str | LLM:
+        """Language model that the agents think with, which the design may name."""
+        return self.llm if self.design is None or self.design.llm is None else self.design.llm
+
 
 class Plan(NamedTuple):
     """A planned run of a task."""
@@ -154,8 +159,11 @@ class Runs:
         """Make the folder, and the model of each task and candidate once: what cannot be is said before asking.
 
         Raises:
-            ConfigError: If a task's parameters cannot be, or the folder cannot be made.
+            ConfigError: If a task's parameters cannot be, nobody knows a candidate's provider, or the folder cannot be
+                made.
         """
+        for llm in dict.fromkeys(plan.candidate.thinks_with for plan in self.plans):
+            self.access.demand(llm)
         first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
         for plan in reversed(first.values()):
             plan.make(access=self.access, **self.options).close()
