@@ -56,6 +56,17 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
+def none_succeeded(n_decisions: int, whose: str = "") -> str:
+    """Return that all decisions failed, as the beginning of a message.
+
+    Args:
+        n_decisions: Number of decisions.
+        whose: What they were for; empty: it is not said.
+    """
+    of = f" of {whose}" if whose else ""
+    return f"the only decision{of} failed" if n_decisions == 1 else f"none of the {n_decisions} decisions{of} succeeded"
+
+
 def suggestion(name: str, names: Iterable[str]) -> str:
     """Return the part of an error that suggests a name in place of a misspelt one; empty if none is close."""
     close = get_close_matches(name, list(names), n=1)

@@ -24,7 +24,7 @@ from mesa_llm.model.identity import setting_digest
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
 from mesa_llm.records import Usage
-from mesa_llm.text import counted
+from mesa_llm.text import counted, none_succeeded
 
 logger = logging.getLogger(__name__)
 
@@ -280,9 +280,7 @@ def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDec
         return NothingDecided("nobody was asked for a decision")
     if failures >= decisions:
         first = next(iter(model.runlog.failures()), "unknown")[:300]
-        return NothingDecided(
-            f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: {first}"
-        )
+        return NothingDecided(f"{none_succeeded(decisions)}. The first failed because: {first}")
     return None if scores else NothingDecided(f"{counted(decisions, 'decision')}, and no score came of them")
 
 

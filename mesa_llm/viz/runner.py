@@ -326,7 +326,8 @@ def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
         return ""
     reasons = Counter(f"{kind}: {reason}" for kind, reason in zip(failed["kind"], failed["reason"], strict=True))
     reason, count = reasons.most_common(1)[0]
-    share = f"All {n_failed} decisions" if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
+    all_of_them = f"All {n_failed} decisions" if n_failed > 1 else "The only decision"
+    share = all_of_them if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
     often = "" if count == n_failed else f" (the reason of {count} of them)"
     advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
