@@ -227,7 +227,8 @@ def test_names_are_text_and_of_one_line(lesson: Class) -> None:
     page = enter(lesson.browser(), lesson.room.code, HOSTILE[:39])
     assert "<img" not in page
     assert "&lt;img" in page
-    assert clean_name(" A\u202en\u0000a \n Bo ") == "Ana Bo"
+    assert clean_name(" A\u202en\u0000a \n B\u200do ") == "Ana Bo"
+    assert clean_name("\u200d\U0001f9d1\u200d\U0001f680") == "\U0001f9d1\u200d\U0001f680"
     for name in ("", "\u200b \n", "x" * 41):
         with pytest.raises(NoSeat):
             clean_name(name)

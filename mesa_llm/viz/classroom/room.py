@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from mesa_llm.errors import Absent, ConfigError, MesaLLMError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
 from mesa_llm.records import Reply, Request
+from mesa_llm.text import one_line
 from mesa_llm.viz.classroom.draft import Draft, Lines
 
 logger = logging.getLogger(__name__)
@@ -392,6 +393,10 @@ def is_same_code(typed: str, code: str) -> bool:
     return bool(code) and secrets.compare_digest(plain.encode(), code.encode())
 
 
+JOINER = "\u200d"
+"""Joins emoji; anywhere else, it is left out as all that is invisible."""
+
+
 def clean_name(name: str) -> str:
     """Clean a name: one line, without invisible characters.
 
@@ -400,7 +405,7 @@ def clean_name(name: str) -> str:
     """
     plain = unicodedata.normalize("NFKC", name)
     plain = "".join(" " if character.isspace() else character for character in plain)
-    plain = " ".join("".join(each for each in plain if unicodedata.category(each)[0] != "C").split())
+    plain = one_line("".join(each for each in plain if each == JOINER or unicodedata.category(each)[0] != "C"))
     if not plain:
         raise NoSeat("Type your name.")
     if len(plain) > MAX_NAME:
