@@ -156,6 +156,7 @@ def follow_figure(
     recent = {(follower, followee) for follower, followee in new}
     place_users(list(agents), ties.tolist(), positions)
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    enlarge(figure)
     axes: Any = figure.subplots()
     axes.set_axis_off()
     _draw_ties(axes, [tuple(tie) for tie in ties[:MAX_TIES].tolist()], recent, positions)
@@ -169,7 +170,6 @@ def follow_figure(
     if recent:
         title += "\nGreen: follows that began during the run"
     axes.set_title(title, loc="left", color=GREY, fontsize=12)
-    enlarge(figure)
     return figure, places
 
 
