@@ -37,6 +37,7 @@ def test_our_components_bring_their_style_to_mesas_page_once(browser: Browser, t
         turn_to(page, "Page 2")
         expect(page.get_by_role("columnheader", name="Outcome")).to_have_css("text-align", "left")
         expect(place.first).to_have_css("overflow-y", "auto")
+        expect(page.get_by_role("cell").first).to_have_css("unicode-bidi", "plaintext")  # as Hebrew needs it
         expect(page.get_by_text("EventLog needs an LLMModel")).to_be_visible()
         expect(page.locator("#ipyvue-mesa-llm")).to_have_count(1)
         press(page, "▶")
