@@ -246,6 +246,18 @@ def test_what_is_wrong_with_an_answer_stands_beside_its_field(lesson: Class) -> 
     assert "Hello" in lesson.greetings
 
 
+def test_of_two_windows_on_one_seat_the_later_one_is_told_that_nothing_was_taken(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    lesson.step(1)
+    choice = {"question": "1", "offer": "greet", "field0": "Hello", "field1": "1"}
+    assert "was not taken" in ana.post("/join/seat", data={**choice, "chosen": "1"}).text  # a click too much
+    assert list(lesson.room.waiting) == [1]
+    assert "was not taken" not in ana.post("/join/seat", data={**choice, "chosen": "0"}).text
+    assert "was not taken" in greet(ana, 1, "Good bye")
+    lesson.wait()
+    assert lesson.greetings.count("Hello") == 1
+
+
 def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson: Class) -> None:
     lesson.student("Ana")
     lesson.student("Ben")

@@ -309,7 +309,7 @@ class Room:
                 seat.draft = Draft(question)
             return seat.draft
 
-    def answer(self, seat: Seat, question_id: int, offer: str, lines: Lines) -> None:
+    def answer(self, seat: Seat, question_id: int, offer: str, lines: Lines, n_chosen: int | None = None) -> bool:
         """Take what a student has filled in.
 
         Args:
@@ -317,28 +317,41 @@ class Room:
             question_id: The question that the student's browser shows; an older one is left alone.
             offer: Name of what was chosen: an action, or empty for a typed answer.
             lines: What stands in its fields.
+            n_chosen: Number of choices that the browser shows as taken; with another number it is a second click, or
+                another window, and left alone. None: any.
+
+        Returns:
+            Whether the browser shows what is asked now.
         """
         with self._lock:
             draft = self.draft_of(seat)
             if draft is None or draft.question.question_id != question_id:
-                return
+                return False
+            if n_chosen not in (None, len(draft.calls)):
+                return False
             reply = draft.choose(offer, lines)
             if reply is not None:
                 self.person.desk.answer(question_id, reply)
             self.version += 1
+            return True
 
-    def finish(self, seat: Seat, question_id: int) -> None:
+    def finish(self, seat: Seat, question_id: int) -> bool:
         """Send what a student has chosen so far, who could do more.
 
         Args:
             seat: The student's seat.
             question_id: The question that the student's browser shows.
+
+        Returns:
+            Whether something was chosen for what is asked now.
         """
         with self._lock:
             draft = self.draft_of(seat)
-            if draft is not None and draft.question.question_id == question_id and draft.calls:
-                self.person.desk.answer(question_id, draft.reply())
-                self.version += 1
+            if draft is None or draft.question.question_id != question_id or not draft.calls:
+                return False
+            self.person.desk.answer(question_id, draft.reply())
+            self.version += 1
+            return True
 
     # -- the rule twin
 
