@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -254,8 +255,15 @@ def decision_text(decision: str | None) -> str:
 def call_text(name: str, arguments: dict[str, Any]) -> str:
     """Write a call as `name(argument: value, …)`."""
     values = {key: value if isinstance(value, str) else legible_json(value) for key, value in arguments.items()}
-    arguments_text = ", ".join(f"{key}: {value}" for key, value in values.items())
+    arguments_text = ", ".join(f"{key}: {isolated(value)}" for key, value in values.items())
     return shortened(f"{name}({arguments_text})" if arguments_text else name)
+
+
+def isolated(text: str) -> str:
+    """Keep a text that is written from right to left apart from the words around it, whose order it would change."""
+    if text.isascii() or not any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
+        return text
+    return f"\u2068{text}\u2069"
 
 
 def decider(by: str) -> str:
