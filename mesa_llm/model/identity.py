@@ -159,10 +159,15 @@ def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tup
         parameters: The parameters, with files where they are now.
         files: Digests of the files that the recorded ones named.
     """
-    texts: list[str] = []
-    _with_texts(parameters, lambda name, text: texts.append(f"{name}={text}") or text)
-    lost = (text for text in texts if text in files and not os.path.isfile(text.partition("=")[2]))
-    return next(((text, files[text]) for text in lost), None)
+    lost: list[str] = []
+
+    def note(name: str, text: str) -> str:
+        if f"{name}={text}" in files and not os.path.isfile(text):
+            lost.append(f"{name}={text}")
+        return text
+
+    _with_texts(parameters, note)
+    return (lost[0], files[lost[0]]) if lost else None
 
 
 def _split(files: Any) -> Iterator[tuple[str, str, str]]:
