@@ -26,6 +26,20 @@ def canonical_json(value: object) -> str:
         return _CANONICAL.encode(with_text_names(value))
 
 
+def legible_json(value: object) -> str:
+    """Write a value as `canonical_json` does, but for a reader: with 2 before 10 among the names of an object."""
+    return json.dumps(in_natural_order(canonical_json(value)), separators=(",", ":"), ensure_ascii=False)
+
+
+def in_natural_order(text: str) -> Any:
+    """Read JSON, with the names of each object sorted as texts, but the numbers in them as numbers."""
+    return json.loads(text, object_pairs_hook=lambda fields: dict(sorted(fields, key=_with_wide_numbers)))
+
+
+def _with_wide_numbers(field: tuple[str, Any]) -> str:
+    return re.sub(r"\d+", lambda digits: digits[0].zfill(12), field[0])
+
+
 def options_json(options: Mapping[str, Sequence[Any]]) -> str:
     """Write lists by name as `canonical_json` does, in less time where they hold whole numbers and texts alone."""
     if _WRITTEN_ALIKE.issuperset(map(type, chain(options, *filter(None, options.values())))):

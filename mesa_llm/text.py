@@ -38,8 +38,12 @@ COMMON = frozenset(
 _ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 """Sequences that colour, move or rename a terminal."""
 
+_EMOJI = r"[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
+"""Pictures, and what varies them: a joiner between two makes one of them, as of a person and a rocket an astronaut."""
+
 _UNSEEN = re.compile(
-    rf"{_ESCAPE}|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    rf"{_ESCAPE}|(?<!{_EMOJI})\u200d|\u200d(?!{_EMOJI})|"
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
     r"\ufeff\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0001-\U000e007f]"
 )
 """Invisible characters: terminal escapes, control characters, zero-width and bidirectional marks, lone surrogates."""
@@ -54,6 +58,17 @@ def counted(count: int, noun: str, plural: str = "") -> str:
         plural: Its plural; empty: the noun with an s.
     """
     return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
+
+
+def none_succeeded(n_decisions: int, whose: str = "") -> str:
+    """Return that all decisions failed, as the beginning of a message.
+
+    Args:
+        n_decisions: Number of decisions.
+        whose: What they were for; empty: it is not said.
+    """
+    of = f" of {whose}" if whose else ""
+    return f"the only decision{of} failed" if n_decisions == 1 else f"none of the {n_decisions} decisions{of} succeeded"
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
@@ -73,7 +88,8 @@ def one_line(text: str, max_characters: int | None = None) -> str:
     """Put a text on one line, without anything that nobody would see.
 
     Line breaks of every kind (`\\r`, U+0085, U+2028, …) and runs of blanks become one blank. Terminal escapes, control
-    characters, zero-width characters and marks that turn the direction of writing are left out.
+    characters, zero-width characters (but for those that join emoji) and marks that turn the direction of writing are
+    left out.
 
     Args:
         text: Any text.

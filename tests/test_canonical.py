@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.canonical import canonical_json, options_json
+from mesa_llm.canonical import canonical_json, legible_json, options_json
 
 
 class Sheep(Enum):
@@ -39,3 +39,8 @@ def test_flat_values_are_written_as_json_writes_them(fields: dict[str, Any], opt
     as_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
     assert canonical_json(fields) == as_json(fields)
     assert options_json(options) == as_json(options)
+
+
+def test_numbers_of_items_are_in_their_order_where_people_read_them() -> None:
+    sheet = {"answers": {str(item): 1 for item in (10, 2, 1)}, "Q10b": 1, "Q9": [{"b": 1, "a": "é"}]}
+    assert legible_json(sheet) == '{"Q9":[{"a":"é","b":1}],"Q10b":1,"answers":{"1":1,"2":1,"10":1}}'

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.text import clip, counted, figure_text, numbered_lines, one_line, quoted
+from mesa_llm.text import clip, counted, figure_text, none_succeeded, numbered_lines, one_line, quoted
 
 BREAKS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
-INVISIBLE = ("\x00", "\x1b", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
+INVISIBLE = ("\x00", "\x1b", "\x9b", "\u200b", "\u200c", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")
 texts = st.lists(st.one_of(st.sampled_from((*BREAKS, *INVISIBLE, "“", "”", " ")), st.text(max_size=5))).map("".join)
 
 
@@ -67,3 +67,18 @@ def test_lines_of_a_file_end_at_line_breaks_alone(tmp_path) -> None:
 )
 def test_a_figure_has_three_digits_and_no_exponent(figure: float, text: str) -> None:
     assert figure_text(figure) == text
+
+
+def test_a_single_failed_decision_is_the_only_one() -> None:
+    assert [none_succeeded(n, "a.py") for n in (1, 3)] == [
+        "the only decision of a.py failed",
+        "none of the 3 decisions of a.py succeeded",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["\U0001f9d1\u200d\U0001f680", "\U0001f3f3\ufe0f\u200d\U0001f308", "\u2764\ufe0f\u200d\U0001f525"]
+)
+def test_joined_emoji_stay_one_and_no_other_joiner_does(text: str) -> None:
+    assert one_line(text) == text
+    assert one_line(f"\u200d{text}\u200d\u200dA\u200dB\u200b\u200d{text[0]}\u200d") == f"{text}AB{text[0]}"

@@ -24,7 +24,7 @@ from mesa_llm.model.identity import setting_digest
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
 from mesa_llm.records import Usage
-from mesa_llm.text import counted
+from mesa_llm.text import counted, none_succeeded
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,11 @@ class Candidate:
 
     design: AgentDesign | None = None
     """Task-independent choice of the agents' components; None: each model's own."""
+
+    @property
+    def thinks_with(self) -> str | LLM:
+        """Language model that the agents think with, which the design may name."""
+        return self.llm if self.design is None or self.design.llm is None else self.design.llm
 
 
 class Plan(NamedTuple):
@@ -154,8 +159,11 @@ class Runs:
         """Make the folder, and the model of each task and candidate once: what cannot be is said before asking.
 
         Raises:
-            ConfigError: If a task's parameters cannot be, or the folder cannot be made.
+            ConfigError: If a task's parameters cannot be, nobody knows a candidate's provider, or the folder cannot be
+                made.
         """
+        for llm in dict.fromkeys(plan.candidate.thinks_with for plan in self.plans):
+            self.access.demand(llm)
         first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
         for plan in reversed(first.values()):
             plan.make(access=self.access, **self.options).close()
@@ -272,9 +280,7 @@ def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDec
         return NothingDecided("nobody was asked for a decision")
     if failures >= decisions:
         first = next(iter(model.runlog.failures()), "unknown")[:300]
-        return NothingDecided(
-            f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: {first}"
-        )
+        return NothingDecided(f"{none_succeeded(decisions)}. The first failed because: {first}")
     return None if scores else NothingDecided(f"{counted(decisions, 'decision')}, and no score came of them")
 
 

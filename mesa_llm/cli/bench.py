@@ -23,7 +23,6 @@ from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
-from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.rehearsal import CAVEAT, Cost, rehearse
 from mesa_llm.model.scenario import parameters_of
@@ -258,7 +257,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
         say(json.dumps(figures))
         return figures
     if not total.requests:
-        say(f"{' and '.join(dict.fromkeys(str(_llm_of(one)) for one in benchmark.tested))} costs nothing")
+        say(f"{' and '.join(dict.fromkeys(str(one.thinks_with) for one in benchmark.tested))} costs nothing")
         return figures
     n_runs = Counter(plan.task.name for plan in plans)
     rows = [(name, n_runs[name], cost) for name, cost in costs.items()]
@@ -268,12 +267,6 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     if unpriced:
         say(f"litellm has no price for {', '.join(unpriced)}.")
     return figures
-
-
-def _llm_of(candidate: Candidate) -> str | LLM:
-    """Return what the agents of a candidate think with: its design may name another."""
-    design = candidate.design
-    return candidate.llm if design is None or design.llm is None else design.llm
 
 
 def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> Report | Cross:

@@ -12,6 +12,7 @@ from itertools import batched, chain
 from pathlib import Path
 from typing import Any
 
+from mesa_llm.canonical import in_natural_order
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.salvage import salvage
@@ -155,7 +156,7 @@ def _decision_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
 
 
 def _decided(decision: Any, full: bool) -> Iterator[str]:
-    match _read(decision):
+    match _read(decision, in_natural_order):
         case [list() as actions, answer] if all(isinstance(action, list) and len(action) == 2 for action in actions):
             for action, arguments in actions:
                 yield f"{action}({_excerpt(_arguments(arguments), full)})"
@@ -222,11 +223,11 @@ _BLOCKS: dict[str, Callable[[RunLog, Row, bool], Iterator[str]]] = {
 }
 
 
-def _read(text: Any) -> Any:
+def _read(text: Any, read: Callable[[str], Any] = loaded) -> Any:
     """Read JSON that a log holds; what is none, as in a damaged log, is shown as it stands."""
     try:
-        return loaded(text) if isinstance(text, str) else text
-    except ValueError:
+        return read(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
         return text
 
 

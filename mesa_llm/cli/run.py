@@ -23,7 +23,7 @@ from mesa_llm.model.identity import name_of
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.registry import demand_listed, find_models
 from mesa_llm.records import Usage
-from mesa_llm.text import counted, spreadsheet_cell
+from mesa_llm.text import counted, none_succeeded, spreadsheet_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +200,7 @@ def _demand_decisions(model: Any) -> None:
     if decisions and model.usage.failures >= decisions:
         hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
         raise NothingDecided(
-            f"none of the {counted(decisions, 'decision')} succeeded. The first failed because: "
+            f"{none_succeeded(decisions)}. The first failed because: "
             f"{_first(model.runlog.failures()).rstrip('.')}. Check --llm and --api-base with `mesa-llm doctor`, and "
             f"run the same command again{hint}"
         )

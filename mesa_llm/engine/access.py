@@ -144,6 +144,23 @@ class Access:
                 route = self._routes[route_key] = self._within_limits(llm, *self._defaults[:3])
             return route
 
+    def demand(self, llm: str | LLM) -> None:
+        """Check that a language model can be opened and its provider is known; may load litellm, and sends nothing.
+
+        Args:
+            llm: What agents think with.
+
+        Raises:
+            ConfigError: As for `open`, or if nobody knows the provider.
+        """
+        if isinstance(llm, str) and llm.strip() == "rule":
+            return
+        self.open(llm)
+        if isinstance(llm, str) and open_simple(llm) is None and self._find(llm.strip(), False).api_base is None:
+            from mesa_llm.llm.litellm import LiteLLM
+
+            LiteLLM(self._find(llm.strip(), False).model).demand_provider()
+
     def forget(self, llm: LLM) -> None:
         """Drop a transport of the user's own, with the key it may hold, once no model uses it any more.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -102,7 +102,15 @@ def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for index, value in enumerate(cast("Sequence[Any]", parameters)):
             yield from _files(value, f"{name}.{index}")
     elif isinstance(parameters, str) and _is_file(parameters):
-        yield f"{name}={parameters}", hashlib.sha256(Path(parameters).read_bytes()).hexdigest()[:16]
+        yield f"{name}={parameters}", _digest(parameters)
+
+
+def _digest(path: str | Path) -> str:
+    """Return the first digits of the SHA-256 of a file; empty if there is none."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    except (OSError, ValueError):
+        return ""
 
 
 _SERVERS = "design.design.servers"
@@ -112,6 +120,76 @@ _SERVERS = "design.design.servers"
 def _is_file(text: str) -> bool:
     """Check whether a parameter names a file; a bare word is no file name, whatever lies in this folder."""
     return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
+
+
+def with_recorded_paths(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the identity of a run, with files of the recorded contents under the paths of the recording."""
+    before = {name: (text, digest) for name, text, digest in _split(recorded.get("files", {}))}
+
+    def back(name: str, text: str) -> str:
+        path, digest = before.get(name, ("", ""))
+        return path if run["files"].get(f"{name}={text}") == digest else text
+
+    files = {f"{name}={back(name, text)}": digest for name, text, digest in _split(run["files"])}
+    return {**run, "parameters": _with_texts(run["parameters"], back), "files": files}
+
+
+def located(parameters: Mapping[str, Any], files: Mapping[str, str], log: Path) -> dict[str, Any]:
+    """Return the parameters of a recorded run, with its files where they are now.
+
+    Args:
+        parameters: The parameters, as the manifest holds them.
+        files: Digests of the files that they name, as the manifest holds them.
+        log: The run log: what is not in the current folder is looked for in that of the log, and above it.
+    """
+
+    def found(name: str, text: str) -> str:
+        digest = files.get(f"{name}={text}")
+        if digest is None or _digest(text) == digest:
+            return text
+        return next((str(folder / text) for folder in log.absolute().parents if _digest(folder / text) == digest), text)
+
+    return _with_texts(parameters, found)
+
+
+def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the first file of a recorded run that there is not, as `parameter=path`, with its digest.
+
+    Args:
+        parameters: The parameters, with files where they are now.
+        files: Digests of the files that the recorded ones named.
+    """
+    lost: list[str] = []
+
+    def note(name: str, text: str) -> str:
+        if f"{name}={text}" in files and not os.path.isfile(text):
+            lost.append(f"{name}={text}")
+        return text
+
+    _with_texts(parameters, note)
+    return (lost[0], files[lost[0]]) if lost else None
+
+
+def _split(files: Any) -> Iterator[tuple[str, str, str]]:
+    """Return the name of the parameter, the path and the digest of each file of a manifest, which may be damaged."""
+    for key, digest in cast("dict[str, str]", files).items() if isinstance(files, dict) else ():
+        name, _, text = key.partition("=")
+        yield name, text, digest
+
+
+def _with_texts(parameters: Any, change: Callable[[str, str], str], name: str = "") -> Any:
+    """Return parameters with texts changed; `change` gets the name of the parameter, and the text."""
+    match parameters:
+        case dict():
+            fields = cast("dict[str, Any]", parameters)
+            return {key: _with_texts(value, change, f"{name}.{key}" if name else key) for key, value in fields.items()}
+        case list():
+            items = cast("list[Any]", parameters)
+            return [_with_texts(item, change, f"{name}.{index}") for index, item in enumerate(items)]
+        case str():
+            return change(name, parameters)
+        case _:
+            return parameters
 
 
 def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:

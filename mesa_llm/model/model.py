@@ -21,7 +21,7 @@ from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
-from mesa_llm.model.identity import check_files, identity, with_recorded_addresses
+from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.options import OnError, constructor, settle_parameters
 from mesa_llm.model.prompts import find_prompt, render_prompt
@@ -175,6 +175,7 @@ class LLMModel(StagedModel):
         run = identity(self, self._arguments, seed)
         if engine_options.get("moved"):
             run = with_recorded_addresses(run, self.runlog.manifest)
+        run = with_recorded_paths(run, self.runlog.manifest)
         self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
         check_files(self.runlog, run)
         self.interventions = Interventions(self)

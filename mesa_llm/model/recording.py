@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.model.identity import class_named, parameter_from_json
+from mesa_llm.model.identity import class_named, located, missing_file, parameter_from_json
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
 from mesa_llm.runlog.log import RunLog
@@ -33,6 +33,7 @@ class _Manifest(BaseModel, strict=True):
     model: str
     parameters: dict[str, Any]
     rng: int | None
+    files: dict[str, str] = {}
     interventions: list[_Row] = []
 
 
@@ -51,6 +52,9 @@ class Recording:
 
     rng: int | None
     """Seed."""
+
+    files: Mapping[str, str]
+    """Digests of the files that its parameters name: `parameter=path` → digest."""
 
     interventions: tuple[Mapping[str, Any], ...]
     """What was done to it from outside: `step` and `intervention` of each."""
@@ -92,7 +96,7 @@ class Recording:
             fault = f"it holds {len(digests)} steps, the last of which is step {steps}"
             raise ConfigError(f"{str(file)!r} is damaged: {fault}")
         rows = tuple(row.model_dump(exclude_defaults=True) for row in run.interventions)
-        return cls(file, run.model, run.parameters, run.rng, rows, dict(digests))
+        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests))
 
     @property
     def last_step(self) -> int:
@@ -126,8 +130,9 @@ class Recording:
             ConfigError: If it cannot be made from the log alone.
         """
         kind = kind or class_named(self.model, LLMModel)
+        recorded = {**located(self.parameters, self.files, self.file), **(changes or {})}
         try:
-            arguments = {name: parameter_from_json(value) for name, value in self.parameters.items()}
+            arguments = {name: parameter_from_json(value) for name, value in recorded.items()}
             arguments |= changes or {}
             positional: list[Any] = []
             parameters = list(constructor(kind).parameters.values())
@@ -137,9 +142,14 @@ class Recording:
                         parameter.name
                     )
             return kind(*positional, **{**arguments, "rng": self.rng, **options})
-        except MesaLLMError:
-            raise
         except Exception as error:  # any model, with parameters out of a file
+            if lost := missing_file(recorded, self.files):
+                raise ConfigError(
+                    f"{str(self.file)!r} was made with {lost[0]}, and that file is neither in {str(Path.cwd())!r} nor "
+                    f"in the folder of the log or above it: put it there (SHA-256 {lost[1]}…), or run this where it is"
+                ) from error
+            if isinstance(error, MesaLLMError):
+                raise
             raise ConfigError(f"{self.model} cannot be made from the log alone: {error}") from error
 
     def replayed(self) -> LLMModel:

@@ -13,6 +13,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.errors import MesaLLMError
+from mesa_llm.viz.markup import StyleSheet
 
 KINDS = {
     "csv": "text/csv",
@@ -119,15 +120,17 @@ def Picture(
         if on_pick is not None and type(agent_id) is int:
             on_pick(agent_id)
 
-    _Picture(
-        title=title,
-        src=f"data:image/png;base64,{base64.b64encode(png).decode()}" if png else "",
-        spots=[spot._asdict() for spot in spots],
-        labels=[download.label for download in downloads],
-        file=file,
-        event_pick=pick,
-        event_save=save,
-        event_saved=lambda _: offer(None),
-    )
-    if fault:
-        solara.Error(fault, dense=True)
+    with solara.Div():
+        StyleSheet()
+        _Picture(
+            title=title,
+            src=f"data:image/png;base64,{base64.b64encode(png).decode()}" if png else "",
+            spots=[spot._asdict() for spot in spots],
+            labels=[download.label for download in downloads],
+            file=file,
+            event_pick=pick,
+            event_save=save,
+            event_saved=lambda _: offer(None),
+        )
+        if fault:
+            solara.Error(fault, dense=True)

@@ -16,6 +16,7 @@ from reacton import use_ref, use_state
 from reacton.ipyvue import use_event
 from solara.core import component
 
+from mesa_llm.canonical import legible_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.model import LLMModel
@@ -173,7 +174,7 @@ def interviews_with(model: LLMModel, agent_id: int) -> list[Interview]:
     for time, _, question, answer, failure, purpose in model.runlog.rows("answers", agent_id):
         if purpose == PURPOSE:
             value = json.loads(answer) if answer else None
-            text = "" if value is None else value if isinstance(value, str) else answer
+            text = "" if value is None else value if isinstance(value, str) else legible_json(value)
             found.append(Interview(int(time), shortened(question), shortened(text), shortened(failure or "")))
     return found[::-1]
 

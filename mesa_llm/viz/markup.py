@@ -19,9 +19,6 @@ logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 
-CSS = (HERE / "style.css").read_text(encoding="utf-8")
-"""Style sheet of all pages."""
-
 
 @lru_cache(maxsize=64)
 def _environment(folder: Path) -> jinja2.Environment:
@@ -49,6 +46,11 @@ def markup(template: str | Path, **values: Any) -> str:
     return _environment(path.parent).get_template(path.name).render(values)
 
 
+@solara.component_vue("style.vue")
+def StyleSheet() -> None:
+    """Bring the style sheet of all pages; a page has it once, however many components bring it."""
+
+
 @component
 def Markup(template: str | Path, **values: Any) -> None:
     """Show a filled-in template; every value is escaped.
@@ -57,7 +59,9 @@ def Markup(template: str | Path, **values: Any) -> None:
         template: File of the template; a bare name is one of this package's own.
         **values: What the template names.
     """
-    solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
+    with solara.Div():
+        StyleSheet()
+        solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
 
 
 @solara.component_vue("clickable.vue")
@@ -91,7 +95,9 @@ def ClickableHTML(html: str, on_pick: Callable[[str, int], None]) -> None:
         if kind.isidentifier() and number.isascii() and number.isdecimal() and len(number) < 16:
             on_pick(kind, int(number))
 
-    _Clickable(html=html, event_pick=pick)
+    with solara.Div():
+        StyleSheet()
+        _Clickable(html=html, event_pick=pick)
 
 
 def label_of(name: str) -> str:

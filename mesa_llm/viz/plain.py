@@ -37,23 +37,23 @@ def steps_over(model: Any) -> int:
     return model.now - 1 if isinstance(model, LLMModel) else int(model.time)
 
 
-def llm_models_only(show: Callable[[LLMModel], None]) -> Callable[[Any], None]:
+def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable[[Any], Any]:
     """Let a component say in one line that it shows nothing of plain Mesa models.
 
     Args:
-        show: Body of the component.
+        show: Body of the component, or what makes its element.
+        name: What to call it; empty: as `show` is called.
     """
 
     @wraps(show)
-    def shown(model: Any) -> None:
+    def shown(model: Any) -> Any:
         if isinstance(model, LLMModel):
-            show(model)
-        else:
-            solara.Warning(
-                f"{show.__name__} needs an LLMModel, and {type(model).__name__} is a plain Mesa model: make it an "
-                "LLMModel (docs/writing_a_model.md), or leave this component out.",
-                dense=True,
-            )
+            return show(model)
+        return solara.Warning(
+            f"{name or show.__name__} needs an LLMModel, and {type(model).__name__} is a plain Mesa model: make it an "
+            "LLMModel (docs/writing_a_model.md), or leave this component out.",
+            dense=True,
+        )
 
     return shown
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mesa_llm.errors import Absent, Stopped
+from mesa_llm.errors import Absent, ConfigError, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
@@ -122,6 +122,9 @@ class Runner:
             pause_s: Seconds between two steps while playing.
             hide: Takes secrets out of what the model raises.
             on_closed: Called with each model that was closed.
+
+        Raises:
+            ConfigError: If it is a plain Mesa model.
         """
         self.pause_s = pause_s
         self._on_closed = on_closed
@@ -129,7 +132,12 @@ class Runner:
         self._lock = threading.Lock()
         self._take(model, hide)
 
-    def _take(self, model: LLMModel, hide: Callable[[str], str]) -> None:
+    def _take(self, model: Any, hide: Callable[[str], str]) -> None:
+        if not isinstance(model, LLMModel):
+            raise ConfigError(
+                f"Runner steps LLMModels, and {type(model).__name__} is a plain Mesa model: step it with its own "
+                "run_for, or show it with Mesa's SolaraViz (docs/pages.md has an example), or make it an LLMModel"
+            )
         self.model = model
         self._hide = hide
         self.error = self.note = self.alarm = ""
@@ -227,6 +235,9 @@ class Runner:
         Args:
             model: The model to step from now on.
             hide: Takes secrets out of what the model raises.
+
+        Raises:
+            ConfigError: If it is a plain Mesa model.
         """
         self.stop()
         with self._lock:
@@ -315,7 +326,8 @@ def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
         return ""
     reasons = Counter(f"{kind}: {reason}" for kind, reason in zip(failed["kind"], failed["reason"], strict=True))
     reason, count = reasons.most_common(1)[0]
-    share = f"All {n_failed} decisions" if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
+    all_of_them = f"All {n_failed} decisions" if n_failed > 1 else "The only decision"
+    share = all_of_them if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
     often = "" if count == n_failed else f" (the reason of {count} of them)"
     advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"

@@ -21,7 +21,7 @@ from solara.core import component
 
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.llm.address import split_name
-from mesa_llm.model.identity import name_of
+from mesa_llm.model.identity import located, name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.runlog.file import open_to_read
 from mesa_llm.runlog.log import RunLog
@@ -114,8 +114,11 @@ class KeptRun:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The parameters of its model."""
-        recorded = self.manifest.get("parameters")
-        return cast("dict[str, Any]", recorded) if isinstance(recorded, dict) else {}
+        return self._noted("parameters")
+
+    def _noted(self, name: str) -> dict[str, Any]:
+        noted = self.manifest.get(name)
+        return cast("dict[str, Any]", noted) if isinstance(noted, dict) else {}
 
     @property
     def description(self) -> str:
@@ -135,7 +138,7 @@ class KeptRun:
             current: What is chosen now; a key is taken from it if it was typed for the same endpoint.
             thinkers: What can be chosen to think with; without `human`, as in a class, all others' is.
         """
-        recorded = self.parameters
+        recorded = located(self.parameters, self._noted("files"), self.path)
         choice = replace(
             initial,
             seed=str(self.manifest.get("rng", "")),

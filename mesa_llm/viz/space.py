@@ -34,6 +34,9 @@ Edges = Callable[[Any], Iterable[tuple[int, int]]]
 MAX_NAMES = 40
 """Maximum number of agents whose names are written beside them."""
 
+NAME_POINTS = 9
+"""Height of the letters of names, in points."""
+
 MAX_SPOTS = 500
 """Maximum number of agents that can be clicked."""
 
@@ -192,7 +195,7 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
 
 
 def write_names(axes: Any, places: list[Place]) -> None:
-    """Write the names of agents above them, one for each place, if they are few.
+    """Write the names of agents above them, or beside where another name is, one for each place, if they are few.
 
     Args:
         axes: Matplotlib axes.
@@ -203,10 +206,23 @@ def write_names(axes: Any, places: list[Place]) -> None:
     names_at: dict[tuple[float, float], list[str]] = {}
     for agent, x, y in places:
         names_at.setdefault((x, y), []).append(short_name(agent))
+    axes.get_xlim()  # this sets its limits to what is drawn
+    per_pixel = 72 / axes.get_figure().dpi
+    written: list[tuple[float, float, float]] = []
     for place, names in names_at.items():
         text = names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1}"
-        look = {"ha": "center", "fontsize": 9, "color": "#334155", "zorder": 5, "clip_on": False}
-        axes.annotate(text, place, xytext=(0, 8), textcoords="offset points", **look)
+        x, y = per_pixel * axes.transData.transform(place)
+        half, gap = 0.3 * len(text) * NAME_POINTS, 1.3 * NAME_POINTS
+        offsets = [(0, 8), (0, -8 - NAME_POINTS), (half + 8, -NAME_POINTS / 3), (-half - 8, -NAME_POINTS / 3)]
+        across, up = min(offsets, key=lambda offset: _n_crossed(x + offset[0], y + offset[1], half, gap, written))
+        written.append((x + across, y + up, half))
+        look = {"ha": "center", "fontsize": NAME_POINTS, "color": "#334155", "zorder": 5, "clip_on": False}
+        axes.annotate(text, place, xytext=(across, up), textcoords="offset points", **look)
+
+
+def _n_crossed(x: float, y: float, half: float, gap: float, written: list[tuple[float, float, float]]) -> int:
+    """Count the names that one would run into: each has a middle and half a width."""
+    return sum(abs(x - x_) < half + half_ and abs(y - y_) < gap for x_, y_, half_ in written)
 
 
 def short_name(agent: Any) -> str:
@@ -302,6 +318,7 @@ def network_figure(
     ties = [(first, second) for first, second in edges(model) if first in agents and second in agents]
     lay_out(agents, ties, positions)
     figure = Figure(figsize=(1.1 * SIDE, SIDE), layout="constrained")
+    enlarge(figure)
     axes: Any = figure.subplots()
     axes.set_axis_off()
     lines = [(positions[first], positions[second]) for first, second in ties]
@@ -318,7 +335,6 @@ def network_figure(
     axes.margins(0.08)
     if title:
         axes.set_title(title, loc="left", color=GREY, fontsize=13)
-    enlarge(figure)
     return figure, places
 
 

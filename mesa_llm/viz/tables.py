@@ -12,6 +12,7 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.canonical import legible_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
@@ -143,6 +144,6 @@ def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
     """
     agent_name = names.get(fields["agent"]) or f"agent {fields['agent']}"
     result = json.loads(fields["result"])
-    text = result if isinstance(result, str) else fields["result"]
+    text = result if isinstance(result, str) else legible_json(result)
     action_text = call_text(fields["action"], json.loads(fields["arguments"]))
     return Row((str(fields["time"]), agent_name, action_text, shortened(text)), "" if fields["ok"] else "failed")

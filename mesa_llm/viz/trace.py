@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from mesa_llm.canonical import canonical_json
+from mesa_llm.canonical import legible_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.records import ToolSpec
 from mesa_llm.runlog.log import RunLog
@@ -237,7 +238,7 @@ def _verdict(row: dict[str, Any]) -> Verdict:
 
 def _deed(row: dict[str, Any]) -> Deed:
     result = json.loads(row["result"])
-    text = result if isinstance(result, str) else canonical_json(result)
+    text = result if isinstance(result, str) else legible_json(result)
     return Deed(call_text(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
 
 
@@ -247,15 +248,22 @@ def decision_text(decision: str | None) -> str:
         return ""
     actions, answer = json.loads(decision)
     if answer is not None:
-        return shortened(answer if isinstance(answer, str) else canonical_json(answer))
+        return shortened(answer if isinstance(answer, str) else legible_json(answer))
     return "\n".join(call_text(name, arguments) for name, arguments in actions) or "nothing"
 
 
 def call_text(name: str, arguments: dict[str, Any]) -> str:
     """Write a call as `name(argument: value, …)`."""
-    values = {key: value if isinstance(value, str) else canonical_json(value) for key, value in arguments.items()}
-    arguments_text = ", ".join(f"{key}: {value}" for key, value in values.items())
+    values = {key: value if isinstance(value, str) else legible_json(value) for key, value in arguments.items()}
+    arguments_text = ", ".join(f"{key}: {isolated(value)}" for key, value in values.items())
     return shortened(f"{name}({arguments_text})" if arguments_text else name)
+
+
+def isolated(text: str) -> str:
+    """Keep a text that is written from right to left apart from the words around it, whose order it would change."""
+    if text.isascii() or not any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
+        return text
+    return f"\u2068{text}\u2069"
 
 
 def decider(by: str) -> str:

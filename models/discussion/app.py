@@ -22,7 +22,7 @@ from models.discussion.session import Session
 CHAT = Path(__file__).parent / "templates" / "chat.html"
 
 MAX_ITEMS = 200
-"""Maximum number of lines and silences that the page shows."""
+"""Maximum number of messages and silences that the page shows."""
 
 
 def chat_items(session: Session) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def Chat(model: DiscussionModel) -> None:
         room = session.room
         values: dict[str, Any] = {
             "topic": room.topic.strip(),
-            "lines": counted(len(room.lines), "line"),
+            "lines": counted(len(room.lines), "message"),
             "silences": counted(len(room.silences), "silence"),
             "now": room.clock.now,
             "end": f"Over: {session.end}." if session.end else "",

@@ -75,7 +75,7 @@ class DiscussionScenario(LLMScenario):
     a model that SAUCE's class has by default, such as `gpt-3.5-turbo`, goes by its name, too."""
 
     max_shown: Annotated[int, Field(ge=1)] = 100
-    """Maximum number of lines that people read."""
+    """Maximum number of messages that people read."""
 
     memory: str = "none"
     """What people remember with, besides the conversation, which they read."""

@@ -26,7 +26,8 @@ def sauce_output(model: DiscussionModel) -> Any:
 
     Returns:
         For each room `chat_entry` (what was said) and `survey_question` (what was asked aside, at which number of
-        messages, with `chat_entry`). Prompts stand once in the run log, and are null here.
+        messages, with `chat_entry`). Prompts stand once in the run log, and are null here; the form has no place for
+        whom a message is to, so that a whisper stands there as any other.
     """
     plans: Plans = {person.unique_id: person.plan for person in model.persons}
     outputs = [_of_room(session, plans) for session in model.sessions]

@@ -18,7 +18,7 @@ from mesa_llm.benchmark.scores import bootstrap
 from mesa_llm.errors import NothingDecided
 from mesa_llm.records import Usage
 from mesa_llm.statistics import Estimate, with_interval
-from mesa_llm.text import counted
+from mesa_llm.text import counted, none_succeeded
 from models.social.model import SocialModel
 
 FloatArray = npt.NDArray[np.float64]
@@ -157,7 +157,7 @@ def run_model(model: SocialModel, steps: int) -> Usage:
     decisions, usage = model.engine.decisions, model.usage
     if decisions and usage.failures >= decisions:
         first = next(iter(model.runlog.failures()), "unknown")
-        raise NothingDecided(f"none of the {counted(decisions, 'decision')} succeeded. The first failed: {first:.300}")
+        raise NothingDecided(f"{none_succeeded(decisions)}. The first failed: {first:.300}")
     return usage
 
 

@@ -20,7 +20,7 @@ from mesa_llm.errors import NothingDecided
 from mesa_llm.llm.limits import Purse
 from mesa_llm.statistics import Comparison, Estimate
 from mesa_llm.sweep import sweep
-from mesa_llm.text import counted, figure_text, table
+from mesa_llm.text import counted, figure_text, none_succeeded, table
 
 COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
 """Columns of a sweep that add up over runs."""
@@ -135,7 +135,7 @@ class Runs:
         rows = done.table
         n_decisions = int(total(rows, "decisions"))
         if n_decisions and total(rows, "failures") >= n_decisions:
-            raise NothingDecided(f"none of the {counted(n_decisions, 'decision')} of {name} succeeded")
+            raise NothingDecided(none_succeeded(n_decisions, name))
         return rows
 
     def cost(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Collection, Mapping
 from html.parser import HTMLParser
 
@@ -66,7 +67,8 @@ def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules:
         tags: Tags that agents read.
         rules: Under `original`, a text that is one single tag is shown to everybody or to nobody.
     """
-    text = COMMENT.sub("", text)
+    before, end, after = text.rpartition("-->")  # where nothing ends it, no comment is looked for
+    text = COMMENT.sub("", before + end) + after
     if not text:
         return ""
     if rules == "original":
@@ -111,17 +113,21 @@ class _Forgiving(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = ElementTree.Element("root")
         self._open = [self.root]
+        self._n_open = Counter[str]()
         self.feed(STRAY.sub("", text.replace("&", AMPERSAND)))
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         child = ElementTree.SubElement(self._open[-1], tag, {name: value or "" for name, value in attrs})
         self._open.append(child)
+        self._n_open[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in [one.tag for one in self._open[1:]]:
-            while self._open.pop().tag != tag:
-                pass
+        while self._n_open[tag]:
+            inner = self._open.pop().tag
+            self._n_open[inner] -= 1
+            if inner == tag:
+                break
 
     def handle_data(self, data: str) -> None:
         inner = self._open[-1]

@@ -53,6 +53,13 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_is_run(tmp_path) -
     assert done.stderr == f"mesa-llm: '{tmp_path / 'file'}' cannot be made as a folder for runs: File exists\n"
 
 
+def test_a_provider_that_nobody_knows_is_said_before_anything_is_run(tmp_path) -> None:
+    done = typed(POT, "--llm", "nobody/knows", "--out", tmp_path / "runs")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("mesa-llm: no provider is known for llm='nobody/knows'.")
+    assert not (tmp_path / "runs").exists()
+
+
 def test_another_setting_is_run_in_the_same_folder(tmp_path) -> None:
     words = [POT, "--repeats", 1, "--out", tmp_path]
     first, other = told(*words), told(*words, "--quick")

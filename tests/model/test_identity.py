@@ -1,10 +1,13 @@
 """What a run is stands in its log: another run is refused there, the same one goes on."""
 
+from pathlib import Path
+
 import pytest
 
 from mesa_llm import AgentConfig, AgentDesign
 from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.recording import Recording
 from models.social.model import SocialModel, SocialScenario
 from tests.pot import PotModel
 
@@ -27,6 +30,14 @@ class Reading(PotModel):
         super().__init__(2, **options)
 
 
+class Opening(Reading):
+    """Reads a file at once."""
+
+    def __init__(self, table, scenario=None, **options) -> None:
+        Path(table).read_text()
+        super().__init__(table, **options)
+
+
 @pytest.mark.parametrize("mode", ["record", "replay"])
 @pytest.mark.parametrize("by", ["name", "path", "list"])
 def test_a_file_that_changed_under_its_log_is_found_out(by, mode, tmp_path) -> None:
@@ -45,6 +56,33 @@ def test_a_file_that_changed_under_its_log_is_found_out(by, mode, tmp_path) -> N
     table.write_text("name\nBob\n")
     with pytest.raises(ConfigError, match=r"people\.csv"):
         run(replay=mode == "replay")
+
+
+def test_a_run_is_replayed_and_gone_on_with_from_another_folder(tmp_path, monkeypatch) -> None:
+    log, given = tmp_path / "runs" / "run.sqlite", {"table": "people.csv", "tables": ["./more/people.csv"]}
+    for folder in (tmp_path / "more", log.parent, tmp_path / "elsewhere"):
+        folder.mkdir()
+    for name in ("people.csv", "more/people.csv"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.chdir(tmp_path)
+    first = Reading(rng=1, log=log, **given)
+    first.run_for(1)
+    first.close()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert Recording.read(log).replayed().runlog.digest == first.runlog.digest
+    Reading("../people.csv", [tmp_path / "more/people.csv"], rng=1, log=log).close()
+    assert Recording.read(log).parameters["table"] == "people.csv"
+
+
+def test_a_replay_names_the_file_that_it_does_not_find(tmp_path, monkeypatch) -> None:
+    (table := tmp_path / "people.csv").write_text("Ann")
+    monkeypatch.chdir(tmp_path)
+    model = Opening("people.csv", rng=1, log="run.sqlite")
+    model.run_for(1)
+    model.close()
+    table.unlink()
+    with pytest.raises(ConfigError, match=r"was made with table=people\.csv, and that file is neither in '.*SHA-256 "):
+        Recording.read("run.sqlite").replayed()
 
 
 @pytest.mark.parametrize("text", ["Be kind. Be brief." * 40, "a. b\0", "no.such.file", "." * 300, ""])

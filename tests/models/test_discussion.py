@@ -316,7 +316,7 @@ def test_agreement_ends_the_talk(discussion) -> None:
     assert model.results()["ends"] == {"all answered 'vote' alike: yes": 1}
 
 
-@pytest.mark.parametrize(("apart", "end"), [(1, "a judge found agreement"), (5, "6 lines")])
+@pytest.mark.parametrize(("apart", "end"), [(1, "a judge found agreement"), (5, "6 messages")])
 def test_a_judge_by_rule_ends_the_talk_of_those_who_agree(discussion, apart, end) -> None:
     persons = [person(name, attitude=attitude, strength=1) for name, attitude in (("A", 4), ("B", 4 + apart))]
     config = config_of(*persons, end={"max_num_msgs": 6, "judge": "Do they agree?"})
@@ -457,7 +457,7 @@ def test_the_chat_shows_who_kept_silent_and_why_newest_first() -> None:
         ("Oskar", True, "I listen."),
         ("Lena", False, "<b>Well</b>"),
     ]
-    shown = markup(CHAT, topic="", lines="2 lines", silences="1 silence", now="", end="", items=items)
+    shown = markup(CHAT, topic="", lines="2 messages", silences="1 silence", now="", end="", items=items)
     assert "&lt;b&gt;Well&lt;/b&gt;" in shown
 
 

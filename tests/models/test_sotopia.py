@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,13 @@ def test_turns_go_in_any_order(order) -> None:
 def test_a_text_may_hold_tags_within_tags_without_end() -> None:
     text = f"{'<extra_info>' * 5_000}Rain{'</extra_info>' * 5_000}"
     assert visible_text(text, "agent_0") == visible_text(text, "environment") == "Rain"
+
+
+@pytest.mark.parametrize("text", ["<a>x</b>", "<!-- <a>"])
+def test_a_long_text_of_tags_that_do_not_match_is_read_at_once(text) -> None:
+    begun = time.process_time()
+    visible_text(text * 20_000, "environment")
+    assert time.process_time() - begun < 2  # in proportion to the square of its length, it was 8 s
 
 
 def test_everybody_reads_the_own_secret_and_goal_and_nobody_that_of_another() -> None:

@@ -227,7 +227,8 @@ def test_names_are_text_and_of_one_line(lesson: Class) -> None:
     page = enter(lesson.browser(), lesson.room.code, HOSTILE[:39])
     assert "<img" not in page
     assert "&lt;img" in page
-    assert clean_name(" A\u202en\u0000a \n Bo ") == "Ana Bo"
+    assert clean_name(" A\u202en\u0000a \n B\u200do ") == "Ana Bo"
+    assert clean_name("\u200d\U0001f9d1\u200d\U0001f680") == "\U0001f9d1\u200d\U0001f680"
     for name in ("", "\u200b \n", "x" * 41):
         with pytest.raises(NoSeat):
             clean_name(name)
@@ -243,6 +244,18 @@ def test_what_is_wrong_with_an_answer_stands_beside_its_field(lesson: Class) -> 
     greet(ana, 1, "Hello")
     lesson.wait()
     assert "Hello" in lesson.greetings
+
+
+def test_of_two_windows_on_one_seat_the_later_one_is_told_that_nothing_was_taken(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    lesson.step(1)
+    choice = {"question": "1", "offer": "greet", "field0": "Hello", "field1": "1"}
+    assert "was not taken" in ana.post("/join/seat", data={**choice, "chosen": "1"}).text  # a click too much
+    assert list(lesson.room.waiting) == [1]
+    assert "was not taken" not in ana.post("/join/seat", data={**choice, "chosen": "0"}).text
+    assert "was not taken" in greet(ana, 1, "Good bye")
+    lesson.wait()
+    assert lesson.greetings.count("Hello") == 1
 
 
 def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson: Class) -> None:

@@ -106,6 +106,15 @@ def test_ties_are_drawn_between_agents_of_the_model_alone() -> None:
     assert [place.agent.unique_id for place in places] == [1, 2, 3, 4]
 
 
+def test_names_of_agents_who_stand_close_do_not_overlap() -> None:
+    places = {1: (0.0, 0.0), 2: (0.03, 0.01), 3: (1.0, 1.0), 4: (-1.0, -1.0)}
+    figure, _ = network_figure(stepped(), lambda model: [], positions=places)
+    figure.draw_without_rendering()
+    names: Any = figure.axes[0].texts
+    first, second, *_ = (name.get_window_extent() for name in names)
+    assert not first.overlaps(second)
+
+
 def test_text_is_enlarged_and_the_size_on_the_screen_stays() -> None:
     figure = Figure(figsize=(7, 3.5), dpi=100, layout="constrained")
     enlarge(figure)

@@ -40,7 +40,7 @@ from mesa_llm.viz.runs import Reopen, Runs
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
 from mesa_llm.viz.ticker import TICK_S, use_moment, watch, words
-from mesa_llm.viz.trace import MAX_CHARACTERS, shortened, thoughts_of
+from mesa_llm.viz.trace import MAX_CHARACTERS, call_text, decision_text, shortened, thoughts_of
 from tests.browser.apps.village import HOSTILE, Village, renderer, say
 from tests.browser.attacker import Endpoint, serving
 from tests.pot import Payer, PotModel
@@ -626,6 +626,16 @@ def test_what_agents_wrote_is_escaped() -> None:
     html = markup("thought.html", thought=thoughts_of(model, 1)[0], open=True)
     assert HOSTILE not in html
     assert "&lt;img src=x" in html
+
+
+def test_answers_to_numbered_items_are_shown_in_their_order() -> None:
+    assert decision_text('[[],{"10":1,"2":3}]') == '{"2":3,"10":1}'
+    fields = {"time": 1, "agent": 7, "action": "answer", "arguments": '{"to":{"10":1,"2":3}}', "ok": 1, "result": "{}"}
+    assert action_row(fields, {}).cells[2:] == ('answer(to: {"2":3,"10":1})', "{}")
+
+
+def test_a_text_from_right_to_left_does_not_change_the_order_of_the_call_around_it() -> None:
+    assert call_text("say", {"text": "שלום (1)", "to": "é"}) == "say(text: \u2068שלום (1)\u2069, to: é)"
 
 
 def test_a_refused_action_is_marked() -> None:

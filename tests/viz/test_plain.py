@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import mesa
 import pytest
@@ -15,9 +15,11 @@ from mesa.visualization import SolaraViz
 
 from mesa_llm import Mind, action
 from mesa_llm.engine.engine import Engine
-from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, InterviewForm, Measures, Space
+from mesa_llm.errors import ConfigError
+from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, InterviewForm, Measures, Runner, Space
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.session import Session
+from mesa_llm.viz.social import follow_network, spread_curves
 from mesa_llm.viz.trace import thoughts_of
 
 
@@ -67,7 +69,7 @@ def test_components_show_what_a_plain_model_did_and_measured(model: BoltzmannWea
     assert "Gini" in texts_of(Measures(model))
 
 
-@pytest.mark.parametrize("show", [EventLog, InterviewForm])
+@pytest.mark.parametrize("show", [EventLog, InterviewForm, follow_network(), spread_curves()])
 def test_what_needs_an_llm_model_says_so_in_its_place(show: Any, model: BoltzmannWealth) -> None:
     assert "needs an LLMModel, and BoltzmannWealth is a plain Mesa model" in texts_of(show(model))
 
@@ -84,6 +86,11 @@ def test_a_page_of_mesa_draws_our_components_of_a_plain_model(model: BoltzmannWe
     _, context = reacton.render(page, handle_error=False)  # raises what any of them raises
     context.close()
     assert drawn[0] is model
+
+
+def test_a_runner_names_what_steps_a_plain_model(model: BoltzmannWealth) -> None:
+    with pytest.raises(ConfigError, match="steps LLMModels, and BoltzmannWealth is a plain Mesa model: step it with"):
+        Runner(cast(Any, model))
 
 
 @pytest.mark.parametrize("factory", [BoltzmannWealth, lambda: BoltzmannWealth()])

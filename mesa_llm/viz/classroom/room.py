@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from mesa_llm.errors import Absent, ConfigError, MesaLLMError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
 from mesa_llm.records import Reply, Request
+from mesa_llm.text import one_line
 from mesa_llm.viz.classroom.draft import Draft, Lines
 
 logger = logging.getLogger(__name__)
@@ -308,7 +309,7 @@ class Room:
                 seat.draft = Draft(question)
             return seat.draft
 
-    def answer(self, seat: Seat, question_id: int, offer: str, lines: Lines) -> None:
+    def answer(self, seat: Seat, question_id: int, offer: str, lines: Lines, n_chosen: int | None = None) -> bool:
         """Take what a student has filled in.
 
         Args:
@@ -316,28 +317,41 @@ class Room:
             question_id: The question that the student's browser shows; an older one is left alone.
             offer: Name of what was chosen: an action, or empty for a typed answer.
             lines: What stands in its fields.
+            n_chosen: Number of choices that the browser shows as taken; with another number it is a second click, or
+                another window, and left alone. None: any.
+
+        Returns:
+            Whether the browser shows what is asked now.
         """
         with self._lock:
             draft = self.draft_of(seat)
             if draft is None or draft.question.question_id != question_id:
-                return
+                return False
+            if n_chosen not in (None, len(draft.calls)):
+                return False
             reply = draft.choose(offer, lines)
             if reply is not None:
                 self.person.desk.answer(question_id, reply)
             self.version += 1
+            return True
 
-    def finish(self, seat: Seat, question_id: int) -> None:
+    def finish(self, seat: Seat, question_id: int) -> bool:
         """Send what a student has chosen so far, who could do more.
 
         Args:
             seat: The student's seat.
             question_id: The question that the student's browser shows.
+
+        Returns:
+            Whether something was chosen for what is asked now.
         """
         with self._lock:
             draft = self.draft_of(seat)
-            if draft is not None and draft.question.question_id == question_id and draft.calls:
-                self.person.desk.answer(question_id, draft.reply())
-                self.version += 1
+            if draft is None or draft.question.question_id != question_id or not draft.calls:
+                return False
+            self.person.desk.answer(question_id, draft.reply())
+            self.version += 1
+            return True
 
     # -- the rule twin
 
@@ -392,6 +406,10 @@ def is_same_code(typed: str, code: str) -> bool:
     return bool(code) and secrets.compare_digest(plain.encode(), code.encode())
 
 
+JOINER = "\u200d"
+"""Joins emoji; anywhere else, it is left out as all that is invisible."""
+
+
 def clean_name(name: str) -> str:
     """Clean a name: one line, without invisible characters.
 
@@ -400,7 +418,7 @@ def clean_name(name: str) -> str:
     """
     plain = unicodedata.normalize("NFKC", name)
     plain = "".join(" " if character.isspace() else character for character in plain)
-    plain = " ".join("".join(each for each in plain if unicodedata.category(each)[0] != "C").split())
+    plain = one_line("".join(each for each in plain if each == JOINER or unicodedata.category(each)[0] != "C"))
     if not plain:
         raise NoSeat("Type your name.")
     if len(plain) > MAX_NAME:

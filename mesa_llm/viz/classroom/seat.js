@@ -10,3 +10,8 @@ async function look() {
   setTimeout(look, 1500);
 }
 setTimeout(look, 1500);
+
+// A second click sends nothing.
+document.addEventListener("submit", (event) => {
+  setTimeout(() => event.target.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
+});

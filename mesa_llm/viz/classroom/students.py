@@ -145,9 +145,9 @@ class StudentPages:
         seat = self._seat_of(request)
         if seat is None:
             return self._door_page({}, "This browser has no seat, or it was given back. Take one.", 403)
-        return _page(await run_in_threadpool(self._seat_page, seat))
+        return _page(await run_in_threadpool(self._seat_page, seat, "late" in request.query_params))
 
-    def _seat_page(self, seat: Seat) -> str:
+    def _seat_page(self, seat: Seat, is_late: bool) -> str:
         draft = self._room.draft_of(seat)
         question: dict[str, Any] | None = None
         if draft is not None:
@@ -176,6 +176,7 @@ class StudentPages:
             title=self._lesson.title,
             seat=seat,
             question=question,
+            is_late=is_late,
             step=0 if model is None else model.now - 1,
             is_over=model is not None and not model.running,
             is_gone=model is not None and not lives(model, seat.agent_id),
@@ -191,8 +192,9 @@ class StudentPages:
     def _version(self, seat: Seat) -> str:
         """Return what changes when the page of a seat has something new to show; with a question, only that one."""
         question = self._room.question_of(seat)
+        draft = self._room.draft_of(seat)
         if question is not None:
-            return f"question {question.question_id}"
+            return f"question {question.question_id}, {0 if draft is None else len(draft.calls)} chosen"
         model = self._lesson.model
         step, is_running = (0, True) if model is None else (model.now, model.running)
         return f"{id(model)} step {step} {is_running} waiting {self._n_others(seat)}"
@@ -204,13 +206,15 @@ class StudentPages:
     async def _answer(self, request: Request) -> Response:
         fields = dict(await _fields(request))
         seat = self._seat_of(request)
-        if seat is not None and (number := fields.get("question", "")).isdecimal() and len(number) < 16:
-            if "finish" in fields:
-                self._room.finish(seat, int(number))
-            else:
-                name = fields.get("offer", "")
-                self._room.answer(seat, int(number), name, self._lines(seat, name, fields))
-        return _sent_on(f"{DOOR}/seat")
+        number, n_chosen = _number(fields.get("question")), _number(fields.get("chosen"))
+        if seat is None or number is None:
+            return _sent_on(f"{DOOR}/seat")
+        if "finish" in fields:
+            is_taken = self._room.finish(seat, number)
+        else:
+            name = fields.get("offer", "")
+            is_taken = self._room.answer(seat, number, name, self._lines(seat, name, fields), n_chosen)
+        return _sent_on(f"{DOOR}/seat" if is_taken else f"{DOOR}/seat?late")
 
     def _lines(self, seat: Seat, name: str, fields: dict[str, str]) -> dict[tuple[str, ...], str]:
         draft = self._room.draft_of(seat)
@@ -291,6 +295,11 @@ def _offer(offer: Offer, is_open: bool, lines: Any, faults: Any) -> dict[str, An
             for key, line in _numbered(offer.field)
         ],
     }
+
+
+def _number(text: str | None) -> int | None:
+    """Return a whole number that a form holds; None if it holds none."""
+    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
 def _numbered(field: FormField) -> Iterator[tuple[str, FormField]]:

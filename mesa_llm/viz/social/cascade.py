@@ -301,10 +301,10 @@ def spread_curves(curves: Curves | None = None, baselines: Baselines | None = No
         baselines: Returns what simple rules make of the first real curve that a visitor gives; None: nothing.
     """
 
-    def Spread(model: Any) -> Any:
+    def Spread(model: LLMModel) -> Any:
         return _Spread(model, curves, baselines)
 
-    return Spread
+    return llm_models_only(Spread, spread_curves.__name__)
 
 
 @component

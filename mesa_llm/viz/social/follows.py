@@ -23,6 +23,7 @@ from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads
 from mesa_llm.viz.inspector import inspect_agent
 from mesa_llm.viz.markup import label_of
+from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.social.reader import social_world, still
 from mesa_llm.viz.space import ACTIVE, IDLE, Place, lay_out, spots_on, write_names
 from mesa_llm.worlds.beliefs import tone
@@ -155,6 +156,7 @@ def follow_figure(
     recent = {(follower, followee) for follower, followee in new}
     place_users(list(agents), ties.tolist(), positions)
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    enlarge(figure)
     axes: Any = figure.subplots()
     axes.set_axis_off()
     _draw_ties(axes, [tuple(tie) for tie in ties[:MAX_TIES].tolist()], recent, positions)
@@ -168,7 +170,6 @@ def follow_figure(
     if recent:
         title += "\nGreen: follows that began during the run"
     axes.set_title(title, loc="left", color=GREY, fontsize=12)
-    enlarge(figure)
     return figure, places
 
 
@@ -269,10 +270,10 @@ def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None =
             at first.
     """
 
-    def FollowNetwork(model: Any) -> Any:
+    def FollowNetwork(model: LLMModel) -> Any:
         return _FollowNetwork(model, colourings)
 
-    return FollowNetwork
+    return llm_models_only(FollowNetwork, follow_network.__name__)
 
 
 @component

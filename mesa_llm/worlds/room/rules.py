@@ -39,14 +39,14 @@ class EndRule(Protocol):
 
 @dataclass(frozen=True)
 class MaxLines:
-    """Ends a conversation at a number of lines."""
+    """Ends a conversation at a number of messages."""
 
     maximum: int
-    """Number of lines; none or fewer end it before it begins."""
+    """Number of messages; none or fewer end it before it begins."""
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty: it is not."""
-        return counted(len(room.lines), "line") if len(room.lines) >= self.maximum else ""
+        return counted(len(room.lines), "message") if len(room.lines) >= self.maximum else ""
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ class JudgedAgreement:
     """Ends a conversation when a judge, who takes no part, finds that all have agreed."""
 
     every: int
-    """Number of lines between two rulings."""
+    """Number of messages between two rulings."""
 
     def is_due(self, room: Conversation) -> bool:
-        """Check whether the judge is to be asked now: whenever so many lines more have been said, or some over it."""
+        """Check whether the judge is to be asked now: whenever so many more messages were sent, or some over it."""
         n_before = room.rulings[-1].after if room.rulings else 0
         return len(room.lines) // self.every > n_before // self.every
 

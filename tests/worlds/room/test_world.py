@@ -151,7 +151,7 @@ def test_all_of_several_rules_have_to_hold() -> None:
     room.say(ADA, "well")
     assert first_reason([rule], room) == ""
     room.end_turn()
-    assert first_reason([rule], room) == "1 line and 1 turn"
+    assert first_reason([rule], room) == "1 message and 1 turn"
 
 
 @given(st.text(max_size=40), st.sampled_from(["", "[10:00:00] Ada: "]))
