@@ -125,6 +125,21 @@ def test_a_text_may_hold_tags_within_tags_without_end() -> None:
     assert visible_text(text, "agent_0") == visible_text(text, "environment") == "Rain"
 
 
+@pytest.mark.parametrize(
+    ("text", "original", "corrected"),
+    [
+        ("1 < 2 & 3", "1  2  3", "1  2 & 3"),
+        ("2 & 1 < 3", "2 & 1  3", "2 & 1  3"),
+        ("<p viewer='environment'>a</b>c & d</p>e", "c  d", "e"),
+        ("a</p>b & c", "a", "ab & c"),
+        ("<p viewer>a</p>b < c & d", "ab  c  d", "b  c & d"),
+    ],
+)
+def test_faults_of_a_text_hide_the_same_as_in_the_original_under_its_rules_alone(text, original, corrected) -> None:
+    assert visible_text(text, "agent_0", rules="original") == original
+    assert visible_text(text, "agent_0") == corrected
+
+
 def test_everybody_reads_the_own_secret_and_goal_and_nobody_that_of_another() -> None:
     model = SotopiaModel(rng=1, n_dyads=52)
     for episode in model.episodes:
