@@ -154,16 +154,26 @@ def asynchronous(case: Any) -> dict[str, Any]:
         for kind, name in zip(case["persons"], "ABCDEFGH", strict=False)
     ]
     host = {"class": "Round Robin Host", "start_person_index": 0}
-    moments: dict[str, list[int]] = {}
-    for one in surveys_of(case):
-        moments.setdefault(one["id"], []).append(one["iteration"])
-    questions = [{"id": name, "question": "Q", "iterations": times} for name, times in moments.items()]
+    questions = [{"id": name, "question": "Q", "iterations": times} for name, times in moments_of(case).items()]
     experiment = {"scenario": "s", "survey_questions": case.get("survey_questions", questions)}
     return {"persons": persons, "host": host, "endType": case["end"], "experiment": experiment}
 
 
-def surveys_of(case: Any) -> list[Any]:
-    return case["r"]["out"]["survey_question"] if "out" in case["r"] else []
+def moments_of(case: Any) -> dict[str, list[int]]:
+    """Return at which numbers of messages each question was asked.
+
+    The record of a question that was asked together with another one counts the answers to the other.
+    """
+    out = case["r"].get("out", {})
+    moments: dict[str, list[int]] = {}
+    before, n_lines = None, 0
+    for one in out.get("survey_question", []):
+        since = one["chat_entry"][before["iteration"] : one["iteration"]] if before else []
+        is_with_it = before and before["id"] != one["id"] and not any(entry in out["chat_entry"] for entry in since)
+        n_lines = n_lines if is_with_it else one["iteration"]
+        moments.setdefault(one["id"], []).append(n_lines)
+        before = one
+    return moments
 
 
 def by_script(case: Any, calls: list[Any]) -> ScriptedLLM:

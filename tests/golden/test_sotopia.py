@@ -306,7 +306,7 @@ def test_margins_are_the_published_ones_by_the_exact_quantile(case: Any) -> None
     groups, episodes = wanted.pop("setting_num"), wanted.pop("episode_count")
     for name, (mean, margin) in wanted.items():
         assert found.loc[name, "mean"] == pytest.approx(mean, abs=1e-9)
-        assert found.loc[name, "margin"] == pytest.approx(margin, rel=0.02, abs=1e-9)  # theirs is drawn
+        assert found.loc[name, "margin"] == pytest.approx(margin, rel=0.04, abs=1e-9)  # theirs is drawn
         assert (found.loc[name, "groups"], found.loc[name, "episodes"]) == (groups[0], episodes[0])
     for name, exact in case["derived_exact"].items():
         assert found.loc[name, "sem"] == pytest.approx(exact["sem"], abs=1e-9)
